@@ -1,0 +1,81 @@
+# Two commands do it all on a fresh machine: `make demo` and `make test`.
+# Both need Python 3.11+, a C++20 compiler, make and the package index.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+BUILD  := build
+NATIVE := $(shell find native CMakeLists.txt -name '*.cpp' -o -name '*.hpp' -o -name 'CMakeLists.txt')
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+# Measurements and the tests on real data look here; they skip where it is absent.
+export DUALFIELD_DATA ?= $(wildcard $(abspath ../shared/data))
+
+.PHONY: demo test pytest native-test lint format bench docs sanitize clean help
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo      build, read handwritten numbers, write report.html"
+	@echo "make test      lint, native tests, Python tests, doctests, documentation"
+	@echo "make lint      ruff, mypy --strict, clang-format"
+	@echo "make format    let ruff and clang-format rewrite the sources"
+	@echo "make bench     side-by-side measurements, written to benchmarks/results/"
+	@echo "make docs      the HTML documentation, in docs/_build/html"
+	@echo "make sanitize  native tests and part of the Python suite under ASan and UBSan"
+	@echo "make clean     remove what was built"
+
+demo: $(VENV)/.built
+	$(BIN)/dualfield demo --report report.html
+
+test: lint native-test pytest docs
+
+pytest: $(VENV)/.built
+	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+
+native-test: $(VENV)/.dev
+	$(BIN)/cmake -S . -B $(BUILD)/native -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DDUALFIELD_TESTS=ON -DDUALFIELD_WERROR=ON > /dev/null
+	$(BIN)/cmake --build $(BUILD)/native
+	$(BUILD)/native/native_tests
+
+lint: $(VENV)/.built
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python -m mypy
+	$(BIN)/clang-format --dry-run --Werror $(filter %.cpp %.hpp,$(NATIVE))
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(filter %.cpp %.hpp,$(NATIVE))
+
+bench: $(VENV)/.built
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.built
+	$(BIN)/python -m sphinx -q -W --keep-going -j auto -b html docs docs/_build/html
+
+# The interpreter itself is not instrumented, so the run time is preloaded and leaks of Python's own are not counted.
+sanitize: $(VENV)/.built
+	$(BIN)/cmake -S . -B $(BUILD)/sanitize -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DDUALFIELD_TESTS=ON -DDUALFIELD_WERROR=ON -DDUALFIELD_SANITIZE=ON > /dev/null
+	$(BIN)/cmake --build $(BUILD)/sanitize
+	$(BUILD)/sanitize/native_tests
+	$(PIP) install --no-build-isolation --no-deps --target $(BUILD)/sanitize/site --upgrade . \
+	    --config-settings=build-dir=$(BUILD)/sanitize/wheel --config-settings=cmake.define.DUALFIELD_SANITIZE=ON \
+	    --config-settings=cmake.define.DUALFIELD_STUBS=OFF
+	PYTHONPATH=$(BUILD)/sanitize/site LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	    ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -m pytest tests/structures tests/test_batch.py tests/test_native_safety.py -p no:cacheprovider -q
+
+# Installed once per change of pyproject.toml; the library itself is installed in place, so that Python changes need no build.
+$(VENV)/.dev: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade pip
+	$(PIP) install --group dev
+	touch $@
+
+$(VENV)/.built: $(VENV)/.dev $(NATIVE)
+	$(PIP) install --no-build-isolation --editable . --config-settings=cmake.define.DUALFIELD_WERROR=ON
+	cp $$($(BIN)/python -c "import sysconfig; print(sysconfig.get_path('platlib'))")/dualfield/_native.pyi src/dualfield/_native.pyi
+	touch $@
+
+clean:
+	rm -rf $(BUILD) $(VENV) docs/_build report.html src/dualfield/_native.pyi
