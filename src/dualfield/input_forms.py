@@ -1,0 +1,55 @@
+"""What kind of input this is, told from as little of it as possible."""
+
+from __future__ import annotations
+
+import itertools
+import numbers
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse
+
+Form = Literal["numbers", "attributes"]
+
+
+def unwrapped(data: Any) -> Any:
+    """Open what only wraps something else: data frames, and arrays of strings or of Python objects."""
+    if hasattr(data, "to_numpy"):
+        data = data.to_numpy()
+    if isinstance(data, np.ndarray) and (data.dtype.kind in "US" or (data.dtype.kind == "O" and data.ndim == 1)):
+        return data.tolist()
+    return data
+
+
+def opened(example: Any) -> Any:
+    """Open one example, which may also be an iterator over its items."""
+    example = unwrapped(example)
+    return list(example) if isinstance(example, Iterator) else example
+
+
+def form_of_examples(X: Iterable[Any]) -> tuple[Form | None, Iterable[Any]]:
+    """Look at as many examples as it takes to tell the form; returns it and all of the examples."""
+    examples = iter(X)
+    seen: list[Any] = []
+    for example in examples:
+        seen.append(opened(example))
+        form = form_of_example(seen[-1])
+        if form is not None:
+            return form, itertools.chain(seen, examples)
+    return None, seen
+
+
+def form_of_example(example: Any) -> Form | None:
+    """Tell the form of one example, or of a flat list of items; None if it is empty, or all its items are."""
+    if isinstance(example, (np.ndarray, numbers.Number)) or scipy.sparse.issparse(example):
+        return "numbers"
+    if not isinstance(example, (list, tuple)):
+        return "attributes"  # or an error, which the reader of attributes gives
+    return next(filter(None, map(_form_of_item, example)), None)
+
+
+def _form_of_item(item: Any) -> Form | None:
+    if isinstance(item, (list, tuple)):
+        return _form_of_item(item[0]) if item else None
+    return "numbers" if isinstance(item, (np.ndarray, numbers.Number)) else "attributes"
