@@ -1,0 +1,47 @@
+// Array types of the bindings. Inputs are taken as they are or refused: a copy happens visibly, in Python.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace dualfield::bindings {
+
+namespace nb = nanobind;
+
+template <class T, std::size_t Dimensions>
+using Input = nb::ndarray<const T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
+
+// A fresh NumPy array that native code fills before it is handed out.
+template <class T>
+class Output {
+  public:
+    explicit Output(std::initializer_list<std::size_t> shape) : shape_(shape) {
+        std::size_t size = 1;
+        for (const std::size_t n : shape) size *= n;
+        data_.reset(new T[size]);  // deliberately not cleared: every element is written
+    }
+    T* data() { return data_.get(); }
+
+    nb::ndarray<nb::numpy, T> release() {
+        T* data = data_.release();
+        nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+        return nb::ndarray<nb::numpy, T>(data, shape_.size(), shape_.data(), owner);
+    }
+
+  private:
+    std::vector<std::size_t> shape_;
+    std::unique_ptr<T[]> data_;
+};
+
+template <class Array>
+const typename Array::Scalar* data_or_null(const std::optional<Array>& array) {
+    return array ? array->data() : nullptr;
+}
+
+}  // namespace dualfield::bindings

@@ -1,0 +1,11 @@
+// Lists what the extension module offers; each concept registers itself in a file of its own.
+#include <nanobind/nanobind.h>
+
+#include "register.hpp"
+
+NB_MODULE(_native, module) {
+    module.doc() = "Native core of dualfield: everything that runs once per example, node, clique or attribute.";
+    dualfield::bindings::register_vocabulary(module);
+    dualfield::bindings::register_oracles(module);
+    dualfield::bindings::register_routines(module);
+}

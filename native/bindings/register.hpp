@@ -1,0 +1,10 @@
+#pragma once
+#include <nanobind/nanobind.h>
+
+namespace dualfield::bindings {
+
+void register_vocabulary(nanobind::module_& module);
+void register_oracles(nanobind::module_& module);
+void register_routines(nanobind::module_& module);
+
+}  // namespace dualfield::bindings

@@ -1,0 +1,54 @@
+// The vector code, compiled once for each instruction set; the best one that the processor has is picked at run time.
+//
+// The sources in src/vector/ are included by one file for each instruction set, which tells the compiler what it may
+// use. All of it lives in unnamed namespaces, so that no function compiled for a newer processor can be linked in place
+// of an older one.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "dualfield/chain_passes.hpp"
+
+namespace dualfield {
+
+struct RowBounds {
+    double highest;   // -inf if every entry is forbidden
+    bool bad_number;  // NaN or +inf
+};
+
+struct Routines {
+    const char* name;
+    bool (*is_supported)();
+
+    // Passes over one to four chains, see chain_passes.hpp.
+    using Pass = void (*)(const ChainContext&, ChainWorkspace&, std::span<ChainLane>);
+    Pass forward_scaled, forward_log, forward_max;
+    Pass backward_scaled, backward_log, backward_max;
+
+    // After forward_max with alpha kept: the best labelling in lane.labels, ties broken as Oracle::argmax promises;
+    // lanes without an answer are passed over.
+    Pass trace_back;
+
+    // sums[forward entry of (i, j)] = sum_t alpha[t - 1][i] emission[t][j], after forward_scaled and backward_scaled.
+    void (*outer_sums)(const ChainTopology&, const ChainLane&, double* sums);
+
+    // out[i] = exp(in[i] - shift) for n values, n a multiple of the vector length; returns their sum.
+    double (*exponentials)(const double* in, double shift, std::size_t n, double* out);
+
+    // row[0..padded(n)) = (scores + cost) * factor, -inf in the padding; cost may be null.
+    RowBounds (*read_row)(const double* scores, const double* cost, std::size_t n, double factor, double* row);
+};
+
+// What this build has, best first; the last one runs everywhere.
+std::span<const Routines> all_routines();
+
+// The ones in use: the best that the processor supports, unless use_routines chose another.
+const Routines& routines();
+
+// Chooses by name, for tests and measurements; false if there is no such set or the processor lacks it.
+bool use_routines(std::string_view name);
+
+}  // namespace dualfield

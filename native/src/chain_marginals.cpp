@@ -1,0 +1,183 @@
+// Queries that sum over labellings: log-partition, marginals, entropy.
+#include <cmath>
+
+#include "dualfield/chain.hpp"
+#include "dualfield/chain_driver.hpp"
+#include "dualfield/routines.hpp"
+
+namespace dualfield {
+namespace {
+
+struct CliqueScratch {
+    Buffer sums;                    // [forward_size]
+    std::vector<double> marginals;  // [n_cliques] of one edge
+    TransitionTable edge_table;
+};
+
+// Marginals of the cliques that end at node t, [n_cliques], and the table that they were computed with.
+const TransitionTable& edge_marginals(const ChainContext& context, const ChainLane& lane, std::size_t t,
+                                      CliqueScratch& scratch) {
+    const ChainTopology& topology = context.topology;
+    const Domain domain = lane.out_of_range ? Domain::logarithm : Domain::exponential;
+    const TransitionTable* table = context.shared;
+    if (!table) {
+        scratch.edge_table.fill(topology, context.scores.transition_at(lane.example, t, topology.n_cliques()),
+                                context.scores.inverse_temperature, domain, true, false);
+        table = &scratch.edge_table;
+    }
+    const double* alpha = lane.alpha + (t - 1) * topology.width();
+    const double* pulled = lane.emission + t * topology.width();
+    const double* entries = table->forward.data();
+    const auto cliques = topology.cliques();
+    auto& out = scratch.marginals;
+    out.resize(cliques.size());
+    if (domain == Domain::exponential) {
+        for (std::size_t c = 0; c < cliques.size(); ++c)
+            out[c] = alpha[cliques[c].from] * entries[cliques[c].forward_entry] * pulled[cliques[c].to];
+        return *table;
+    }
+    double highest = -kInfinity;
+    for (std::size_t c = 0; c < cliques.size(); ++c) {
+        out[c] = alpha[cliques[c].from] + entries[cliques[c].forward_entry] + pulled[cliques[c].to];
+        highest = std::max(highest, out[c]);
+    }
+    double total = 0.0;
+    for (double& value : out) total += value = std::exp(value - highest);
+    for (double& value : out) value /= total;
+    return *table;
+}
+
+// sum_c marginal * (score - shift) over the cliques that can occur.
+double clique_energy(const ChainTopology& topology, const double* clique_scores, double inverse_temperature,
+                     double shift, const double* marginals) {
+    double energy = 0.0;
+    const auto cliques = topology.cliques();
+    for (std::size_t c = 0; c < cliques.size(); ++c)
+        if (marginals[c] > 0.0)
+            energy += marginals[c] * ((clique_scores ? clique_scores[c] * inverse_temperature : 0.0) - shift);
+    return energy;
+}
+
+// Adds the clique marginals of one example up into sums [n_cliques]; returns sum_t <score_t - shift_t, marginals_t>.
+double sum_cliques(const ChainContext& context, const ChainLane& lane, CliqueScratch& scratch, double* sums) {
+    const ChainTopology& topology = context.topology;
+    const ChainScores& scores = context.scores;
+    std::fill_n(sums, topology.n_cliques(), 0.0);
+    if (context.shared && !lane.out_of_range) {
+        double* outer = scratch.sums.require(topology.forward_size());
+        routines().outer_sums(topology, lane, outer);
+        const auto cliques = topology.cliques();
+        for (std::size_t c = 0; c < cliques.size(); ++c) {
+            const std::size_t entry = cliques[c].forward_entry;
+            sums[c] = outer[entry] * context.shared->forward.data()[entry];
+        }
+        return clique_energy(topology, scores.transition, scores.inverse_temperature, context.shared->shift, sums);
+    }
+    double energy = 0.0;
+    for (std::size_t t = 1; t < lane.length; ++t) {
+        const TransitionTable& table = edge_marginals(context, lane, t, scratch);
+        for (std::size_t c = 0; c < topology.n_cliques(); ++c) sums[c] += scratch.marginals[c];
+        energy += clique_energy(topology, scores.transition_at(lane.example, t, topology.n_cliques()),
+                                scores.inverse_temperature, table.shift, scratch.marginals.data());
+    }
+    return energy;
+}
+
+// H = sum_t (log of what row t's normalisation took out - <node scores, node marginals>) - <clique scores, clique
+// marginals>: logZ - <score, mu> with the subtraction done node by node, so that large scores cancel where they stand.
+double entropy_of(const ChainContext& context, const ChainLane& lane, double clique_energy_total) {
+    const std::size_t n_labels = context.topology.n_labels();
+    double entropy = -clique_energy_total;
+    for (std::size_t t = 0; t < lane.length; ++t) {
+        const double* marginals = lane.nodes + t * n_labels;
+        double highest = 0.0;
+        if (!lane.out_of_range) {
+            highest = -kInfinity;
+            for (std::size_t k = 0; k < n_labels; ++k)
+                highest = std::max(highest, node_score(context.scores, n_labels, lane.example, t, k));
+        }
+        double local = lane.out_of_range ? lane.taken[t] : std::log(lane.taken[t]);
+        for (std::size_t k = 0; k < n_labels; ++k)
+            if (marginals[k] > 0.0)
+                local -= marginals[k] * (node_score(context.scores, n_labels, lane.example, t, k) - highest);
+        entropy += local;
+    }
+    if (lane.out_of_range) {
+        const double* last = lane.alpha + (lane.length - 1) * context.topology.width();
+        double total = 0.0;
+        for (std::size_t s = 0; s < context.topology.width(); ++s) total += std::exp(last[s]);
+        entropy += std::log(total);
+    }
+    return std::max(entropy, 0.0);
+}
+
+}  // namespace
+
+void ChainOracle::log_partition(double* out) {
+    std::fill_n(out, scores_.n_examples(), 0.0);  // an empty example has one labelling, of score 0
+    SumPasses passes(topology_, scores_, false, false);
+    for_groups(topology_, scores_, false, false, n_threads_,
+               [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
+                   passes.forward(workspace, lanes);
+                   for (const ChainLane& lane : lanes) {
+                       statuses_[lane.example] = status_of(lane);
+                       out[lane.example] = lane.log_partition;
+                   }
+               });
+}
+
+void ChainOracle::marginals(double* nodes, CliqueOutput which, double* cliques, double* log_partition) {
+    std::fill_n(log_partition, scores_.n_examples(), 0.0);
+    const std::size_t n_cliques = topology_.n_cliques();
+    if (which == CliqueOutput::sum) std::fill_n(cliques, scores_.n_examples() * n_cliques, 0.0);
+    SumPasses passes(topology_, scores_, true, true);
+    for_groups(topology_, scores_, true, true, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
+        for (ChainLane& lane : lanes)
+            lane.nodes = nodes + static_cast<std::size_t>(scores_.offsets[lane.example]) * topology_.n_labels();
+        passes.forward(workspace, lanes);
+        passes.backward(workspace, lanes);
+        CliqueScratch scratch;
+        for (const ChainLane& lane : lanes) {
+            statuses_[lane.example] = status_of(lane);
+            log_partition[lane.example] = lane.log_partition;
+            if (status_of(lane) != Status::ok || which == CliqueOutput::none) continue;
+            const ChainContext context = passes.context_of(lane);
+            if (which == CliqueOutput::sum) {
+                sum_cliques(context, lane, scratch, cliques + lane.example * n_cliques);
+                continue;
+            }
+            double* out = cliques + static_cast<std::size_t>(scores_.edge_offsets[lane.example]) * n_cliques;
+            for (std::size_t t = 1; t < lane.length; ++t, out += n_cliques) {
+                edge_marginals(context, lane, t, scratch);
+                std::copy(scratch.marginals.begin(), scratch.marginals.end(), out);
+            }
+        }
+    });
+}
+
+void ChainOracle::entropy(double* out) {
+    std::fill_n(out, scores_.n_examples(), 0.0);
+    SumPasses passes(topology_, scores_, true, true);
+    for_groups(topology_, scores_, true, true, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
+        std::size_t n_nodes = 0;
+        for (const ChainLane& lane : lanes) n_nodes += lane.length;
+        Buffer nodes;
+        double* rows = nodes.require(n_nodes * topology_.n_labels());
+        for (ChainLane& lane : lanes) {
+            lane.nodes = rows;
+            rows += lane.length * topology_.n_labels();
+        }
+        passes.forward(workspace, lanes);
+        passes.backward(workspace, lanes);
+        CliqueScratch scratch;
+        std::vector<double> sums(topology_.n_cliques());
+        for (const ChainLane& lane : lanes) {
+            statuses_[lane.example] = status_of(lane);
+            if (status_of(lane) != Status::ok) continue;
+            const ChainContext context = passes.context_of(lane);
+            out[lane.example] = entropy_of(context, lane, sum_cliques(context, lane, scratch, sums.data()));
+        }
+    });
+}
+
+}  // namespace dualfield

@@ -1,0 +1,316 @@
+"""What can be asked of every structure."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dualfield import _native
+from dualfield.structures.checks import Codes, Floats, check_codes, check_int, check_temperature, draw_seed
+from dualfield.structures.records import KBest, Marginals, Scores
+
+
+class Structure(ABC):
+    r"""A set of labellings, and the exact answers to questions about their scores.
+
+    With score(y) the score of a labelling and T the temperature, the smoothed maximum of the score is
+
+    .. math::
+        M_T = T \log \sum_y \exp(\mathrm{score}(y) / T), \qquad M_0 = \max_y \mathrm{score}(y),
+
+    and its gradient, the marginals, is the probability of each part under p(y) proportional to exp(score(y) / T); at
+    T = 0 it is the indicator of the best labelling.
+
+    Every question takes the scores as :class:`Scores` or as the array of node scores alone; ``cost``, an array of the
+    shape of the node scores that is added to them (cost-augmented inference); and ``n_jobs``, the number of threads:
+    None is 1 unless a joblib context says otherwise, -1 is all cores. Answers do not depend on the number of threads.
+
+    Examples
+    --------
+    >>> from dualfield.structures import Single, Structure
+    >>> def confidence(structure: Structure, node):
+    ...     return structure.marginals(node).node.max(axis=1)
+    >>> confidence(Single(2), [[0.0, 0.0], [0.0, 9.0]]).round(3)
+    array([0.5, 1. ])
+    """
+
+    n_labels: int
+
+    @abstractmethod
+    def _bind(
+        self, scores: Scores | ArrayLike, cost: ArrayLike | None, temperature: float, n_jobs: int | None
+    ) -> _native.Oracle:
+        """Check the scores and hand out the native oracle for them, divided by the temperature."""
+
+    @abstractmethod
+    def _indicator(
+        self, scores: Scores | ArrayLike, labels: Codes, cliques: str | None
+    ) -> tuple[Floats, Floats | None]:
+        """Return node and clique indicators of a labelling."""
+
+    def _shape_cliques(self, rows: Floats) -> Floats:
+        """Bring rows of clique values into the shape that users see."""
+        return rows
+
+    def argmax(self, scores: Scores | ArrayLike, *, cost: ArrayLike | None = None, n_jobs: int | None = None) -> Codes:
+        """Return the best labelling of each example.
+
+        Among equals the one whose last label is lowest, then the one before it, and so on.
+
+        Parameters
+        ----------
+        scores : Scores, or array of shape (n_nodes, n_labels)
+            The scores.
+        cost : array of shape (n_nodes, n_labels), default=None
+            Added to the node scores.
+        n_jobs : int, default=None
+            Number of threads.
+
+        Returns
+        -------
+        int array of shape (n_nodes,)
+            Label codes.
+
+        Examples
+        --------
+        >>> from dualfield.structures import Chain, Scores
+        >>> stay = [[1.0, 0.0], [0.0, 1.0]]
+        >>> Chain(2).argmax(Scores([[2.0, 0.0], [0.0, 0.5], [0.0, 0.1]], transition=stay))
+        array([0, 0, 0], dtype=int32)
+        """
+        return self._bind(scores, cost, 1.0, n_jobs).argmax()
+
+    def log_partition(
+        self,
+        scores: Scores | ArrayLike,
+        *,
+        temperature: float = 1.0,
+        cost: ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> Floats:
+        """Return the smoothed maximum of the score of each example.
+
+        Parameters
+        ----------
+        scores, cost, n_jobs
+            As in :meth:`argmax`.
+        temperature : float, default=1.0
+            T of the formula; 0 gives the maximum.
+
+        Returns
+        -------
+        array of shape (n_examples,)
+            T log sum_y exp(score(y) / T).
+
+        Examples
+        --------
+        >>> from dualfield.structures import Chain, Scores
+        >>> Chain(3).log_partition(Scores([[0.0, 0.0, 0.0]] * 2)).round(4)  # log of 3 ** 2 labellings
+        array([2.1972])
+        """
+        heat = check_temperature("log_partition", temperature)
+        if heat == 0.0:
+            return self._bind(scores, cost, 1.0, n_jobs).maximum()
+        return np.multiply(heat, self._bind(scores, cost, heat, n_jobs).log_partition())
+
+    def marginals(
+        self,
+        scores: Scores | ArrayLike,
+        *,
+        temperature: float = 1.0,
+        cliques: str | None = None,
+        cost: ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> Marginals:
+        """Return the probability of each label at each node, and of each clique if asked for.
+
+        Memory beyond the result: two rows of numbers over the states of the structure for each node of the four longest
+        examples, for each thread; linear in the batch.
+
+        Parameters
+        ----------
+        scores, temperature, cost, n_jobs
+            As in :meth:`log_partition`.
+        cliques : {"each", "sum"}, default=None
+            Also return clique marginals: of each edge, or summed over the edges of each example.
+
+        Returns
+        -------
+        Marginals
+            Node and clique marginals, and the log-partition.
+
+        Examples
+        --------
+        >>> from dualfield.structures import Chain, Scores
+        >>> Chain(2).marginals(Scores([[0.0, 1.0], [0.0, 0.0]], transition=[[0.0, 0.0], [0.0, 2.0]])).node.round(3)
+        array([[0.081, 0.919],
+               [0.15 , 0.85 ]])
+        """
+        heat = check_temperature("marginals", temperature)
+        if cliques not in (None, "each", "sum"):
+            raise ValueError(
+                f"The 'cliques' parameter of marginals must be 'each', 'sum' or None. Got {cliques!r} instead."
+            )
+        if heat == 0.0:
+            oracle = self._bind(scores, cost, 1.0, n_jobs)
+            return Marginals(*self._indicator(scores, oracle.argmax(), cliques), oracle.maximum())
+        node, clique, log_partition = self._bind(scores, cost, heat, n_jobs).marginals(cliques or "none")
+        return Marginals(node, self._shape_cliques(clique) if cliques else None, np.multiply(heat, log_partition))
+
+    def max_marginals(
+        self, scores: Scores | ArrayLike, *, cost: ArrayLike | None = None, n_jobs: int | None = None
+    ) -> Floats:
+        """Return, for each node and label, the best score of a labelling that has this label there.
+
+        Parameters
+        ----------
+        scores, cost, n_jobs
+            As in :meth:`argmax`.
+
+        Returns
+        -------
+        array of shape (n_nodes, n_labels)
+            Best scores; -inf where no allowed labelling has the label.
+
+        Examples
+        --------
+        >>> from dualfield.structures import Chain, Scores
+        >>> Chain(2).max_marginals(Scores([[1.0, 0.0], [0.0, 0.5]]))
+        array([[1.5, 0.5],
+               [1. , 1.5]])
+        """
+        return self._bind(scores, cost, 1.0, n_jobs).max_marginals()
+
+    def entropy(
+        self,
+        scores: Scores | ArrayLike,
+        *,
+        temperature: float = 1.0,
+        cost: ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> Floats:
+        """Return the entropy of each example's distribution over labellings, in nats; 0 at temperature 0.
+
+        Parameters
+        ----------
+        scores, temperature, cost, n_jobs
+            As in :meth:`log_partition`.
+
+        Returns
+        -------
+        array of shape (n_examples,)
+            - sum_y p(y) log p(y).
+
+        Examples
+        --------
+        >>> from dualfield.structures import Single
+        >>> Single(4).entropy([[0.0, 0.0, 0.0, 0.0]]).round(4)
+        array([1.3863])
+        """
+        heat = check_temperature("entropy", temperature)
+        entropies = self._bind(scores, cost, heat or 1.0, n_jobs).entropy()
+        return entropies if heat else np.zeros_like(entropies)
+
+    def sample(
+        self,
+        scores: Scores | ArrayLike,
+        n_samples: int = 1,
+        *,
+        temperature: float = 1.0,
+        random_state: Any = None,
+        cost: ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> Codes:
+        """Draw labellings exactly from each example's distribution.
+
+        Parameters
+        ----------
+        scores, temperature, cost, n_jobs
+            As in :meth:`log_partition`.
+        n_samples : int, default=1
+            Draws for each example.
+        random_state : int, RandomState or None, default=None
+            Seed. Each example has a stream of its own: its draws do not depend on the other examples.
+
+        Returns
+        -------
+        int array of shape (n_samples, n_nodes)
+            Label codes.
+
+        Examples
+        --------
+        >>> from dualfield.structures import Single
+        >>> Single(2).sample([[0.0, -100.0]], 3, random_state=0).ravel()
+        array([0, 0, 0], dtype=int32)
+        """
+        heat = check_temperature("sample", temperature)
+        count = check_int("sample", "n_samples", n_samples, 0)
+        if heat == 0.0:
+            return np.tile(self.argmax(scores, cost=cost, n_jobs=n_jobs), (count, 1))
+        return self._bind(scores, cost, heat, n_jobs).sample(count, draw_seed(random_state))
+
+    def k_best(
+        self, scores: Scores | ArrayLike, k: int, *, cost: ArrayLike | None = None, n_jobs: int | None = None
+    ) -> KBest:
+        """Return the k best labellings of each example, best first; the first is :meth:`argmax`.
+
+        Parameters
+        ----------
+        scores, cost, n_jobs
+            As in :meth:`argmax`.
+        k : int
+            How many.
+
+        Returns
+        -------
+        KBest
+            Labels of shape (k, n_nodes) and scores of shape (n_examples, k).
+
+        Examples
+        --------
+        >>> from dualfield.structures import Chain, Scores
+        >>> best = Chain(2).k_best(Scores([[1.0, 0.0], [0.0, 0.5]]), 3)
+        >>> best.labels
+        array([[0, 1],
+               [0, 0],
+               [1, 1]], dtype=int32)
+        >>> best.scores
+        array([[1.5, 1. , 0.5]])
+        """
+        return KBest(*self._bind(scores, cost, 1.0, n_jobs).k_best(check_int("k_best", "k", k, 1)))
+
+    def score(
+        self,
+        scores: Scores | ArrayLike,
+        labels: ArrayLike,
+        *,
+        cost: ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> Floats:
+        """Return the score of a given labelling of each example.
+
+        ``score(scores, y) - log_partition(scores)`` is the log-probability of the labelling.
+
+        Parameters
+        ----------
+        scores, cost, n_jobs
+            As in :meth:`argmax`.
+        labels : int array of shape (n_nodes,)
+            Label codes.
+
+        Returns
+        -------
+        array of shape (n_examples,)
+            Scores; -inf where the labelling is forbidden.
+
+        Examples
+        --------
+        >>> from dualfield.structures import Chain, Scores
+        >>> Chain(2).score(Scores([[1.0, 0.0], [0.0, 0.5]]), [0, 1])
+        array([1.5])
+        """
+        node = scores.node if isinstance(scores, Scores) else np.asarray(scores)
+        return self._bind(scores, cost, 1.0, n_jobs).score(check_codes(labels, len(node), self.n_labels))

@@ -1,0 +1,332 @@
+"""Chains of any order: the structure of sequences."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dualfield import _native
+from dualfield.structures.base import Structure
+from dualfield.structures.checks import Codes, Floats, check_codes, check_cost, check_int, n_threads
+from dualfield.structures.records import Scores
+
+# A table of all windows of labels larger than this is refused: list the windows that occur instead.
+MOST_CLIQUES = 50_000_000
+
+
+class Chain(Structure):
+    r"""A sequence of nodes in which every label depends on the ``order`` labels before it.
+
+    The score of a labelling is given in :class:`Scores`. Its cliques are the windows of order + 1 neighbouring labels.
+    Inference takes time and memory proportional to the number of cliques that are allowed, not to
+    n_labels ** (order + 1).
+
+    Parameters
+    ----------
+    n_labels : int
+        Number of labels.
+    order : int, default=1
+        How many labels back a label looks.
+    allowed : array, default=None
+        The windows of labels that may occur, oldest label first: a boolean array of shape (n_labels,) * (order + 1),
+        or an integer array of shape (n, order + 1) that lists them. None: all. A shorter window at the start of a
+        sequence may occur if it is part of an allowed one.
+    allowed_start, allowed_stop : boolean array of shape (n_labels,), default=None
+        The labels that may stand first and last. None: all.
+
+    Attributes
+    ----------
+    cliques : int array of shape (n_cliques, order + 1)
+        The windows of labels that have a score, in lexicographic order. For order 1 all pairs, allowed or not. For
+        higher orders the allowed ones only, and also the windows that begin before the first node: -1 stands there.
+
+    Examples
+    --------
+    Two labels, where the second may not follow itself:
+
+    >>> from dualfield.structures import Chain, Scores
+    >>> chain = Chain(2, allowed=[[True, True], [True, False]])
+    >>> chain.argmax(Scores([[0.0, 3.0], [0.0, 2.0], [0.0, 3.0]]))
+    array([1, 0, 1], dtype=int32)
+
+    An order-2 chain that knows only the windows of the labels seen:
+
+    >>> chain = Chain.from_labels([0, 1, 2, 0, 1], n_labels=3, order=2)
+    >>> chain.cliques
+    array([[-1,  0,  1],
+           [-1,  1,  2],
+           [-1,  2,  0],
+           [ 0,  1,  2],
+           [ 1,  2,  0],
+           [ 2,  0,  1]], dtype=int32)
+    """
+
+    def __init__(
+        self,
+        n_labels: int,
+        order: int = 1,
+        allowed: ArrayLike | None = None,
+        allowed_start: ArrayLike | None = None,
+        allowed_stop: ArrayLike | None = None,
+    ) -> None:
+        self.n_labels = check_int("Chain", "n_labels", n_labels, 1)
+        self.order = check_int("Chain", "order", order, 1)
+        self.allowed = None if allowed is None else _check_allowed(allowed, self.n_labels, self.order)
+        self.allowed_start = _check_flags("allowed_start", allowed_start, self.n_labels)
+        self.allowed_stop = _check_flags("allowed_stop", allowed_stop, self.n_labels)
+        self.cliques, self._clique_allowed = _list_cliques(self.n_labels, self.order, self.allowed)
+
+    @classmethod
+    def from_labels(
+        cls, labels: ArrayLike, offsets: ArrayLike | None = None, *, n_labels: int, order: int = 1, **flags: Any
+    ) -> Chain:
+        """Make a chain that allows only the windows of labels that occur in given sequences.
+
+        Parameters
+        ----------
+        labels : int array of shape (n_nodes,)
+            Label codes, the sequences one after another.
+        offsets : array of shape (n_examples + 1,), default=None
+            Where each sequence starts; None: one sequence.
+        n_labels, order
+            As in the constructor.
+        **flags
+            ``allowed_start`` and ``allowed_stop`` of the constructor.
+
+        Returns
+        -------
+        Chain
+            With ``allowed`` set to the windows that occur.
+
+        Examples
+        --------
+        >>> from dualfield.structures import Chain
+        >>> Chain.from_labels([0, 1, 1, 0], [0, 3, 4], n_labels=2).allowed
+        array([[False,  True],
+               [False,  True]])
+        """
+        codes = check_codes(labels, np.size(np.asarray(labels)), n_labels)
+        cuts = Scores(np.zeros((len(codes), 1)), offsets).offsets
+        inside = np.ones(len(codes), dtype=bool)
+        for step in range(order):  # a window may not begin in one sequence and end in the next
+            late = cuts[:-1] + step
+            inside[late[late < cuts[1:]]] = False
+        ends = np.flatnonzero(inside)
+        windows = codes[ends[:, None] + np.arange(-order, 1)]
+        if order > 1:
+            return cls(n_labels, order, windows.reshape(-1, order + 1), **flags)
+        allowed = np.zeros((n_labels, n_labels), dtype=bool)
+        allowed[tuple(windows.T)] = True
+        return cls(n_labels, order, allowed, **flags)
+
+    @cached_property
+    def _topology(self) -> _native.ChainTopology:
+        return _native.ChainTopology(self.n_labels, self.cliques, self._clique_allowed)
+
+    @property
+    def n_cliques(self) -> int:
+        """Number of cliques that have a score."""
+        return len(self.cliques)
+
+    def clique_indices(self, labels: ArrayLike, offsets: ArrayLike | None = None) -> NDArray[np.int64]:
+        """Return which clique ends at each node but the first of its example.
+
+        Parameters
+        ----------
+        labels : int array of shape (n_nodes,)
+            Label codes.
+        offsets : array of shape (n_examples + 1,), default=None
+            Where each example starts; None: one example.
+
+        Returns
+        -------
+        array of shape (n_edges,)
+            Rows of :attr:`cliques`; -1 where the window of labels is not among them.
+
+        Examples
+        --------
+        >>> from dualfield.structures import Chain
+        >>> Chain(3).clique_indices([0, 2, 1])  # the pairs (0, 2) and (2, 1)
+        array([2, 7])
+        """
+        codes = check_codes(labels, np.size(np.asarray(labels)), self.n_labels)
+        index = self._topology.clique_indices(Scores(np.zeros((len(codes), 1)), offsets).offsets, codes)
+        return np.asarray(index, dtype=np.int64)
+
+    def _bind(
+        self, scores: Scores | ArrayLike, cost: ArrayLike | None, temperature: float, n_jobs: int | None
+    ) -> _native.Oracle:
+        batch = scores if isinstance(scores, Scores) else Scores(scores)
+        if batch.n_labels != self.n_labels:
+            raise ValueError(
+                f"node must have {self.n_labels} columns, one for each label. Got shape {batch.node.shape} instead."
+            )
+        n_edges = int(np.maximum(batch.lengths - 1, 0).sum())
+        shared, per_edge = self._transition_rows(batch.transition, n_edges)
+        return _native.ChainOracle(
+            self._topology,
+            batch.offsets,
+            batch.node,
+            shared,
+            per_edge,
+            _end_scores("start", batch.start, self.allowed_start, self.n_labels),
+            _end_scores("stop", batch.stop, self.allowed_stop, self.n_labels),
+            check_cost(cost, batch.node.shape),
+            1.0 / temperature,
+            n_threads(n_jobs),
+        )
+
+    def _transition_rows(self, transition: Floats | None, n_edges: int) -> tuple[Floats | None, Floats | None]:
+        """Return scores by clique: shared (n_cliques,) or per edge (n_edges, n_cliques); the other is None."""
+        if transition is None:
+            return None, None
+        table, listed = (self.n_labels,) * (self.order + 1), (self.n_cliques,)
+        if transition.shape in (table, listed):
+            rows = self._by_clique(transition[None] if transition.shape == table else transition.reshape(1, -1))[0]
+            if not (rows < np.inf).all():
+                raise ValueError("transition must be finite, or -inf for what is forbidden. Got NaN or +inf instead.")
+            return np.ascontiguousarray(rows), None
+        if transition.shape in ((n_edges, *table), (n_edges, *listed)):
+            return None, np.ascontiguousarray(self._by_clique(transition))
+        raise ValueError(
+            f"transition must have shape {table} or {listed}, shared by all edges, or one of these for each of the "
+            f"{n_edges} edges. Got shape {transition.shape} instead."
+        )
+
+    def _by_clique(self, rows: Floats) -> Floats:
+        """Return (n, n_cliques) rows, also from (n, n_labels, ...) tables, whose windows at the start score 0."""
+        if rows.ndim == 2:
+            return rows
+        if self.order == 1:
+            return rows.reshape(len(rows), self.n_cliques)
+        whole = self.cliques[:, 0] >= 0
+        out = np.zeros((len(rows), self.n_cliques))
+        out[:, whole] = rows[(slice(None), *self.cliques[whole].T)]
+        return out
+
+    def _shape_cliques(self, rows: Floats) -> Floats:
+        return rows.reshape(-1, self.n_labels, self.n_labels) if self.order == 1 else rows
+
+    def _indicator(
+        self, scores: Scores | ArrayLike, labels: Codes, cliques: str | None
+    ) -> tuple[Floats, Floats | None]:
+        node = np.zeros((len(labels), self.n_labels))
+        node[np.arange(len(labels)), labels] = 1.0
+        if cliques is None:
+            return node, None
+        batch = scores if isinstance(scores, Scores) else Scores(scores)
+        index = self.clique_indices(labels, batch.offsets)
+        if cliques == "each":
+            rows, owner = np.zeros((len(index), self.n_cliques)), np.arange(len(index))
+        else:
+            rows = np.zeros((batch.n_examples, self.n_cliques))
+            owner = np.repeat(np.arange(batch.n_examples), np.maximum(batch.lengths - 1, 0))
+        np.add.at(rows, (owner, index), 1.0)
+        return node, self._shape_cliques(rows)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Chain):
+            return NotImplemented
+        return (self.n_labels, self.order) == (other.n_labels, other.order) and all(
+            np.array_equal(mine, theirs)
+            for mine, theirs in (
+                (self.cliques, other.cliques),
+                (self._clique_allowed, other._clique_allowed),
+                (self._flags(), other._flags()),
+            )
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.n_labels, self.order, self.n_cliques))
+
+    def _flags(self) -> NDArray[np.bool_]:
+        everything = np.ones(self.n_labels, dtype=bool)
+        ends = (self.allowed_start, self.allowed_stop)
+        return np.concatenate([everything if flags is None else flags for flags in ends])
+
+    def __repr__(self) -> str:
+        limits = "" if self.allowed is None else f", {int(self._clique_allowed.sum())} of its windows allowed"
+        return f"Chain(n_labels={self.n_labels}, order={self.order}{limits})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_topology"}
+
+
+def _check_allowed(allowed: ArrayLike, n_labels: int, order: int) -> NDArray[Any]:
+    array = np.asarray(allowed)
+    if array.dtype == np.bool_:
+        if array.shape != (n_labels,) * (order + 1):
+            raise ValueError(
+                f"The 'allowed' parameter of Chain must have shape {(n_labels,) * (order + 1)} if boolean. "
+                f"Got shape {array.shape} instead."
+            )
+        return array
+    if not np.issubdtype(array.dtype, np.integer) or array.ndim != 2 or array.shape[1] != order + 1:
+        raise ValueError(
+            f"The 'allowed' parameter of Chain must be a boolean table or integer rows of {order + 1} labels. "
+            f"Got shape {array.shape} and dtype {array.dtype} instead."
+        )
+    if array.size and not (array.min() >= 0 and array.max() < n_labels):
+        raise ValueError(
+            f"The 'allowed' parameter of Chain must hold labels in [0, {n_labels}). "
+            f"Got labels from {array.min()} to {array.max()} instead."
+        )
+    return np.unique(array.astype(np.int32), axis=0)
+
+
+def _check_flags(name: str, flags: ArrayLike | None, n_labels: int) -> NDArray[np.bool_] | None:
+    if flags is None:
+        return None
+    array = np.asarray(flags)
+    if array.dtype != np.bool_ or array.shape != (n_labels,):
+        raise ValueError(
+            f"The {name!r} parameter of Chain must be a boolean array of shape ({n_labels},). "
+            f"Got shape {array.shape} and dtype {array.dtype} instead."
+        )
+    return array
+
+
+def _list_cliques(n_labels: int, order: int, allowed: NDArray[Any] | None) -> tuple[Codes, NDArray[np.bool_]]:
+    """Return the windows of labels that have a score, sorted, and which of them are allowed."""
+    if n_labels ** (order + 1) > MOST_CLIQUES and (allowed is None or order == 1 or allowed.dtype == np.bool_):
+        raise ValueError(
+            f"A chain of order {order} with {n_labels} labels has {n_labels ** (order + 1)} windows of labels, "
+            f"more than {MOST_CLIQUES}. List those that occur: Chain.from_labels, or integer rows as 'allowed'."
+        )
+    if order == 1:
+        everything = np.indices((n_labels, n_labels), dtype=np.int32).reshape(2, -1).T
+        flags = np.ones((n_labels, n_labels), dtype=bool) if allowed is None else allowed
+        if flags.dtype != np.bool_:
+            flags = np.zeros((n_labels, n_labels), dtype=bool)
+            flags[tuple(np.asarray(allowed).T)] = True
+        return np.ascontiguousarray(everything), np.ascontiguousarray(flags.ravel())
+    if allowed is None:
+        whole = np.indices((n_labels,) * (order + 1), dtype=np.int32).reshape(order + 1, -1).T
+    elif allowed.dtype == np.bool_:
+        whole = np.argwhere(allowed).astype(np.int32)
+    else:
+        whole = allowed
+    parts = [whole]
+    for size in range(order, 1, -1):  # the first nodes: windows of fewer labels, with -1 before them
+        inner = [parts[0][:, at : at + size] for at in range(order + 2 - size)]
+        window = np.unique(np.concatenate(inner), axis=0)
+        before = np.full((len(window), order + 1 - size), -1, dtype=np.int32)
+        parts.append(np.concatenate([before, window], axis=1))
+    listed = np.concatenate(parts)
+    listed = listed[np.lexsort(listed.T[::-1])]
+    return np.ascontiguousarray(listed, dtype=np.int32), np.ones(len(listed), dtype=bool)
+
+
+def _end_scores(name: str, scores: Floats | None, allowed: NDArray[np.bool_] | None, n_labels: int) -> Floats | None:
+    """Return start or stop scores with -inf for the labels that may not stand there."""
+    if scores is not None:
+        if scores.shape != (n_labels,):
+            raise ValueError(f"{name} must have shape ({n_labels},). Got {scores.shape} instead.")
+        if not (scores < np.inf).all():
+            raise ValueError(f"{name} must be finite, or -inf for what is forbidden. Got NaN or +inf instead.")
+    if allowed is None:
+        return scores
+    return np.where(allowed, 0.0 if scores is None else scores, -np.inf)

@@ -1,0 +1,81 @@
+"""Checks of arguments that all structures share; every error names the argument, what was expected and what came."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int32]
+
+
+def as_floats(name: str, values: ArrayLike, ndim: int | None = None) -> Floats:
+    """Return values as a contiguous float64 array of ndim dimensions, or raise an error that names the argument."""
+    try:
+        array = np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be an array of numbers. Got {type(values).__name__}: {error}") from error
+    if ndim is not None and array.ndim != ndim:
+        raise ValueError(
+            f"{name} must have {ndim} dimension{'s' if ndim > 1 else ''}. Got shape {array.shape} instead."
+        )
+    return array
+
+
+def check_int(owner: str, name: str, value: Any, low: int) -> int:
+    """Return value as an int of at least low, or raise an error that names the parameter and its owner."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < low:
+        raise ValueError(f"The {name!r} parameter of {owner} must be an int in [{low}, inf). Got {value!r} instead.")
+    return int(value)
+
+
+def check_temperature(owner: str, temperature: Any) -> float:
+    """Return temperature as a float in [0, inf), or raise an error that names it."""
+    good = isinstance(temperature, int | float | np.integer | np.floating) and not isinstance(temperature, bool)
+    if not good or not 0.0 <= float(temperature) < np.inf:
+        raise ValueError(
+            f"The 'temperature' parameter of {owner} must be a float in [0, inf). Got {temperature!r} instead."
+        )
+    return float(temperature)
+
+
+def check_cost(cost: ArrayLike | None, shape: tuple[int, ...]) -> Floats | None:
+    """Return cost as an array of the shape of the node scores, or None."""
+    if cost is None:
+        return None
+    array = as_floats("cost", cost, 2)
+    if array.shape != shape:
+        raise ValueError(f"cost must have the shape of the node scores, {shape}. Got {array.shape} instead.")
+    return array
+
+
+def n_threads(n_jobs: int | None) -> int:
+    """Return the number of threads for n_jobs, scikit-learn's way: None is 1 unless a joblib context says otherwise."""
+    return max(1, int(joblib.effective_n_jobs(n_jobs)))
+
+
+def draw_seed(random_state: Any) -> int:
+    """Return the seed of a native random stream, drawn from a scikit-learn random_state."""
+    low, high = check_random_state(random_state).randint(0, 2**32, size=2, dtype=np.uint64)
+    return int(low) | int(high) << 32
+
+
+def check_codes(labels: ArrayLike, n_nodes: int, n_labels: int) -> Codes:
+    """Return label codes as int32 of shape (n_nodes,), each in [0, n_labels), or raise an error that says where."""
+    codes = np.asarray(labels)
+    if codes.size == 0:
+        codes = codes.astype(np.int32)  # an empty list has no type of its own
+    if codes.shape != (n_nodes,) or not np.issubdtype(codes.dtype, np.integer):
+        raise ValueError(
+            f"labels must be integer codes of shape ({n_nodes},), one for each node. "
+            f"Got shape {codes.shape} and dtype {codes.dtype} instead."
+        )
+    outside = np.flatnonzero((codes < 0) | (codes >= n_labels))
+    if outside.size:
+        at = int(outside[0])
+        raise ValueError(f"labels must lie in [0, {n_labels}). Got labels[{at}] = {codes[at]} instead.")
+    return np.ascontiguousarray(codes, dtype=np.int32)
