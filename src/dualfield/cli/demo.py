@@ -1,0 +1,388 @@
+"""``dualfield demo``: read handwritten numbers digit by digit and as whole words, and write a page about it.
+
+A generative model of words, and its evaluation with the exact oracle of :mod:`dualfield.structures`. What comes out of
+it is laid out in :mod:`dualfield.report.digit_words` for the page and in :mod:`dualfield.report.terminal`. The file is
+longer than most because the model exists for this one command and has no other home.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+
+from dualfield import __version__
+from dualfield.datasets.digit_words import LANGUAGES, N_DIGITS, DigitWords, load_digit_words
+from dualfield.report import CalibrationBins, calibration_bins, write_page
+from dualfield.report.digit_words import digit_words_page
+from dualfield.report.digit_words_records import CardGroup, DigitWordsReport, ModelRow, Reading, WordCard
+from dualfield.report.page import check_target
+from dualfield.report.terminal import progress_steps, show_digit_words
+from dualfield.structures import Chain, Scores, Single
+
+__all__ = ["demo"]
+
+_NOISE = 0.35
+_SHRINKAGE = 0.1  # of the covariance towards a multiple of the identity
+_BACKOFF = 3.0  # how many observations the shorter context is worth
+_ORDERS = (0, 1, 2, 3)
+_BEFORE = N_DIGITS  # stands for "no digit yet" in a context
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GaussianDigits:
+    """Images of a digit as a Gaussian with its own mean (10, 64) and a covariance shared by all ten digits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.cli.demo import GaussianDigits
+    >>> images = np.eye(10).repeat(3, axis=0)
+    >>> model = GaussianDigits.fit(images, np.arange(10).repeat(3))
+    >>> model.log_density(images).argmax(axis=1)[::3].tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    """
+
+    means: NDArray[np.float64]
+    whitening: NDArray[np.float64]
+
+    @classmethod
+    def fit(cls, images: NDArray[np.float64], labels: NDArray[np.int64]) -> "GaussianDigits":
+        """Estimate means and the shrunk covariance; a digit without an image gets the mean of all images."""
+        means = np.stack(
+            [
+                images[labels == digit].mean(axis=0) if (labels == digit).any() else images.mean(axis=0)
+                for digit in range(N_DIGITS)
+            ]
+        )
+        rest = images - means[labels]
+        covariance = rest.T @ rest / len(images)
+        level = max(float(np.trace(covariance)) / len(covariance), 1e-9)
+        covariance = (1.0 - _SHRINKAGE) * covariance + _SHRINKAGE * level * np.eye(len(covariance))
+        return cls(means, np.linalg.inv(np.linalg.cholesky(covariance)).T)
+
+    def log_density(self, images: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Compute log p(image | digit), (n, 10), up to a constant that is the same for all digits."""
+        white = images @ self.whitening
+        centres = self.means @ self.whitening
+        return np.stack([-0.5 * np.square(white - centre).sum(axis=1) for centre in centres], axis=1)
+
+
+def context_tables(labels: Sequence[NDArray[np.int64]], order: int) -> list[NDArray[np.float64]]:
+    """Estimate p(digit | the k digits before it) for k = 0 to `order` from counts.
+
+    A context of k digits backs off to the k - 1 nearest ones, which count as a few observations:
+    ``p_k(y | h) = (count(h, y) + 3 p_(k-1)(y | h')) / (count(h) + 3)``, and p_0 is add-one smoothed.
+
+    Parameters
+    ----------
+    labels : sequence of ndarray of shape (T_i,)
+        The digits of the training words.
+    order : int
+        Length of the longest context.
+
+    Returns
+    -------
+    list of ndarray
+        Table k has shape (11,) * k + (10,); 10 in a context stands for "before the word".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.cli.demo import context_tables
+    >>> tables = context_tables([np.array([1, 2]), np.array([1, 3])], order=1)
+    >>> [table.shape for table in tables]
+    [(10,), (11, 10)]
+    >>> float(tables[1][10].argmax())
+    1.0
+    """
+    counts = 1.0 + np.bincount(np.concatenate(labels), minlength=N_DIGITS)
+    tables: list[NDArray[np.float64]] = [counts / counts.sum()]
+    for length in range(1, order + 1):
+        padded = [np.concatenate([np.full(length, _BEFORE), word]) for word in labels]
+        windows = np.concatenate([np.lib.stride_tricks.sliding_window_view(word, length + 1) for word in padded])
+        seen = np.zeros((N_DIGITS + 1,) * length + (N_DIGITS,))
+        np.add.at(seen, tuple(windows.T), 1.0)
+        tables.append((seen + _BACKOFF * tables[-1]) / (seen.sum(axis=-1, keepdims=True) + _BACKOFF))
+    return tables
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reader:
+    """A model applied to N test digits of n words; see :func:`read_words`.
+
+    Attributes
+    ----------
+    name : str
+        For tables and pictures.
+    structure, scores
+        The oracle and what it was asked about.
+    digits : ndarray of shape (N,)
+        The most probable words.
+    marginals : ndarray of shape (N, 10)
+        Probability of every digit at every place.
+    log_partition : ndarray of shape (n,), or (N,) for the independent reader
+        Logarithm of the normaliser of the probabilities of words.
+    seconds : float
+        Time for the two answers above.
+    """
+
+    name: str
+    structure: Single | Chain
+    scores: Scores
+    digits: NDArray[np.int32]
+    marginals: NDArray[np.float64]
+    log_partition: NDArray[np.float64]
+    seconds: float
+
+
+def read_words(
+    log_density: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    tables: Sequence[NDArray[np.float64]],
+    order: int,
+    n_jobs: int,
+) -> Reader:
+    """Infer words, exactly, under p(word, images) = prod_t p(y_t | the `order` digits before it) p(x_t | y_t).
+
+    Parameters
+    ----------
+    log_density : ndarray of shape (N, 10)
+        log p(image | digit), words one after another.
+    offsets : ndarray of shape (n + 1,)
+        Where each word begins and the last one ends.
+    tables : sequence of ndarray
+        From :func:`context_tables`.
+    order : int
+        Length of the context; 0 reads every digit on its own.
+    n_jobs : int
+        Number of threads.
+
+    Returns
+    -------
+    Reader
+        The most probable words and the marginals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.cli.demo import context_tables, read_words
+    >>> tables = context_tables([np.array([1, 2])] * 9, order=1)
+    >>> blurred = np.zeros((2, 10))
+    >>> read_words(blurred, np.array([0, 2]), tables, order=1, n_jobs=1).digits.tolist()
+    [1, 2]
+    """
+    log_table = np.log(tables[order])
+    structure: Single | Chain
+    if order == 0:
+        name, structure = "independent", Single(N_DIGITS)
+        scores = Scores(log_density + log_table)
+    else:
+        name, structure = f"chain, order {order}", Chain(N_DIGITS, order=order)
+        # The cliques at the beginning of a word are padded with -1, which is also the index of "before the word".
+        transition = log_table[tuple(structure.cliques.T)]
+        scores = Scores(log_density, offsets, transition=transition, start=log_table[(_BEFORE,) * order])
+    began = time.perf_counter()
+    digits = structure.argmax(scores, n_jobs=n_jobs)
+    marginals = structure.marginals(scores, n_jobs=n_jobs)
+    seconds = time.perf_counter() - began
+    return Reader(name, structure, scores, digits, marginals.node, marginals.log_partition, seconds)
+
+
+def compare(reader: Reader, truth: NDArray[np.int64], offsets: NDArray[np.int64]) -> ModelRow:
+    """Measure a reader against the true digits (N,)."""
+    wrong = reader.digits != truth
+    given = reader.marginals[np.arange(len(truth)), truth]
+    return ModelRow(
+        name=reader.name,
+        digit_error=float(wrong.mean()),
+        word_error=float(_any_wrong(reader.digits, truth, offsets).mean()),
+        log_loss=float(-np.log(np.maximum(given, np.finfo(np.float64).tiny)).mean()),
+        calibration_error=_calibration(reader, truth).error,
+        seconds=reader.seconds,
+    )
+
+
+def _any_wrong(digits: NDArray[np.int32], truth: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
+    return np.logical_or.reduceat(digits != truth, offsets[:-1])
+
+
+def _calibration(reader: Reader, truth: NDArray[np.int64]) -> CalibrationBins:
+    return calibration_bins(reader.marginals.max(axis=1), reader.marginals.argmax(axis=1) == truth)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Result:
+    """All that was computed: data, true digits (N,), word boundaries (n + 1,), count tables, readers and their rows."""
+
+    data: DigitWords
+    truth: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    tables: list[NDArray[np.float64]]
+    readers: tuple[Reader, ...]
+    rows: tuple[ModelRow, ...]
+
+    def kinds(self) -> dict[str, NDArray[np.int64]]:
+        """Sort test words by who reads them rightly, digit by digit (first reader) or in context (last reader)."""
+        alone = _any_wrong(self.readers[0].digits, self.truth, self.offsets)
+        chain = _any_wrong(self.readers[-1].digits, self.truth, self.offsets)
+        return {
+            "corrected": np.flatnonzero(alone & ~chain),
+            "chain wrong": np.flatnonzero(chain),
+            "both right": np.flatnonzero(~alone & ~chain),
+        }
+
+    def card(self, word: int) -> WordCard:
+        """Collect what there is to say about one test word."""
+        here = slice(self.offsets[word], self.offsets[word + 1])
+        first, last = self.readers[0], self.readers[-1]
+        alone = Scores(last.scores.node[here], None, transition=last.scores.transition, start=last.scores.start)
+        best = last.structure.k_best(alone, 3)
+        chances = np.exp(best.scores[0] - last.log_partition[word])
+        return WordCard(
+            digits=self.truth[here],
+            images=self.data.images[self.data.test[word]],
+            readings=(
+                Reading(first.name, first.digits[here], first.marginals[here]),
+                Reading(last.name, last.digits[here], last.marginals[here]),
+            ),
+            best=tuple((digits, float(chance)) for digits, chance in zip(best.labels, chances, strict=True)),
+        )
+
+
+def run(n_words: int, language: str, seed: int, n_jobs: int, step: Callable[[str], None]) -> Result:
+    """Set the words, fit the model of images, count contexts and read the test words with every order.
+
+    Parameters
+    ----------
+    n_words, language, seed
+        As for :func:`dualfield.datasets.load_digit_words`.
+    n_jobs : int
+        Number of threads.
+    step : callable
+        Told the name of each step as it begins.
+
+    Returns
+    -------
+    Result
+        One reader and one row of errors for each order, 0 to 3.
+
+    Examples
+    --------
+    >>> from dualfield.cli.demo import run
+    >>> names = []
+    >>> result = run(60, "codes", seed=0, n_jobs=1, step=names.append)
+    >>> [row.name for row in result.rows]
+    ['independent', 'chain, order 1', 'chain, order 2', 'chain, order 3']
+    >>> names[0]
+    'setting the words'
+    """
+    step("setting the words")
+    data = load_digit_words(n_words, language=language, noise=_NOISE, random_state=seed)
+    step("learning what digits look like")
+    train_labels = [data.labels[word] for word in data.train]
+    model = GaussianDigits.fit(np.concatenate([data.images[word] for word in data.train]), np.concatenate(train_labels))
+    tables = context_tables(train_labels, max(_ORDERS))
+    truth = np.concatenate([data.labels[word] for word in data.test])
+    offsets = np.concatenate([[0], np.cumsum([len(data.labels[word]) for word in data.test])])
+    log_density = model.log_density(np.concatenate([data.images[word] for word in data.test]))
+    readers = []
+    for order in _ORDERS:
+        step(f"reading with {order} digits of context" if order != 1 else "reading with 1 digit of context")
+        readers.append(read_words(log_density, offsets, tables, order, n_jobs))
+    rows = tuple(compare(reader, truth, offsets) for reader in readers)
+    return Result(data, truth, offsets, tables, tuple(readers), rows)
+
+
+# Which test words are shown on the page: rule, kind, how many.
+_SHOWN = (
+    ("Wrong digit by digit, right in context", "corrected", 6),
+    ("Wrong in context", "chain wrong", 4),
+    ("Right both ways", "both right", 2),
+)
+
+
+def summarise(result: Result, language: str, seed: int) -> DigitWordsReport:
+    """Choose words by rule and say what was done."""
+    data, kinds = result.data, result.kinds()
+    known = {data.words[word] for word in data.train}
+    n_known = sum(data.words[word] in known for word in data.test)
+    return DigitWordsReport(
+        summary=(
+            f"{len(data.test)} test words after {len(data.train)} training words: {LANGUAGES[language]}.",
+            f"Pictures: scikit-learn's digits, with pixel noise (standard deviation {_NOISE} of full ink) added on "
+            "purpose. No original image is used both in training and in test words.",
+        ),
+        setting=(
+            f"{len(data.test)} words ({len(result.truth)} digits) were read after {len(data.train)} training words. "
+            f"The language: {LANGUAGES[language]}. Words are drawn with replacement: {n_known} of the test words "
+            "occur, as text, among the training words too.",
+            f"The pictures are scikit-learn's 8x8 digits. Gaussian noise (standard deviation {_NOISE} of full ink) was "
+            "added on purpose, so that a picture alone does not suffice. No original image is used both in training "
+            "and in test words.",
+        ),
+        rows=result.rows,
+        calibration={one.name: _calibration(one, result.truth) for one in (result.readers[0], result.readers[-1])},
+        transition=result.tables[1],
+        groups=tuple(
+            CardGroup(rule, len(kinds[kind]), tuple(result.card(int(word)) for word in kinds[kind][:shown]))
+            for rule, kind, shown in _SHOWN
+            if len(kinds[kind])
+        ),
+        n_test=len(data.test),
+        footer=f"dualfield {__version__}; language {language}, {len(data.words)} words, seed {seed}.",
+    )
+
+
+@click.command()
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path),
+    default=Path("report.html"),
+    show_default=True,
+    help="Where the page goes.",
+)
+@click.option(
+    "--words",
+    type=click.IntRange(50, 100_000),
+    default=2000,
+    show_default=True,
+    help="Words, a quarter of them test words.",
+)
+@click.option(
+    "--language", type=click.Choice(list(LANGUAGES)), default="codes", show_default=True, help="What the words are."
+)
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of all that is random."
+)
+@click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True, help="Threads for inference.")
+def demo(report: Path, words: int, language: str, seed: int, threads: int) -> None:
+    """Read handwritten numbers digit by digit and as whole words.
+
+    Compares independent reading with chains of order 1 to 3, all with exact inference, on built-in data, and writes one
+    self-contained HTML page with pictures, readings and marginals.
+    """
+    console = Console(highlight=False)
+    with _naming(report):
+        check_target(report.resolve())
+    with progress_steps(console, total=len(_ORDERS) + 3) as step:
+        result = run(words, language, seed, threads, step)
+        step("writing the report")
+        summary = summarise(result, language, seed)
+        with _naming(report):
+            write_page(report, digit_words_page(summary))
+    show_digit_words(console, summary)
+    click.echo(f"Pictures, readings and marginals: {report}")
+
+
+@contextmanager
+def _naming(report: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise click.ClickException(f"cannot write the report to '{report}': {error.strerror or error}") from error

@@ -1,0 +1,216 @@
+"""Escaped text, tables and the page around them."""
+
+import html
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+# Text and line colours keep a contrast of at least 4.5:1 against paper and panel, in both schemes.
+_STYLE = """
+:root { color-scheme: light dark; --paper: #ffffff; --panel: #f5f7f9; --ink: #1b1f24; --soft: #57606a; --line: #cfd6dd;
+  --accent: #0b4f9e; --second: #a34a00; --wrong: #b3261e; }
+@media (prefers-color-scheme: dark) { :root { --paper: #14171a; --panel: #1e2226; --ink: #e6e8ea; --soft: #a5adb5;
+  --line: #454c53; --accent: #86b8ff; --second: #ffb26b; --wrong: #ff8f85; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 1.5rem 10px 3rem; max-width: 1160px; background: var(--paper); color: var(--ink);
+  font: 16px/1.5 system-ui, sans-serif; }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .5rem; }
+h2 { font-size: 1.2rem; margin: 2.2rem 0 .4rem; }
+p { max-width: 46rem; margin: .5rem 0; }
+.soft, caption, figcaption { color: var(--soft); font-size: .9rem; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; margin: .8rem 0; }
+caption { text-align: left; padding-bottom: .3rem; }
+.data th, .data td { padding: .3rem .7rem; text-align: right; border-bottom: 1px solid var(--line);
+  font-variant-numeric: tabular-nums; }
+.data th:first-child, .data td:first-child { text-align: left; }
+.data td:first-child { white-space: nowrap; }
+@media (max-width: 40rem) { .data th, .data td { padding: .3rem .2rem; font-size: .8rem; } }
+figure { margin: .8rem 0; }
+svg { display: block; max-width: 100%; height: auto; }
+svg text { fill: var(--ink); font: 11px system-ui, sans-serif; }
+svg .soft { fill: var(--soft); font-size: 11px; }
+svg .frame { fill: none; stroke: var(--line); }
+svg .cell, svg .shade { fill: var(--accent); }
+svg .mark { fill: none; stroke: var(--second); stroke-width: 1.5; }
+svg .even { fill: none; stroke: var(--soft); stroke-dasharray: 2 4; }
+svg .curve { fill: none; stroke-width: 2; }
+svg .curve.c0 { stroke: var(--second); stroke-dasharray: 6 4; }
+svg .curve.c1 { stroke: var(--accent); }
+svg .spread { fill: none; stroke-width: 1; }
+svg .spread.c0 { stroke: var(--second); }
+svg .spread.c1 { stroke: var(--accent); }
+svg .dot.c0 { fill: var(--second); }
+svg .dot.c1 { fill: var(--accent); }
+"""
+
+
+class Html(str):
+    """Text that is markup already; everything else is escaped on its way into a page.
+
+    Examples
+    --------
+    >>> from dualfield.report import Html, escape
+    >>> escape(Html("<b>bold</b>"))
+    '<b>bold</b>'
+    """
+
+    __slots__ = ()
+
+
+def escape(text: object) -> Html:
+    """Make text safe for an element or a quoted attribute; leave :class:`Html` as it is.
+
+    Parameters
+    ----------
+    text : object
+        Its ``str`` is shown.
+
+    Returns
+    -------
+    Html
+        Markup that shows the text.
+
+    Examples
+    --------
+    >>> from dualfield.report import escape
+    >>> escape("a < b & 'c'")
+    'a &lt; b &amp; &#x27;c&#x27;'
+    """
+    return text if isinstance(text, Html) else Html(html.escape(str(text), quote=True))
+
+
+def table(header: Sequence[object], rows: Iterable[Sequence[object]], *, caption: object = "") -> Html:
+    """Lay out a table of data: first column to the left, the others to the right.
+
+    Parameters
+    ----------
+    header : sequence
+        One heading per column.
+    rows : iterable of sequences
+        The cells, as many in each row as there are headings.
+    caption : object, default=""
+        A sentence above the table.
+
+    Returns
+    -------
+    Html
+        The table, in a box that scrolls sideways on a narrow screen.
+
+    Examples
+    --------
+    >>> from dualfield.report import table
+    >>> "<td>1 &lt; 2</td>" in table(["claim", "true"], [["1 < 2", "yes"]])
+    True
+    """
+    lines = ['<div class="scroll"><table class="data">']
+    if caption:
+        lines.append(f"<caption>{escape(caption)}</caption>")
+    lines.append("<thead><tr>" + "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header) + "</tr></thead>")
+    lines.append("<tbody>")
+    for number, row in enumerate(rows):
+        if len(row) != len(header):
+            raise ValueError(f"rows[{number}] has {len(row)} cells; expected {len(header)}, as in the header.")
+        lines.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>")
+    lines.append("</tbody></table></div>")
+    return Html("\n".join(lines))
+
+
+def page(title: str, body: Iterable[object], *, style: str = "") -> Html:
+    """Put a body into a whole HTML document that needs nothing else.
+
+    Parameters
+    ----------
+    title : str
+        The title of the window; a heading is the body's own business.
+    body : iterable
+        Pieces of the page; what is not :class:`Html` is escaped.
+    style : str, default=""
+        More CSS, after the page's own.
+
+    Returns
+    -------
+    Html
+        The document, readable on a phone and in light and dark colours.
+
+    Examples
+    --------
+    >>> from dualfield.report import Html, page
+    >>> page("Results", [Html("<h1>Results</h1>")]).startswith("<!DOCTYPE html>")
+    True
+    """
+    parts = "\n".join(escape(piece) for piece in body)
+    return Html(
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}{style}</style>\n</head>\n<body>\n{parts}\n</body>\n</html>\n"
+    )
+
+
+def write_page(path: str | os.PathLike[str], document: str) -> None:
+    """Write a document beside its place and rename it, so that it is never there by half.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Where the document goes; an older file there is replaced. A symbolic link is followed.
+    document : str
+        The text, written as UTF-8.
+
+    Raises
+    ------
+    OSError
+        If the folder does not exist or cannot be written to, or if `path` is a folder or a device. What was there
+        before is then unchanged.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from dualfield.report import page, write_page
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_page(pathlib.Path(folder, "report.html"), page("Empty", []))
+    ...     [found.name for found in pathlib.Path(folder).iterdir()]
+    ['report.html']
+    """
+    target = Path(path).resolve()
+    check_target(target)
+    aside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        aside.write_text(document, encoding="utf-8")
+        aside.replace(target)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def check_target(path: Path) -> None:
+    """Raise the OSError that writing to `path` would end in, as far as it can be known beforehand.
+
+    Parameters
+    ----------
+    path : Path
+        Where a file is to be written or replaced.
+
+    Raises
+    ------
+    OSError
+        With a sentence that says why.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from dualfield.report.page import check_target
+    >>> check_target(Path("no-such-folder/report.html"))
+    Traceback (most recent call last):
+        ...
+    FileNotFoundError: the folder 'no-such-folder' does not exist
+    """
+    if not path.parent.exists():
+        raise FileNotFoundError(f"the folder '{path.parent}' does not exist")
+    if not path.parent.is_dir():
+        raise NotADirectoryError(f"'{path.parent}' is not a folder")
+    if path.is_dir():
+        raise IsADirectoryError("it is a folder")
+    if path.exists() and not path.is_file():
+        raise OSError("it is not a regular file")  # renaming over a device would replace the device
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(f"the folder '{path.parent}' is not writable")
