@@ -116,14 +116,13 @@ double entropy_of(const ChainContext& context, const ChainLane& lane, double cli
 void ChainOracle::log_partition(double* out) {
     std::fill_n(out, scores_.n_examples(), 0.0);  // an empty example has one labelling, of score 0
     SumPasses passes(topology_, scores_, false, false);
-    for_groups(topology_, scores_, false, false, n_threads_,
-               [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
-                   passes.forward(workspace, lanes);
-                   for (const ChainLane& lane : lanes) {
-                       statuses_[lane.example] = status_of(lane);
-                       out[lane.example] = lane.log_partition;
-                   }
-               });
+    for_groups(scores_, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
+        passes.run(workspace, lanes);
+        for (const ChainLane& lane : lanes) {
+            statuses_[lane.example] = status_of(lane);
+            out[lane.example] = lane.log_partition;
+        }
+    });
 }
 
 void ChainOracle::marginals(double* nodes, CliqueOutput which, double* cliques, double* log_partition) {
@@ -131,11 +130,15 @@ void ChainOracle::marginals(double* nodes, CliqueOutput which, double* cliques, 
     const std::size_t n_cliques = topology_.n_cliques();
     if (which == CliqueOutput::sum) std::fill_n(cliques, scores_.n_examples() * n_cliques, 0.0);
     SumPasses passes(topology_, scores_, true, true);
-    for_groups(topology_, scores_, true, true, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
+    for_groups(scores_, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
         for (ChainLane& lane : lanes)
             lane.nodes = nodes + static_cast<std::size_t>(scores_.offsets[lane.example]) * topology_.n_labels();
-        passes.forward(workspace, lanes);
-        passes.backward(workspace, lanes);
+        if (which == CliqueOutput::none) {
+            passes.run(workspace, lanes);
+        } else {
+            passes.forward(workspace, lanes);
+            passes.backward(workspace, lanes);
+        }
         CliqueScratch scratch;
         for (const ChainLane& lane : lanes) {
             statuses_[lane.example] = status_of(lane);
@@ -158,7 +161,7 @@ void ChainOracle::marginals(double* nodes, CliqueOutput which, double* cliques, 
 void ChainOracle::entropy(double* out) {
     std::fill_n(out, scores_.n_examples(), 0.0);
     SumPasses passes(topology_, scores_, true, true);
-    for_groups(topology_, scores_, true, true, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
+    for_groups(scores_, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
         std::size_t n_nodes = 0;
         for (const ChainLane& lane : lanes) n_nodes += lane.length;
         Buffer nodes;

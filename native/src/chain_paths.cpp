@@ -225,10 +225,9 @@ double path_score(const ChainTopology& topology, const ChainScores& scores, std:
 void ChainOracle::argmax(std::int32_t* labels) {
     SharedTables tables(topology_, scores_);
     const ChainContext context{topology_, scores_, tables.get(Domain::logarithm), true, false};
-    for_groups(topology_, scores_, true, false, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
+    for_groups(scores_, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
         for (ChainLane& lane : lanes) lane.labels = labels + scores_.offsets[lane.example];
-        routines().forward_max(context, workspace, lanes);
-        routines().trace_back(context, workspace, lanes);
+        run_max(context, workspace, lanes);
         for (const ChainLane& lane : lanes) statuses_[lane.example] = status_of(lane);
     });
 }
@@ -237,31 +236,29 @@ void ChainOracle::maximum(double* out) {
     std::fill_n(out, scores_.n_examples(), 0.0);
     SharedTables tables(topology_, scores_);
     const ChainContext context{topology_, scores_, tables.get(Domain::logarithm), false, false};
-    for_groups(topology_, scores_, false, false, n_threads_,
-               [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
-                   routines().forward_max(context, workspace, lanes);
-                   for (const ChainLane& lane : lanes) {
-                       statuses_[lane.example] = status_of(lane);
-                       out[lane.example] = lane.log_partition;
-                   }
-               });
+    for_groups(scores_, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
+        run_max(context, workspace, lanes);
+        for (const ChainLane& lane : lanes) {
+            statuses_[lane.example] = status_of(lane);
+            out[lane.example] = lane.log_partition;
+        }
+    });
 }
 
 void ChainOracle::max_marginals(double* nodes) {
     SharedTables tables(topology_, scores_);
     const ChainContext context{topology_, scores_, tables.get(Domain::logarithm), true, true};
-    for_groups(topology_, scores_, true, true, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
+    for_groups(scores_, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
         for (ChainLane& lane : lanes)
             lane.nodes = nodes + static_cast<std::size_t>(scores_.offsets[lane.example]) * topology_.n_labels();
-        routines().forward_max(context, workspace, lanes);
-        routines().backward_max(context, workspace, lanes);
+        run_max(context, workspace, lanes);
         for (const ChainLane& lane : lanes) statuses_[lane.example] = status_of(lane);
     });
 }
 
 void ChainOracle::sample(std::size_t n_samples, std::uint64_t seed, std::int32_t* labels) {
     SumPasses passes(topology_, scores_, true, false);
-    for_groups(topology_, scores_, true, false, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
+    for_groups(scores_, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
         passes.forward(workspace, lanes);
         std::vector<double> weights;
         for (const ChainLane& lane : lanes) {
@@ -282,21 +279,20 @@ void ChainOracle::k_best(std::size_t k, std::int32_t* labels, double* best) {
         for (std::size_t r = 0; r < k; ++r) best[i * k + r] = r == 0 ? 0.0 : -kInfinity;
     SharedTables tables(topology_, scores_);
     const ChainContext context{topology_, scores_, tables.get(Domain::logarithm), false, false};
-    for_groups(
-        topology_, scores_, false, false, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
-            routines().forward_max(context, workspace, lanes);  // cheap beside the lists, and it finds bad scores
-            for (const ChainLane& lane : lanes) {
-                statuses_[lane.example] = status_of(lane);
-                if (status_of(lane) != Status::ok) continue;
-                std::int32_t* out = labels + scores_.offsets[lane.example];
-                ListViterbi(context, workspace, lane, k).solve(out, scores_.n_nodes());
-                for (std::size_t r = 0; r < k; ++r) {
-                    const std::int32_t* path = out + r * scores_.n_nodes();
-                    best[lane.example * k + r] =
-                        path[0] < 0 ? -kInfinity : path_score(topology_, scores_, lane.example, path);
-                }
+    for_groups(scores_, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
+        run_max(context, workspace, lanes);  // cheap beside the lists, and it finds bad scores
+        for (const ChainLane& lane : lanes) {
+            statuses_[lane.example] = status_of(lane);
+            if (status_of(lane) != Status::ok) continue;
+            std::int32_t* out = labels + scores_.offsets[lane.example];
+            ListViterbi(context, workspace, lane, k).solve(out, scores_.n_nodes());
+            for (std::size_t r = 0; r < k; ++r) {
+                const std::int32_t* path = out + r * scores_.n_nodes();
+                best[lane.example * k + r] =
+                    path[0] < 0 ? -kInfinity : path_score(topology_, scores_, lane.example, path);
             }
-        });
+        }
+    });
 }
 
 void ChainOracle::score(const std::int32_t* labels, double* out) {

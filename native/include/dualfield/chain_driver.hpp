@@ -43,10 +43,9 @@ inline Status status_of(const ChainLane& lane) {
 }
 
 // Calls body(workspace, lanes) for groups of up to four examples of similar length, longest first; empty examples are
-// left out. Memory of a thread: 8 bytes x width x (rows kept) for the four longest examples.
+// left out.
 template <class Body>
-void for_groups(const ChainTopology& topology, const ChainScores& scores, bool keep_alpha, bool keep_emission,
-                std::size_t n_threads, Body body) {
+void for_groups(const ChainScores& scores, std::size_t n_threads, Body body) {
     constexpr std::size_t kMost = kInStep;
     std::vector<std::size_t> order;
     order.reserve(scores.n_examples());
@@ -58,28 +57,52 @@ void for_groups(const ChainTopology& topology, const ChainScores& scores, bool k
     n_threads = std::max<std::size_t>(1, std::min(n_threads, n_groups));
     std::vector<ChainWorkspace> workspaces(n_threads);
     parallel_for(n_groups, n_threads, [&](std::size_t worker, std::size_t group) {
-        ChainWorkspace& workspace = workspaces[worker];
         ChainLane lanes[kInStep];
         const std::size_t first = group * kMost, count = std::min(kMost, order.size() - first);
-        std::size_t n_rows = 0, n_taken = 0;
         for (std::size_t l = 0; l < count; ++l) {
             lanes[l].example = order[first + l];
             lanes[l].length = scores.length(lanes[l].example);
-            n_rows += (keep_alpha ? lanes[l].length : 2) + (keep_emission ? lanes[l].length : 2);
-            n_taken += lanes[l].length;
         }
-        double* rows = workspace.rows.require(n_rows * topology.width());
-        double* taken = workspace.taken.require(n_taken);
-        for (std::size_t l = 0; l < count; ++l) {
-            lanes[l].alpha = rows;
-            rows += (keep_alpha ? lanes[l].length : 2) * topology.width();
-            lanes[l].emission = rows;
-            rows += (keep_emission ? lanes[l].length : 2) * topology.width();
-            lanes[l].taken = taken;
-            taken += lanes[l].length;
-        }
-        body(workspace, std::span<ChainLane>(lanes, count));
+        body(workspaces[worker], std::span<ChainLane>(lanes, count));
     });
+}
+
+// Gives each lane the rows that a pass writes: 8 bytes x width for each row kept, two rows where none is.
+inline void lay_out(const ChainContext& context, ChainWorkspace& workspace, std::span<ChainLane> lanes) {
+    const std::size_t width = context.topology.width();
+    std::size_t n_rows = 0, n_nodes = 0;
+    const auto rows_of = [](const ChainLane& lane, bool keep) { return keep ? lane.length : 2; };
+    for (const ChainLane& lane : lanes) {
+        n_rows += rows_of(lane, context.keep_alpha) + rows_of(lane, context.keep_emission);
+        n_nodes += lane.length;
+    }
+    double* rows = workspace.rows.require(n_rows * width);
+    double* taken = workspace.taken.require(n_nodes);
+    for (ChainLane& lane : lanes) {
+        lane.alpha = rows;
+        lane.emission = rows + rows_of(lane, context.keep_alpha) * width;
+        rows = lane.emission + rows_of(lane, context.keep_emission) * width;
+        lane.taken = taken;
+        taken += lane.length;
+    }
+}
+
+// Up to this many labels four examples side by side in a vector are faster than one example along it (decision 0003).
+inline constexpr std::size_t kFewLabels = 40;
+
+inline bool fits_interleaved(const ChainContext& context, std::span<const ChainLane> lanes) {
+    return context.topology.is_plain() && context.shared && lanes.size() == kInStep &&
+           context.topology.n_labels() <= kFewLabels;
+}
+
+// Best scores of each lane: the maximum and, where the lane says so, the best labelling and the best through each
+// label.
+inline void run_max(const ChainContext& context, ChainWorkspace& workspace, std::span<ChainLane> lanes) {
+    if (fits_interleaved(context, lanes)) return routines().interleaved_max(context, workspace, lanes);
+    lay_out(context, workspace, lanes);
+    routines().forward_max(context, workspace, lanes);
+    if (lanes[0].nodes) routines().backward_max(context, workspace, lanes);
+    if (lanes[0].labels) routines().trace_back(context, workspace, lanes);
 }
 
 // Sums over labellings: the fast arithmetic first, the safe one for examples whose scores are too far apart for it.
@@ -91,6 +114,7 @@ class SumPasses {
           log_{topology, scores, nullptr, keep_alpha, keep_emission} {}
 
     void forward(ChainWorkspace& workspace, std::span<ChainLane> lanes) {
+        lay_out(scaled_, workspace, lanes);
         routines().forward_scaled(scaled_, workspace, lanes);
         for (ChainLane& lane : lanes)
             if (lane.out_of_range) routines().forward_log(logarithmic(), workspace, {&lane, 1});
@@ -108,10 +132,29 @@ class SumPasses {
         }
     }
 
+    // Log-partition of each lane and, where lane.nodes says so, marginals; rows may be left anywhere.
+    void run(ChainWorkspace& workspace, std::span<ChainLane> lanes) {
+        if (fits_interleaved(scaled_, lanes)) {
+            routines().interleaved_scaled(scaled_, workspace, lanes);
+            for (ChainLane& lane : lanes)
+                if (lane.out_of_range) again(workspace, lane);
+            return;
+        }
+        forward(workspace, lanes);
+        if (lanes[0].nodes) backward(workspace, lanes);
+    }
+
     // The context that a lane was computed in.
     ChainContext context_of(const ChainLane& lane) { return lane.out_of_range ? logarithmic() : scaled_; }
 
   private:
+    void again(ChainWorkspace& workspace, ChainLane& lane) {
+        const ChainContext context = logarithmic();
+        lay_out(context, workspace, {&lane, 1});
+        routines().forward_log(context, workspace, {&lane, 1});
+        if (lane.nodes) routines().backward_log(context, workspace, {&lane, 1});
+    }
+
     ChainContext logarithmic() {
         ChainContext context = log_;
         context.shared = tables_.get(Domain::logarithm);

@@ -32,6 +32,10 @@ struct Routines {
     // lanes without an answer are passed over.
     Pass trace_back;
 
+    // For chains of order 1 with few labels and shared transitions, exactly four at a time: a forward pass, then, where
+    // asked for, the backward pass into lane.nodes and the best labelling into lane.labels. Rows are not left behind.
+    Pass interleaved_scaled, interleaved_max;
+
     // sums[forward entry of (i, j)] = sum_t alpha[t - 1][i] emission[t][j], after forward_scaled and backward_scaled.
     void (*outer_sums)(const ChainTopology&, const ChainLane&, double* sums);
 

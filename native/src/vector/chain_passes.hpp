@@ -302,37 +302,60 @@ void backward(const ChainContext& context, ChainWorkspace& workspace, std::span<
         Passes<A, false>(context, workspace).backward(lanes);
 }
 
-template <int I>
+// One tile of outer_sums: I in-states times V vectors of out-states, all sums in registers.
+template <int I, int V>
 DF_INLINE void outer_tile(const ChainLane& lane, std::size_t width, const std::uint32_t* slots, std::size_t out_slot,
-                          std::size_t vectors, double* block, std::size_t stride) {
-    Vec acc[I][3] = {};
+                          double* block, std::size_t stride) {
+    Vec acc[I][V] = {};
     for (std::size_t t = 1; t < lane.length; ++t) {
         const double* alpha = lane.alpha + (t - 1) * width;
         const double* pulled = lane.emission + t * width + out_slot;
-        for (std::size_t v = 0; v < 3; ++v) {
-            if (v >= vectors) break;
-            const Vec right = load(pulled + v * kLanes);
-            for (int i = 0; i < I; ++i) acc[i][v] += splat(alpha[slots[i]]) * right;
+        Vec right[V];
+        for (int v = 0; v < V; ++v) right[v] = load(pulled + kLanes * v);
+        for (int i = 0; i < I; ++i) {
+            const Vec left = splat(alpha[slots[i]]);
+            for (int v = 0; v < V; ++v) acc[i][v] += left * right[v];
         }
     }
     for (int i = 0; i < I; ++i)
-        for (std::size_t v = 0; v < vectors; ++v) store(block + i * stride + v * kLanes, acc[i][v]);
+        for (int v = 0; v < V; ++v) store(block + i * stride + kLanes * v, acc[i][v]);
 }
 
-// A matrix product over time, tile by tile in registers.
+template <int V>
+DF_INLINE void outer_columns(const ChainLane& lane, std::size_t width, const ChainTopology::Group& group,
+                             const std::uint32_t* slots, std::size_t column, double* sums) {
+    const std::size_t stride = group.out_width, out_slot = group.first_out + column;
+    double* block = sums + group.forward_block + column;
+    std::size_t i = 0;
+    for (; i + 4 <= group.n_in; i += 4) outer_tile<4, V>(lane, width, slots + i, out_slot, block + i * stride, stride);
+    switch (group.n_in - i) {
+        case 3:
+            outer_tile<3, V>(lane, width, slots + i, out_slot, block + i * stride, stride);
+            break;
+        case 2:
+            outer_tile<2, V>(lane, width, slots + i, out_slot, block + i * stride, stride);
+            break;
+        case 1:
+            outer_tile<1, V>(lane, width, slots + i, out_slot, block + i * stride, stride);
+            break;
+        default:
+            break;
+    }
+}
+
+// A matrix product over time, tile by tile.
 void outer_sums(const ChainTopology& topology, const ChainLane& lane, double* sums) {
     for (const auto& group : topology.groups()) {
         const std::uint32_t* slots = topology.in_slots().data() + group.first_in;
-        for (std::size_t column = 0; column < group.out_width; column += 3 * kLanes) {
-            const std::size_t vectors = std::min<std::size_t>(3, (group.out_width - column) / kLanes);
-            double* block = sums + group.forward_block + column;
-            std::size_t i = 0;
-            for (; i + 4 <= group.n_in; i += 4)
-                outer_tile<4>(lane, topology.width(), slots + i, group.first_out + column, vectors,
-                              block + i * group.out_width, group.out_width);
-            for (; i < group.n_in; ++i)
-                outer_tile<1>(lane, topology.width(), slots + i, group.first_out + column, vectors,
-                              block + i * group.out_width, group.out_width);
+        for (std::size_t column = 0; column < group.out_width;) {
+            const std::size_t vectors = (group.out_width - column) / kLanes;
+            if (vectors >= 3)
+                outer_columns<3>(lane, topology.width(), group, slots, column, sums);
+            else if (vectors == 2)
+                outer_columns<2>(lane, topology.width(), group, slots, column, sums);
+            else
+                outer_columns<1>(lane, topology.width(), group, slots, column, sums);
+            column += kLanes * std::min<std::size_t>(vectors, 3);
         }
     }
 }

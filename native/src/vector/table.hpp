@@ -2,6 +2,7 @@
 #pragma once
 
 #include "chain_passes.hpp"
+#include "interleaved.hpp"
 #include "trace_back.hpp"
 
 namespace dualfield {
@@ -17,6 +18,8 @@ constexpr Routines make_routines(const char* name, bool (*is_supported)()) {
             .backward_log = &backward<LogSum>,
             .backward_max = &backward<MaxPlus>,
             .trace_back = &trace_back,
+            .interleaved_scaled = &interleaved_scaled,
+            .interleaved_max = &interleaved_max,
             .outer_sums = &outer_sums,
             .exponentials = &exponentials,
             .read_row = &read_row};
