@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import gzip
-import json
 import os
 import random
 import time
@@ -12,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.memory import peak_megabytes
 from dualfield.batch import Batch
 
 N_ROUNDS = 5
@@ -109,19 +109,6 @@ def compare(sequences: list[Any], labels: list[list[str]]) -> dict[str, float]:
     }
 
 
-def peak_megabytes(sequences: list[Any]) -> float:
-    """High-water mark of the resident set while building, above what was resident before; Linux only, else NaN."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return float("nan")
-    Path("/proc/self/clear_refs").write_text("5")
-    fields = dict(line.split(":", 1) for line in status.read_text().splitlines())
-    before = int(fields["VmRSS"].split()[0])
-    Batch.build(sequences)
-    fields = dict(line.split(":", 1) for line in status.read_text().splitlines())
-    return (int(fields["VmHWM"].split()[0]) - before) / 1024
-
-
 def run() -> dict[str, Any]:
     folder = os.environ.get("DUALFIELD_DATA")
     sentences = read_conll(Path(folder) / "conll2000_train.txt.gz") if folder else synthetic_sentences()
@@ -136,11 +123,25 @@ def run() -> dict[str, Any]:
         "n_tokens": batch.n_nodes,
         "n_attributes": batch.n_columns,
         "n_occurrences": int(batch.indices.size),
-        "peak_megabytes": peak_megabytes(sequences),
+        "peak_megabytes": peak_megabytes(lambda: Batch.build(sequences)),
         "lists": compare(sequences, labels),
         "dicts": compare(as_dicts(sequences), labels),
     }
 
 
-if __name__ == "__main__":
-    print(json.dumps(run(), indent=2))
+def table(result: dict[str, Any]) -> str:
+    """The figures to look at, as Markdown."""
+    lines = [
+        f"{result['data']}: {result['n_tokens']:,} tokens, {result['n_attributes']:,} distinct attributes, "
+        f"{result['n_occurrences']:,} occurrences; {result['peak_megabytes']:.0f} MB added at the peak.",
+        "",
+        "| items | seconds | python-crfsuite, seconds | × best | × median |",
+        "|---|---|---|---|---|",
+    ]
+    for form in ("lists", "dicts"):
+        row = result[form]
+        lines.append(
+            f"| {form} | {row['seconds']:.3f} | {row['crfsuite_seconds']:.2f} | {row['ratio']:.1f} "
+            f"| {row['median_ratio']:.1f} |"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,37 @@
+"""Settings of the HTML documentation: ``make docs``."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from dualfield import __version__
+
+project = "dualfield"
+author = "dualfield developers"
+copyright = "dualfield developers"
+release = version = __version__
+
+extensions = ["mathml", "myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc"]
+exclude_patterns = ["_build"]
+
+# Pages are Markdown; ```{math} blocks and $inline$ formulas go through mathml.py.
+myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_heading_anchors = 3
+html_math_renderer = "mathml"
+
+# The docstrings are numpydoc; a class page lists its own methods, not a table of links to further pages.
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+autosummary_generate = False
+numpydoc_show_class_members = False
+
+html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["formulas.css"]
+html_title = f"dualfield {release}"
+html_copy_source = False
+html_show_sphinx = False
+highlight_options = {"python": {"stripnl": True}}
+pygments_style = "default"
+pygments_dark_style = "monokai"
