@@ -8,6 +8,9 @@ BUILD  := build
 NATIVE := $(shell find native CMakeLists.txt -name '*.cpp' -o -name '*.hpp' -o -name 'CMakeLists.txt')
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
+SITE   := $(BIN)/python -c "import sysconfig; print(sysconfig.get_path('platlib'))"
+NATIVE_OPTIONS := -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DDUALFIELD_TESTS=ON -DDUALFIELD_WERROR=ON
+
 # Measurements and the tests on real data look here; they skip where it is absent.
 export DUALFIELD_DATA ?= $(wildcard $(abspath ../shared/data))
 
@@ -33,7 +36,7 @@ pytest: $(VENV)/.built
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
 native-test: $(VENV)/.dev
-	$(BIN)/cmake -S . -B $(BUILD)/native -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DDUALFIELD_TESTS=ON -DDUALFIELD_WERROR=ON > /dev/null
+	$(BIN)/cmake -S . -B $(BUILD)/native $(NATIVE_OPTIONS) > /dev/null
 	$(BIN)/cmake --build $(BUILD)/native
 	$(BUILD)/native/native_tests
 
@@ -54,16 +57,19 @@ bench: $(VENV)/.built
 docs: $(VENV)/.built
 	$(BIN)/python -m sphinx -q -W --keep-going -j auto -b html docs docs/_build/html
 
-# The interpreter itself is not instrumented, so the run time is preloaded and leaks of Python's own are not counted.
+# The interpreter itself is not instrumented, so the run time is preloaded and leaks of Python's own are not counted. -S keeps the
+# editable install, which would win over PYTHONPATH, out of the way.
+SANITIZED := $(BUILD)/sanitize
 sanitize: $(VENV)/.built
-	$(BIN)/cmake -S . -B $(BUILD)/sanitize -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DDUALFIELD_TESTS=ON -DDUALFIELD_WERROR=ON -DDUALFIELD_SANITIZE=ON > /dev/null
-	$(BIN)/cmake --build $(BUILD)/sanitize
-	$(BUILD)/sanitize/native_tests
-	$(PIP) install --no-build-isolation --no-deps --target $(BUILD)/sanitize/site --upgrade . \
-	    --config-settings=build-dir=$(BUILD)/sanitize/wheel --config-settings=cmake.define.DUALFIELD_SANITIZE=ON \
+	$(BIN)/cmake -S . -B $(SANITIZED)/native $(NATIVE_OPTIONS) -DDUALFIELD_SANITIZE=ON > /dev/null
+	$(BIN)/cmake --build $(SANITIZED)/native
+	$(SANITIZED)/native/native_tests
+	$(PIP) install --no-build-isolation --no-deps --target $(SANITIZED)/site --upgrade . \
+	    --config-settings=build-dir=$(SANITIZED)/wheel --config-settings=cmake.define.DUALFIELD_SANITIZE=ON \
 	    --config-settings=cmake.define.DUALFIELD_STUBS=OFF
-	PYTHONPATH=$(BUILD)/sanitize/site LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
-	    ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -m pytest tests/structures tests/test_batch.py tests/test_native_safety.py -p no:cacheprovider -q
+	PYTHONPATH=$(SANITIZED)/site:$$($(SITE)) LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	    ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -S -m pytest -q -s -p no:cacheprovider \
+	    tests/structures tests/test_batch.py tests/test_matrices.py tests/test_vocabulary.py
 
 # Installed once per change of pyproject.toml; the library itself is installed in place, so that Python changes need no build.
 $(VENV)/.dev: pyproject.toml
@@ -74,7 +80,7 @@ $(VENV)/.dev: pyproject.toml
 
 $(VENV)/.built: $(VENV)/.dev $(NATIVE)
 	$(PIP) install --no-build-isolation --editable . --config-settings=cmake.define.DUALFIELD_WERROR=ON
-	cp $$($(BIN)/python -c "import sysconfig; print(sysconfig.get_path('platlib'))")/dualfield/_native.pyi src/dualfield/_native.pyi
+	cp $$($(SITE))/dualfield/_native.pyi src/dualfield/_native.pyi
 	touch $@
 
 clean:
