@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import os
 import platform
@@ -60,7 +61,7 @@ def write_table() -> None:
         where = result["circumstances"]
         parts += [
             "",
-            f"## {module.__doc__.strip()}",
+            f"## {inspect.getdoc(module)}",
             "",
             f"{where['processor']}, {where['cores']} cores, Python {where['python']}, commit {where['commit']}.",
             "",

@@ -1,4 +1,7 @@
-"""Attribute strings to columns: `Batch.build` against `Trainer.append` of python-crfsuite, on the same lists."""
+"""Attribute strings to columns
+
+`Batch.build` beside `Trainer.append` of python-crfsuite, on the same lists and dicts of CRFsuite's chunking features.
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@
 namespace dualfield {
 
 extern const Routines routines_v3;
-const Routines routines_v3 = make_routines("x86-64-v3", +[]() -> bool { return __builtin_cpu_supports("x86-64-v3"); });
+const Routines routines_v3 = make_routines("x86-64-v3", &supports_v3);
 
 }  // namespace dualfield
 #endif

@@ -22,7 +22,7 @@
 namespace dualfield {
 
 extern const Routines routines_v4;
-const Routines routines_v4 = make_routines("x86-64-v4", +[]() -> bool { return __builtin_cpu_supports("x86-64-v4"); });
+const Routines routines_v4 = make_routines("x86-64-v4", &supports_v4);
 
 }  // namespace dualfield
 #endif
