@@ -48,8 +48,8 @@ const TransitionTable& edge_marginals(const ChainContext& context, const ChainLa
 }
 
 // sum_c marginal * (score - shift) over the cliques that can occur.
-double clique_energy(const ChainTopology& topology, const double* clique_scores, double inverse_temperature,
-                     double shift, const double* marginals) {
+double edge_energy(const ChainTopology& topology, const double* clique_scores, double inverse_temperature, double shift,
+                   const double* marginals) {
     double energy = 0.0;
     const auto cliques = topology.cliques();
     for (std::size_t c = 0; c < cliques.size(); ++c)
@@ -58,36 +58,54 @@ double clique_energy(const ChainTopology& topology, const double* clique_scores,
     return energy;
 }
 
-// Adds the clique marginals of one example up into sums [n_cliques]; returns sum_t <score_t - shift_t, marginals_t>.
-double sum_cliques(const ChainContext& context, const ChainLane& lane, CliqueScratch& scratch, double* sums) {
+// Clique marginals of one example summed over its edges, [n_cliques].
+void sum_cliques(const ChainContext& context, const ChainLane& lane, CliqueScratch& scratch, double* sums) {
     const ChainTopology& topology = context.topology;
-    const ChainScores& scores = context.scores;
-    std::fill_n(sums, topology.n_cliques(), 0.0);
     if (context.shared && !lane.out_of_range) {
         double* outer = scratch.sums.require(topology.forward_size());
         routines().outer_sums(topology, lane, outer);
-        const auto cliques = topology.cliques();
-        for (std::size_t c = 0; c < cliques.size(); ++c) {
-            const std::size_t entry = cliques[c].forward_entry;
-            sums[c] = outer[entry] * context.shared->forward.data()[entry];
+        const double* entries = context.shared->forward.data();
+        if (topology.is_plain()) {  // cliques are the rows of the table without their padding
+            const std::size_t n = topology.n_labels(), width = topology.width();
+            for (std::size_t row = 0; row < n; ++row)
+                for (std::size_t k = 0; k < n; ++k)
+                    sums[row * n + k] = outer[row * width + k] * entries[row * width + k];
+            return;
         }
-        return clique_energy(topology, scores.transition, scores.inverse_temperature, context.shared->shift, sums);
+        for (const auto& clique : topology.cliques())
+            *sums++ = outer[clique.forward_entry] * entries[clique.forward_entry];
+        return;
+    }
+    std::fill_n(sums, topology.n_cliques(), 0.0);
+    for (std::size_t t = 1; t < lane.length; ++t) {
+        edge_marginals(context, lane, t, scratch);
+        for (std::size_t c = 0; c < topology.n_cliques(); ++c) sums[c] += scratch.marginals[c];
+    }
+}
+
+// sum_t <score_t - shift_t, marginals_t> over the cliques of one example.
+double clique_energy(const ChainContext& context, const ChainLane& lane, CliqueScratch& scratch) {
+    const ChainTopology& topology = context.topology;
+    const ChainScores& scores = context.scores;
+    if (context.shared && !lane.out_of_range) {
+        std::vector<double> sums(topology.n_cliques());
+        sum_cliques(context, lane, scratch, sums.data());
+        return edge_energy(topology, scores.transition, scores.inverse_temperature, context.shared->shift, sums.data());
     }
     double energy = 0.0;
     for (std::size_t t = 1; t < lane.length; ++t) {
         const TransitionTable& table = edge_marginals(context, lane, t, scratch);
-        for (std::size_t c = 0; c < topology.n_cliques(); ++c) sums[c] += scratch.marginals[c];
-        energy += clique_energy(topology, scores.transition_at(lane.example, t, topology.n_cliques()),
-                                scores.inverse_temperature, table.shift, scratch.marginals.data());
+        energy += edge_energy(topology, scores.transition_at(lane.example, t, topology.n_cliques()),
+                              scores.inverse_temperature, table.shift, scratch.marginals.data());
     }
     return energy;
 }
 
 // H = sum_t (log of what row t's normalisation took out - <node scores, node marginals>) - <clique scores, clique
 // marginals>: logZ - <score, mu> with the subtraction done node by node, so that large scores cancel where they stand.
-double entropy_of(const ChainContext& context, const ChainLane& lane, double clique_energy_total) {
+double entropy_of(const ChainContext& context, const ChainLane& lane, double energy_of_cliques) {
     const std::size_t n_labels = context.topology.n_labels();
-    double entropy = -clique_energy_total;
+    double entropy = -energy_of_cliques;
     for (std::size_t t = 0; t < lane.length; ++t) {
         const double* marginals = lane.nodes + t * n_labels;
         double highest = 0.0;
@@ -117,7 +135,7 @@ void ChainOracle::log_partition(double* out) {
     std::fill_n(out, scores_.n_examples(), 0.0);  // an empty example has one labelling, of score 0
     SumPasses passes(topology_, scores_, false, false);
     for_groups(scores_, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
-        passes.run(workspace, lanes);
+        passes.run(workspace, lanes, true, [](const ChainLane&) {});
         for (const ChainLane& lane : lanes) {
             statuses_[lane.example] = status_of(lane);
             out[lane.example] = lane.log_partition;
@@ -131,29 +149,24 @@ void ChainOracle::marginals(double* nodes, CliqueOutput which, double* cliques, 
     if (which == CliqueOutput::sum) std::fill_n(cliques, scores_.n_examples() * n_cliques, 0.0);
     SumPasses passes(topology_, scores_, true, true);
     for_groups(scores_, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
-        for (ChainLane& lane : lanes)
+        for (ChainLane& lane : lanes) {
             lane.nodes = nodes + static_cast<std::size_t>(scores_.offsets[lane.example]) * topology_.n_labels();
-        if (which == CliqueOutput::none) {
-            passes.run(workspace, lanes);
-        } else {
-            passes.forward(workspace, lanes);
-            passes.backward(workspace, lanes);
+            if (which == CliqueOutput::sum) lane.clique_sums = cliques + lane.example * n_cliques;
         }
         CliqueScratch scratch;
-        for (const ChainLane& lane : lanes) {
-            statuses_[lane.example] = status_of(lane);
-            log_partition[lane.example] = lane.log_partition;
-            if (status_of(lane) != Status::ok || which == CliqueOutput::none) continue;
+        passes.run(workspace, lanes, which != CliqueOutput::each, [&](const ChainLane& lane) {
+            if (which == CliqueOutput::none || status_of(lane) != Status::ok) return;
             const ChainContext context = passes.context_of(lane);
-            if (which == CliqueOutput::sum) {
-                sum_cliques(context, lane, scratch, cliques + lane.example * n_cliques);
-                continue;
-            }
+            if (lane.clique_sums) return sum_cliques(context, lane, scratch, lane.clique_sums);
             double* out = cliques + static_cast<std::size_t>(scores_.edge_offsets[lane.example]) * n_cliques;
             for (std::size_t t = 1; t < lane.length; ++t, out += n_cliques) {
                 edge_marginals(context, lane, t, scratch);
                 std::copy(scratch.marginals.begin(), scratch.marginals.end(), out);
             }
+        });
+        for (const ChainLane& lane : lanes) {
+            statuses_[lane.example] = status_of(lane);
+            log_partition[lane.example] = lane.log_partition;
         }
     });
 }
@@ -173,12 +186,11 @@ void ChainOracle::entropy(double* out) {
         passes.forward(workspace, lanes);
         passes.backward(workspace, lanes);
         CliqueScratch scratch;
-        std::vector<double> sums(topology_.n_cliques());
         for (const ChainLane& lane : lanes) {
             statuses_[lane.example] = status_of(lane);
             if (status_of(lane) != Status::ok) continue;
             const ChainContext context = passes.context_of(lane);
-            out[lane.example] = entropy_of(context, lane, sum_cliques(context, lane, scratch, sums.data()));
+            out[lane.example] = entropy_of(context, lane, clique_energy(context, lane, scratch));
         }
     });
 }

@@ -46,10 +46,13 @@ def test_every_width_on_every_instruction_set(instruction_set, n_labels):
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     node, transition = rng.standard_normal((offsets[-1], n_labels)), rng.standard_normal((n_labels, n_labels))
     got = Chain(n_labels).marginals(Scores(node, offsets, transition), cliques="sum")
+    each = Chain(n_labels).marginals(Scores(node, offsets, transition), cliques="each")
     for i in range(len(lengths)):
         total, marginals = log_forward_backward(node[offsets[i] : offsets[i + 1]], transition)
         assert got.log_partition[i] == pytest.approx(total, rel=1e-12)
         np.testing.assert_allclose(got.node[offsets[i] : offsets[i + 1]], marginals, atol=1e-12)
+        edges = slice(offsets[i] - i, offsets[i + 1] - i - 1)
+        np.testing.assert_allclose(got.clique[i], each.clique[edges].sum(axis=0), atol=1e-11)
         assert got.clique[i].sum() == pytest.approx(lengths[i] - 1, rel=1e-12)
 
 

@@ -87,12 +87,13 @@ inline void lay_out(const ChainContext& context, ChainWorkspace& workspace, std:
     }
 }
 
-// Up to this many labels four examples side by side in a vector are faster than one example along it (decision 0003).
-inline constexpr std::size_t kFewLabels = 40;
+// Up to this many labels four examples side by side in a vector are faster than one example along it; with clique sums,
+// which walk over all rows again, fewer (decision 0003).
+inline constexpr std::size_t kFewLabels = 40, kFewLabelsForSums = 22;
 
 inline bool fits_interleaved(const ChainContext& context, std::span<const ChainLane> lanes) {
     return context.topology.is_plain() && context.shared && lanes.size() == kInStep &&
-           context.topology.n_labels() <= kFewLabels;
+           context.topology.n_labels() <= (lanes[0].clique_sums ? kFewLabelsForSums : kFewLabels);
 }
 
 // Best scores of each lane: the maximum and, where the lane says so, the best labelling and the best through each
@@ -132,16 +133,23 @@ class SumPasses {
         }
     }
 
-    // Log-partition of each lane and, where lane.nodes says so, marginals; rows may be left anywhere.
-    void run(ChainWorkspace& workspace, std::span<ChainLane> lanes) {
-        if (fits_interleaved(scaled_, lanes)) {
+    // Log-partition of each lane and, where it says so, node marginals and clique sums. Calls use_rows(lane) for each
+    // lane whose forward and backward rows were laid out, while they last; the others were done in the interleaved
+    // layout.
+    template <class UseRows>
+    void run(ChainWorkspace& workspace, std::span<ChainLane> lanes, bool may_interleave, UseRows use_rows) {
+        if (may_interleave && fits_interleaved(scaled_, lanes)) {
             routines().interleaved_scaled(scaled_, workspace, lanes);
-            for (ChainLane& lane : lanes)
-                if (lane.out_of_range) again(workspace, lane);
+            for (ChainLane& lane : lanes) {
+                if (!lane.out_of_range) continue;
+                again(workspace, lane);
+                use_rows(lane);
+            }
             return;
         }
         forward(workspace, lanes);
         if (lanes[0].nodes) backward(workspace, lanes);
+        for (ChainLane& lane : lanes) use_rows(lane);
     }
 
     // The context that a lane was computed in.

@@ -20,8 +20,10 @@ struct ChainLane {
     double* alpha = nullptr;  // [length][width] normalised forward rows
     double* emission =
         nullptr;  // [length][width] node scores; after a backward pass row t >= 1 has taken in what follows it
-    double* taken = nullptr;         // [length] what normalising row t took out (a sum, or a maximum)
-    double* nodes = nullptr;         // [length][K] where a backward pass leaves its result; null if not wanted
+    double* taken = nullptr;  // [length] what normalising row t took out (a sum, or a maximum)
+    double* nodes = nullptr;  // [length][K] where a backward pass leaves its result; null if not wanted
+    double* clique_sums =
+        nullptr;  // [K][K] where an interleaved pass leaves the summed clique marginals; null if not wanted
     std::int32_t* labels = nullptr;  // [length] where trace_back leaves the best labelling
     double log_partition = 0.0;  // in units of the scaled scores; MaxPlus: the maximum. -inf if no labelling is allowed
     bool bad_number = false;     // NaN or +inf among the scores

@@ -33,7 +33,8 @@ struct Routines {
     Pass trace_back;
 
     // For chains of order 1 with few labels and shared transitions, exactly four at a time: a forward pass, then, where
-    // asked for, the backward pass into lane.nodes and the best labelling into lane.labels. Rows are not left behind.
+    // asked for, the backward pass into lane.nodes, summed clique marginals into lane.clique_sums (with lane.nodes, and
+    // not for maxima), and the best labelling into lane.labels. Rows are not left behind.
     Pass interleaved_scaled, interleaved_max;
 
     // sums[forward entry of (i, j)] = sum_t alpha[t - 1][i] emission[t][j], after forward_scaled and backward_scaled.

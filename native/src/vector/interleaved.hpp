@@ -134,6 +134,21 @@ class Interleaved {
         }
     }
 
+    // Clique marginals summed over the edges of each lane: alpha at one node times what was pulled back from the next
+    // times the table entry between. What lies behind the end of a lane is left out by a factor of zero.
+    DF_INLINE void sum_cliques() {
+        for (std::size_t t = common_; t < longest_; ++t) {
+            const IntVec going = under_way(t);
+            for (std::size_t k = 0; k < n_; ++k) {
+                double* at = emission(t) + kLanes * k;
+                store(at, going ? load(at) : splat(0.0));
+            }
+        }
+        std::size_t i = 0;
+        for (; i + 3 <= n_; i += 3) sum_rows<3>(i);
+        for (; i < n_; ++i) sum_rows<1>(i);
+    }
+
     // Best labellings from the maxima: the predecessor that attains each is looked up along the path.
     DF_INLINE void trace_back() {
         IntVec label = {};
@@ -165,6 +180,34 @@ class Interleaved {
     }
 
   private:
+    template <int I>
+    DF_INLINE void sum_rows(std::size_t i) {
+        std::size_t j = 0;
+        for (; j + 4 <= n_; j += 4) sum_tile<I, 4>(i, j);
+        for (; j < n_; ++j) sum_tile<I, 1>(i, j);
+    }
+
+    template <int I, int J>
+    DF_INLINE void sum_tile(std::size_t i, std::size_t j) {
+        Vec acc[I][J] = {};
+        for (std::size_t t = 1; t < longest_; ++t) {
+            const double *left = alpha(t - 1) + kLanes * i, *right = emission(t) + kLanes * j;
+            Vec pulled[J];
+            for (int c = 0; c < J; ++c) pulled[c] = load(right + kLanes * c);
+            for (int r = 0; r < I; ++r) {
+                const Vec before = load(left + kLanes * r);
+                for (int c = 0; c < J; ++c) acc[r][c] += before * pulled[c];
+            }
+        }
+        for (int r = 0; r < I; ++r) {
+            for (int c = 0; c < J; ++c) {
+                const std::size_t from = i + static_cast<std::size_t>(r), to = j + static_cast<std::size_t>(c);
+                const Vec sum = acc[r][c] * splat(table_.forward.data()[from * stride_ + to]);
+                for (int l = 0; l < kInStep; ++l) lanes_[l].clique_sums[from * n_ + to] = sum[l];
+            }
+        }
+    }
+
     static DF_INLINE void choose(Vec value, std::int64_t index, Vec& best, IntVec& chosen) {
         chosen = value > best ? IntVec{index, index, index, index} : chosen;
         best = larger(value, best);
@@ -328,6 +371,7 @@ void interleaved_scaled(const ChainContext& context, ChainWorkspace& workspace, 
     Interleaved<ScaledSum> passes(context, workspace, lanes);
     passes.forward();
     if (lanes[0].nodes) passes.backward();
+    if (lanes[0].clique_sums) passes.sum_cliques();
 }
 
 void interleaved_max(const ChainContext& context, ChainWorkspace& workspace, std::span<ChainLane> lanes) {
