@@ -24,7 +24,7 @@ class AttributeRows(NamedTuple):
 
 
 class Vocabulary:
-    """One-to-one map between attribute strings and columns 0, 1, 2, ...
+    """One-to-one map between attribute strings and columns, numbered from 0.
 
     A vocabulary is made by :meth:`Batch.build <dualfield.batch.Batch.build>` from the attributes it meets, numbered in
     order of first appearance, or by :meth:`from_attributes`. It never changes afterwards, so it can be shared freely.

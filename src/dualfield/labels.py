@@ -29,7 +29,7 @@ class _Flat(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Labels:
-    """One-to-one map between labels and codes 0, 1, 2, ... in sorted order.
+    """One-to-one map between labels and codes, which number them in sorted order from 0.
 
     Labels are all str, all int, or all bool; NumPy's scalars count as the Python type they stand for. Decoding gives
     back what came in: lists of Python values for lists, arrays for arrays.

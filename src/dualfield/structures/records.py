@@ -19,8 +19,8 @@ class Scores:
 
     .. math::
         \mathrm{score}(y) = \sum_{t} \mathrm{node}[t, y_t] + \sum_{t \ge 1} \mathrm{transition}[y_{t-k}, \dots, y_t]
-        + \mathrm{start}[y_0] + \mathrm{stop}[y_{T-1}]
 
+    and, at the two ends, start[y_0] + stop[y_{T-1}].
     A score of -inf forbids the label or the transition; +inf and NaN are refused.
 
     Parameters
