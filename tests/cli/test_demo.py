@@ -15,7 +15,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import dualfield
 from dualfield.cli import main
-from dualfield.cli.demo import GaussianDigits, context_tables, read_words, run, summarise
+from dualfield.cli.demo import run, summarise
+from dualfield.cli.digit_reader import GaussianDigits, context_tables, read_words
 from dualfield.datasets import load_digit_words
 from dualfield.report.terminal import progress_steps, show_digit_words
 
