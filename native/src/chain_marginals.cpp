@@ -8,33 +8,23 @@
 namespace dualfield {
 namespace {
 
-struct CliqueScratch {
-    Buffer sums;                    // [forward_size]
-    std::vector<double> marginals;  // [n_cliques] of one edge
-    TransitionTable edge_table;
-};
-
-// Marginals of the cliques that end at node t, [n_cliques], and the table that they were computed with.
+// Marginals of the cliques that end at node t into workspace.edge_marginals [n_cliques]; returns the table that they
+// were computed with.
 const TransitionTable& edge_marginals(const ChainContext& context, const ChainLane& lane, std::size_t t,
-                                      CliqueScratch& scratch) {
+                                      ChainWorkspace& workspace) {
     const ChainTopology& topology = context.topology;
     const Domain domain = lane.out_of_range ? Domain::logarithm : Domain::exponential;
-    const TransitionTable* table = context.shared;
-    if (!table) {
-        scratch.edge_table.fill(topology, context.scores.transition_at(lane.example, t, topology.n_cliques()),
-                                context.scores.inverse_temperature, domain, true, false);
-        table = &scratch.edge_table;
-    }
+    const TransitionTable& table =
+        context.table_at(workspace, lane.example, t, domain, ChainContext::Direction::forward);
     const double* alpha = lane.alpha + (t - 1) * topology.width();
     const double* pulled = lane.emission + t * topology.width();
-    const double* entries = table->forward.data();
+    const double* entries = table.forward.data();
     const auto cliques = topology.cliques();
-    auto& out = scratch.marginals;
-    out.resize(cliques.size());
+    const std::span<double> out(workspace.edge_marginals.require(cliques.size()), cliques.size());
     if (domain == Domain::exponential) {
         for (std::size_t c = 0; c < cliques.size(); ++c)
             out[c] = alpha[cliques[c].from] * entries[cliques[c].forward_entry] * pulled[cliques[c].to];
-        return *table;
+        return table;
     }
     double highest = -kInfinity;
     for (std::size_t c = 0; c < cliques.size(); ++c) {
@@ -44,7 +34,7 @@ const TransitionTable& edge_marginals(const ChainContext& context, const ChainLa
     double total = 0.0;
     for (double& value : out) total += value = std::exp(value - highest);
     for (double& value : out) value /= total;
-    return *table;
+    return table;
 }
 
 // sum_c marginal * (score - shift) over the cliques that can occur.
@@ -59,10 +49,10 @@ double edge_energy(const ChainTopology& topology, const double* clique_scores, d
 }
 
 // Clique marginals of one example summed over its edges, [n_cliques].
-void sum_cliques(const ChainContext& context, const ChainLane& lane, CliqueScratch& scratch, double* sums) {
+void sum_cliques(const ChainContext& context, const ChainLane& lane, ChainWorkspace& workspace, double* sums) {
     const ChainTopology& topology = context.topology;
     if (context.shared && !lane.out_of_range) {
-        double* outer = scratch.sums.require(topology.forward_size());
+        double* outer = workspace.outer.require(topology.forward_size());
         routines().outer_sums(topology, lane, outer);
         const double* entries = context.shared->forward.data();
         if (topology.is_plain()) {  // cliques are the rows of the table without their padding
@@ -78,25 +68,25 @@ void sum_cliques(const ChainContext& context, const ChainLane& lane, CliqueScrat
     }
     std::fill_n(sums, topology.n_cliques(), 0.0);
     for (std::size_t t = 1; t < lane.length; ++t) {
-        edge_marginals(context, lane, t, scratch);
-        for (std::size_t c = 0; c < topology.n_cliques(); ++c) sums[c] += scratch.marginals[c];
+        edge_marginals(context, lane, t, workspace);
+        for (std::size_t c = 0; c < topology.n_cliques(); ++c) sums[c] += workspace.edge_marginals.data()[c];
     }
 }
 
 // sum_t <score_t - shift_t, marginals_t> over the cliques of one example.
-double clique_energy(const ChainContext& context, const ChainLane& lane, CliqueScratch& scratch) {
+double clique_energy(const ChainContext& context, const ChainLane& lane, ChainWorkspace& workspace) {
     const ChainTopology& topology = context.topology;
     const ChainScores& scores = context.scores;
     if (context.shared && !lane.out_of_range) {
-        std::vector<double> sums(topology.n_cliques());
-        sum_cliques(context, lane, scratch, sums.data());
-        return edge_energy(topology, scores.transition, scores.inverse_temperature, context.shared->shift, sums.data());
+        double* sums = workspace.clique_sums.require(topology.n_cliques());
+        sum_cliques(context, lane, workspace, sums);
+        return edge_energy(topology, scores.transition, scores.inverse_temperature, context.shared->shift, sums);
     }
     double energy = 0.0;
     for (std::size_t t = 1; t < lane.length; ++t) {
-        const TransitionTable& table = edge_marginals(context, lane, t, scratch);
+        const TransitionTable& table = edge_marginals(context, lane, t, workspace);
         energy += edge_energy(topology, scores.transition_at(lane.example, t, topology.n_cliques()),
-                              scores.inverse_temperature, table.shift, scratch.marginals.data());
+                              scores.inverse_temperature, table.shift, workspace.edge_marginals.data());
     }
     return energy;
 }
@@ -153,15 +143,14 @@ void ChainOracle::marginals(double* nodes, CliqueOutput which, double* cliques, 
             lane.nodes = nodes + static_cast<std::size_t>(scores_.offsets[lane.example]) * topology_.n_labels();
             if (which == CliqueOutput::sum) lane.clique_sums = cliques + lane.example * n_cliques;
         }
-        CliqueScratch scratch;
         passes.run(workspace, lanes, which != CliqueOutput::each, [&](const ChainLane& lane) {
             if (which == CliqueOutput::none || status_of(lane) != Status::ok) return;
             const ChainContext context = passes.context_of(lane);
-            if (lane.clique_sums) return sum_cliques(context, lane, scratch, lane.clique_sums);
+            if (lane.clique_sums) return sum_cliques(context, lane, workspace, lane.clique_sums);
             double* out = cliques + static_cast<std::size_t>(scores_.edge_offsets[lane.example]) * n_cliques;
             for (std::size_t t = 1; t < lane.length; ++t, out += n_cliques) {
-                edge_marginals(context, lane, t, scratch);
-                std::copy(scratch.marginals.begin(), scratch.marginals.end(), out);
+                edge_marginals(context, lane, t, workspace);
+                std::copy_n(workspace.edge_marginals.data(), n_cliques, out);
             }
         });
         for (const ChainLane& lane : lanes) {
@@ -177,20 +166,18 @@ void ChainOracle::entropy(double* out) {
     for_groups(scores_, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
         std::size_t n_nodes = 0;
         for (const ChainLane& lane : lanes) n_nodes += lane.length;
-        Buffer nodes;
-        double* rows = nodes.require(n_nodes * topology_.n_labels());
+        double* rows = workspace.nodes.require(n_nodes * topology_.n_labels());
         for (ChainLane& lane : lanes) {
             lane.nodes = rows;
             rows += lane.length * topology_.n_labels();
         }
         passes.forward(workspace, lanes);
         passes.backward(workspace, lanes);
-        CliqueScratch scratch;
         for (const ChainLane& lane : lanes) {
             statuses_[lane.example] = status_of(lane);
             if (status_of(lane) != Status::ok) continue;
             const ChainContext context = passes.context_of(lane);
-            out[lane.example] = entropy_of(context, lane, clique_energy(context, lane, scratch));
+            out[lane.example] = entropy_of(context, lane, clique_energy(context, lane, workspace));
         }
     });
 }

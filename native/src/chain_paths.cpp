@@ -1,6 +1,5 @@
 // Queries that return labellings or scores of labellings: argmax, maximum, max-marginals, n-best, samples, score.
 #include <cmath>
-#include <queue>
 
 #include "dualfield/chain.hpp"
 #include "dualfield/chain_driver.hpp"
@@ -10,21 +9,17 @@
 namespace dualfield {
 namespace {
 
-// The states that lead into one state at node t, as (alpha row, slots, table row): what every walk from the end needs.
+// The states that lead into one state, and the table entries between: what every walk from the end needs.
 struct Predecessors {
     std::uint32_t n;
     const std::uint32_t* slots;
     const double* entries;
 };
 
-// The table of edge t laid out by target state; filled anew where scores differ from edge to edge.
+// The table of edge t laid out by target state.
 const double* backward_entries(const ChainContext& context, ChainWorkspace& workspace, std::size_t example,
                                std::size_t t, Domain domain) {
-    if (context.shared) return context.shared->backward.data();
-    const ChainTopology& topology = context.topology;
-    workspace.edge_table.fill(topology, context.scores.transition_at(example, t, topology.n_cliques()),
-                              context.scores.inverse_temperature, domain, false, true);
-    return workspace.edge_table.backward.data();
+    return context.table_at(workspace, example, t, domain, ChainContext::Direction::backward).backward.data();
 }
 
 Predecessors predecessors(const ChainTopology& topology, const double* entries, std::size_t slot) {

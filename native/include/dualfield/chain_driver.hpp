@@ -111,8 +111,7 @@ class SumPasses {
   public:
     SumPasses(const ChainTopology& topology, const ChainScores& scores, bool keep_alpha, bool keep_emission)
         : tables_(topology, scores),
-          scaled_{topology, scores, tables_.get(Domain::exponential), keep_alpha, keep_emission},
-          log_{topology, scores, nullptr, keep_alpha, keep_emission} {}
+          scaled_{topology, scores, tables_.get(Domain::exponential), keep_alpha, keep_emission} {}
 
     void forward(ChainWorkspace& workspace, std::span<ChainLane> lanes) {
         lay_out(scaled_, workspace, lanes);
@@ -164,13 +163,13 @@ class SumPasses {
     }
 
     ChainContext logarithmic() {
-        ChainContext context = log_;
+        ChainContext context = scaled_;
         context.shared = tables_.get(Domain::logarithm);
         return context;
     }
 
     SharedTables tables_;
-    ChainContext scaled_, log_;
+    ChainContext scaled_;
 };
 
 }  // namespace dualfield

@@ -33,7 +33,8 @@ struct ChainLane {
 // Memory of one thread, reused from call to call.
 struct ChainWorkspace {
     Buffer rows, taken, gathered, label_rows, beta;
-    TransitionTable edge_table;  // for scores that differ from edge to edge
+    Buffer nodes, outer, edge_marginals, clique_sums;  // for queries that look at the rows afterwards
+    TransitionTable edge_table;                        // for scores that differ from edge to edge
 };
 
 // What the passes of one query have in common.
@@ -42,6 +43,18 @@ struct ChainContext {
     const ChainScores& scores;
     const TransitionTable* shared;  // null where transition scores differ from edge to edge
     bool keep_alpha, keep_emission;
+
+    // The table of the edge that ends at node t of an example: the shared one, or the edge's own, filled into the
+    // workspace in the direction that is asked for.
+    enum class Direction { forward, backward };
+    const TransitionTable& table_at(ChainWorkspace& workspace, std::size_t example, std::size_t t, Domain domain,
+                                    Direction direction) const {
+        if (shared) return *shared;
+        const bool ahead = direction == Direction::forward;
+        workspace.edge_table.fill(topology, scores.transition_at(example, t, topology.n_cliques()),
+                                  scores.inverse_temperature, domain, ahead, !ahead);
+        return workspace.edge_table;
+    }
 };
 
 // A forward pass leaves rows and log-partition in each lane; lengths must be at least 1. The backward pass of the same

@@ -168,16 +168,10 @@ class Passes {
             products_.add<L>(first, taken);
     }
 
-    DF_INLINE const TransitionTable& table(int l, std::size_t t, bool ahead) {
-        if (context_.shared) return *context_.shared;
-        workspace_.edge_table.fill(topology_, scores_.transition_at(lanes_[l].example, t, topology_.n_cliques()),
-                                   scores_.inverse_temperature, A::kDomain, ahead, !ahead);
-        return workspace_.edge_table;
-    }
-
     template <int L>
     DF_INLINE void forward_step(int first, std::size_t t) {
-        const TransitionTable& transitions = table(first, t, true);
+        const TransitionTable& transitions =
+            context_.table_at(workspace_, lanes_[first].example, t, A::kDomain, ChainContext::Direction::forward);
         load_emissions<L>(first, t);
         for (const auto& group : topology_.groups()) {
             const double* x[L];
@@ -215,7 +209,8 @@ class Passes {
     // From beta at node t to beta at node t - 1.
     template <int L>
     DF_INLINE void backward_step(int first, std::size_t t) {
-        const TransitionTable& transitions = table(first, t, false);
+        const TransitionTable& transitions =
+            context_.table_at(workspace_, lanes_[first].example, t, A::kDomain, ChainContext::Direction::backward);
         double* pulled[L];
         double* before[L];
         const double* beta[L];

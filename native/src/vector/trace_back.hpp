@@ -100,11 +100,10 @@ void trace_back(const ChainContext& context, ChainWorkspace& workspace, std::spa
         if (topology.is_plain()) return trace_lanes<true>(context, lanes, entries, slots, longest - 1, 1);
         return trace_lanes<false>(context, lanes, entries, slots, longest - 1, 1);
     }
-    TransitionTable& table = workspace.edge_table;
     for (std::size_t l = 0; l < lanes.size(); ++l) {
         for (std::size_t t = lanes[l].length - 1; t > 0; --t) {
-            table.fill(topology, context.scores.transition_at(lanes[l].example, t, topology.n_cliques()),
-                       context.scores.inverse_temperature, Domain::logarithm, false, true);
+            const TransitionTable& table =
+                context.table_at(workspace, lanes[l].example, t, Domain::logarithm, ChainContext::Direction::backward);
             trace_lanes<false>(context, lanes.subspan(l, 1), table.backward.data(), slots + l, t, t);
         }
     }

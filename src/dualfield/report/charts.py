@@ -219,7 +219,7 @@ def reliability_diagram(curves: Mapping[str, CalibrationBins], *, title: str) ->
     for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
         parts.append(_text(left + tick * side, bottom + 16, f"{tick:g}"))
         parts.append(_text(left - 6, bottom - tick * side + 4, f"{tick:g}", anchor="end"))
-    parts.append(_text(left + side / 2, bottom + 34, "confidence in the most probable digit", soft=True))
+    parts.append(_text(left + side / 2, bottom + 34, "confidence in the most probable label", soft=True))
     parts.append(_turned_text(top + side / 2, "share that is right"))
     for number, (name, bins) in enumerate(curves.items()):
         xs, ys = left + side * bins.confidence, bottom - side * bins.accuracy
