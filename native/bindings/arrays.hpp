@@ -8,13 +8,10 @@
 #include <cstdlib>
 #include <initializer_list>
 #include <memory>
-#include <new>
 #include <optional>
 #include <vector>
 
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
+#include "dualfield/memory.hpp"
 
 namespace dualfield::bindings {
 
@@ -22,23 +19,6 @@ namespace nb = nanobind;
 
 template <class T, std::size_t Dimensions>
 using Input = nb::ndarray<const T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
-
-// Uninitialised memory; in huge pages where it is large, as NumPy does: the first touch of many small pages costs more
-// than filling them.
-inline void* allocate(std::size_t bytes) {
-    constexpr std::size_t kHugePage = std::size_t{1} << 21;
-#ifdef __linux__
-    if (bytes >= 2 * kHugePage) {
-        void* memory = std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage);
-        if (!memory) throw std::bad_alloc();
-        madvise(memory, bytes, MADV_HUGEPAGE);  // advice only: nothing depends on it
-        return memory;
-    }
-#endif
-    void* memory = std::malloc(bytes > 0 ? bytes : 1);
-    if (!memory) throw std::bad_alloc();
-    return memory;
-}
 
 // A fresh NumPy array that native code fills before it is handed out.
 template <class T>

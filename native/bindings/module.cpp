@@ -8,4 +8,5 @@ NB_MODULE(_native, module) {
     dualfield::bindings::register_vocabulary(module);
     dualfield::bindings::register_oracles(module);
     dualfield::bindings::register_routines(module);
+    dualfield::bindings::register_kernels(module);
 }

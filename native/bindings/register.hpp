@@ -6,5 +6,6 @@ namespace dualfield::bindings {
 void register_vocabulary(nanobind::module_& module);
 void register_oracles(nanobind::module_& module);
 void register_routines(nanobind::module_& module);
+void register_kernels(nanobind::module_& module);
 
 }  // namespace dualfield::bindings

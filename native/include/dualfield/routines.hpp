@@ -11,12 +11,59 @@
 #include <vector>
 
 #include "dualfield/chain_passes.hpp"
+#include "dualfield/kernel.hpp"
+#include "dualfield/smo_rows.hpp"
+#include "dualfield/softmax_rows.hpp"
 
 namespace dualfield {
 
 struct RowBounds {
     double highest;   // -inf if every entry is forbidden
     bool bad_number;  // NaN or +inf
+};
+
+// What is summed over features, and what is made of the sum.
+enum class TileSum { products, squared_differences, absolute_differences };
+enum class TileForm { plain, exponential, exponential_of_norms };
+
+// out[i][..] = form(sum over features of rows[i] and the panels [first_panel, last_panel)).
+template <class T>
+struct TileTask {
+    TileSum sum;
+    TileForm form;
+    std::size_t n_features;
+    const T* const* rows;
+    const T* row_norms;  // of these rows
+    std::size_t n_rows;
+    const T *panels, *column_norms;  // of all columns
+    std::size_t first_panel, last_panel;
+    T* out;
+    std::size_t stride;
+};
+
+// Kernel matrices and softmax duals, in one precision.
+template <class T>
+struct KernelRoutines {
+    void (*kernel_tiles)(const TileTask<T>&);
+    void (*exponential_row)(T* row, std::size_t n);
+
+    // scores[r * stride + j] += sum_i rows[i][j] coefficients[i * coefficient_stride + r], j in [first, last).
+    void (*expand)(const T* const* rows, std::size_t n, const T* coefficients, std::size_t coefficient_stride,
+                   std::size_t n_scores, T* scores, std::size_t stride, std::size_t first, std::size_t last);
+
+    // See softmax_rows.hpp.
+    void (*dual_terms)(const DualColumns<T>&, std::size_t first, std::size_t last, DualSums&);
+    void (*softmax_columns)(const SoftmaxColumns<T>&, std::size_t first, std::size_t last, SoftmaxSums&);
+    void (*curvature_product)(const CurvatureColumns<T>&, std::size_t first, std::size_t last, CurvatureSums&);
+    // moments [n_rows][n_rows], upper half += sum_j weights[j] p[r][j] p[s][j].
+    void (*class_moments)(const T* p, const T* weights, std::size_t n_rows, std::size_t stride, std::size_t first,
+                          std::size_t last, double* moments);
+    double (*block_pass)(BlockRows<T>&, double skip);
+
+    // Sequential minimal optimisation, see smo_rows.hpp; columns [first, last).
+    void (*smo_scan)(const SmoScan<T>&, std::size_t first, std::size_t last, SmoExtremes<T>&);
+    void (*smo_partners)(const SmoPartners<T>&, std::size_t first, std::size_t last, SmoChoice<T>&);
+    void (*smo_gap)(const SmoGap<T>&, std::size_t first, std::size_t last, SmoGapSums&);
 };
 
 struct Routines {
@@ -45,6 +92,18 @@ struct Routines {
 
     // row[0..padded(n)) = (scores + cost) * factor, -inf in the padding; cost may be null.
     RowBounds (*read_row)(const double* scores, const double* cost, std::size_t n, double factor, double* row);
+
+    KernelRoutines<float> single_precision;
+    KernelRoutines<double> double_precision;
+
+    template <class T>
+    const KernelRoutines<T>& kernel() const {
+        if constexpr (sizeof(T) == sizeof(float)) {
+            return single_precision;
+        } else {
+            return double_precision;
+        }
+    }
 };
 
 // What this build has, best first; the last one runs everywhere.

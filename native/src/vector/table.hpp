@@ -2,11 +2,31 @@
 #pragma once
 
 #include "chain_passes.hpp"
+#include "expand.hpp"
 #include "interleaved.hpp"
+#include "kernel_tiles.hpp"
+#include "smo_scan.hpp"
+#include "softmax_blocks.hpp"
+#include "softmax_columns.hpp"
 #include "trace_back.hpp"
 
 namespace dualfield {
 namespace {
+
+template <class T>
+constexpr KernelRoutines<T> make_kernel_routines() {
+    return {.kernel_tiles = &kernel_tiles<T>,
+            .exponential_row = &exponential_row<T>,
+            .expand = &expand<T>,
+            .dual_terms = &dual_terms<T>,
+            .softmax_columns = &softmax_columns<T>,
+            .curvature_product = &curvature_product<T>,
+            .class_moments = &class_moments<T>,
+            .block_pass = &block_pass<T>,
+            .smo_scan = &smo_scan<T>,
+            .smo_partners = &smo_partners<T>,
+            .smo_gap = &smo_gap<T>};
+}
 
 constexpr Routines make_routines(const char* name, bool (*is_supported)()) {
     return {.name = name,
@@ -22,7 +42,9 @@ constexpr Routines make_routines(const char* name, bool (*is_supported)()) {
             .interleaved_max = &interleaved_max,
             .outer_sums = &outer_sums,
             .exponentials = &exponentials,
-            .read_row = &read_row};
+            .read_row = &read_row,
+            .single_precision = make_kernel_routines<float>(),
+            .double_precision = make_kernel_routines<double>()};
 }
 
 }  // namespace

@@ -1,0 +1,210 @@
+"""Mercer kernels between points: linear, polynomial, RBF, Laplacian, sigmoid, precomputed, or your own function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dualfield import _native
+
+__all__ = ["Kernel"]
+
+Floats = NDArray[np.float64]
+Points = Any  # a dense matrix or scipy's compressed rows, checked by whoever hands them in
+
+KERNEL_NAMES = ("linear", "poly", "rbf", "laplacian", "sigmoid", "precomputed")
+
+# Compressed rows are unpacked where this many times their memory is affordable: dense code is that much faster.
+_UNPACK = 32
+_UNPACK_BYTES = 2**31
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A kernel function with its parameters.
+
+    The functions are those of :mod:`sklearn.metrics.pairwise`: ``linear`` ⟨x, z⟩; ``poly`` (γ⟨x, z⟩ + coef0)^degree;
+    ``rbf`` exp(−γ‖x − z‖²); ``laplacian`` exp(−γ‖x − z‖₁); ``sigmoid`` tanh(γ⟨x, z⟩ + coef0). ``precomputed`` takes
+    kernel values in place of points; a callable gets two sets of points and returns the matrix of values.
+
+    Parameters
+    ----------
+    function : str or callable
+        One of ``KERNEL_NAMES``, or ``f(X, Y, **params)`` that returns an array of shape (n_x, n_y).
+    gamma : float, default=1.0
+        γ in the formulas above.
+    coef0 : float, default=0.0
+        Constant of ``poly`` and ``sigmoid``.
+    degree : float, default=3.0
+        Exponent of ``poly``.
+    params : mapping, default={}
+        Keyword arguments for a callable.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.kernels import Kernel
+    >>> X = np.array([[0.0, 0.0], [1.0, 0.0]])
+    >>> Kernel("rbf", gamma=0.5).values(X, X).round(3)
+    array([[1.   , 0.607],
+           [0.607, 1.   ]])
+    """
+
+    function: str | Callable[..., Any] = "rbf"
+    gamma: float = 1.0
+    coef0: float = 0.0
+    degree: float = 3.0
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not callable(self.function) and self.function not in KERNEL_NAMES:
+            raise ValueError(
+                f"The 'kernel' parameter must be a callable or one of {list(KERNEL_NAMES)}. "
+                f"Got {self.function!r} instead."
+            )
+
+    @property
+    def is_precomputed(self) -> bool:
+        """Whether points are rows of kernel values."""
+        return self.function == "precomputed"
+
+    def _twin(self) -> _native.KernelFunction:
+        return _native.KernelFunction(str(self.function), self.gamma, self.coef0, self.degree)
+
+    def values(self, X: Points, Y: Points, n_threads: int = 1) -> Floats:
+        """Return the matrix of kernel values between two sets of points.
+
+        Parameters
+        ----------
+        X, Y : arrays or sparse matrices of shape (n_x, n_features), (n_y, n_features)
+            The points; for a precomputed kernel X holds the values already.
+        n_threads : int, default=1
+            Number of threads.
+
+        Returns
+        -------
+        ndarray of shape (n_x, n_y)
+            k(x, y) for every pair.
+
+        Examples
+        --------
+        >>> from dualfield.kernels import Kernel
+        >>> Kernel("linear").values([[1.0, 2.0]], [[3.0, 4.0]])
+        array([[11.]])
+        """
+        if self.is_precomputed:
+            return np.ascontiguousarray(X, dtype=np.float64)
+        if callable(self.function):
+            block = np.ascontiguousarray(self.function(X, Y, **self.params), dtype=np.float64)
+            if block.shape != (_length(X), _length(Y)):
+                raise ValueError(
+                    f"The 'kernel' function must return an array of shape {(_length(X), _length(Y))}. "
+                    f"Got {block.shape} instead."
+                )
+            return block
+        left, right = self._forms(X, Y)
+        return _native.kernel_values(left, right, self._twin(), n_threads)
+
+    def scores(self, X: Points, points: Points, coefficients: Floats, n_threads: int = 1) -> Floats:
+        """Return K(X, points) @ coefficients; for the named functions no kernel matrix is kept.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features)
+            Where to evaluate; for a precomputed kernel the values (n, n_points).
+        points : array or sparse matrix of shape (n_points, n_features)
+            The points of the expansion; unused for a precomputed kernel.
+        coefficients : ndarray of shape (n_points, n_outputs)
+            Their coefficients.
+        n_threads : int, default=1
+            Number of threads.
+
+        Returns
+        -------
+        ndarray of shape (n, n_outputs)
+            The expansion at every row of X.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.kernels import Kernel
+        >>> Kernel("linear").scores([[1.0, 2.0]], [[3.0, 4.0]], np.array([[10.0]]))
+        array([[110.]])
+        """
+        if self.is_precomputed or callable(self.function):
+            return np.asarray(self.values(X, points) @ coefficients)
+        right, left = self._forms(points, X)
+        return _native.kernel_scores(right, left, np.ascontiguousarray(coefficients), self._twin(), n_threads)
+
+    def matrix(self, X: Points, *, single: bool, budget: int | None, n_threads: int) -> _native.KernelMatrix:
+        """Return the kernel matrix of training points as solvers want it.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features)
+            Training points, or (n, n) kernel values.
+        single : bool
+            Whether single precision is enough; precomputed values keep the precision that they have.
+        budget : int or None
+            Bytes; beyond that rows are computed when they are needed, and those used last are kept. None: no limit.
+        n_threads : int
+            Number of threads.
+
+        Returns
+        -------
+        KernelMatrix
+            The native matrix.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.kernels import Kernel
+        >>> K = Kernel("rbf").matrix(np.eye(3), single=False, budget=None, n_threads=1)
+        >>> K.diagonal
+        array([1., 1., 1.])
+        """
+        n = _length(X)
+        if self.is_precomputed:
+            wanted = np.float32 if single or X.dtype == np.float32 else np.float64
+            return _native.KernelMatrix.from_array(np.ascontiguousarray(X, dtype=wanted))
+        if callable(self.function):
+            if budget is None or 8 * n * n <= budget:
+                values = self.values(X, X)
+                return _native.KernelMatrix.from_array(values.astype(np.float32) if single else values)
+            diagonal = np.array([self.values(X[i : i + 1], X[i : i + 1])[0, 0] for i in range(n)])
+            return _native.KernelMatrix.from_function(lambda rows: self.values(X[rows], X), diagonal, budget)
+        form, _ = self._forms(X, X)
+        return _native.KernelMatrix.from_points(form, self._twin(), single, budget, n_threads)
+
+    def _forms(self, X: Points, Y: Points) -> tuple[Any, Any]:
+        """Both sets in the same native form: dense, unless the first is sparse and would be much larger unpacked."""
+        keep = False
+        if _is_sparse(X) and self.function != "laplacian":
+            size = X.shape[0] * X.shape[1]
+            keep = size > _UNPACK * max(X.nnz, 1) or 8 * size > _UNPACK_BYTES
+        return (_compressed(X), _compressed(Y)) if keep else (_dense(X), _dense(Y))
+
+
+def _length(X: Points) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _is_sparse(X: Points) -> bool:
+    return bool(sparse.issparse(X))
+
+
+def _dense(X: Points) -> NDArray[Any]:
+    array = X.toarray() if _is_sparse(X) else np.asarray(X)
+    return np.ascontiguousarray(array, dtype=np.float32 if array.dtype == np.float32 else np.float64)
+
+
+def _compressed(X: Points) -> tuple[Any, Any, Any, int]:
+    rows = sparse.csr_array(X)
+    rows.sum_duplicates()
+    values = rows.data.astype(np.float32 if rows.dtype == np.float32 else np.float64)
+    return values, rows.indices.astype(np.int32), rows.indptr.astype(np.int64), int(rows.shape[1])
