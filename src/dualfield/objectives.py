@@ -1,0 +1,288 @@
+"""Objectives: a model's formula bound to data and C. All that a solver sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax, softmax
+
+from dualfield import _native
+from dualfield.kernels import Kernel
+
+__all__ = ["KernelSoftmax"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class KernelSoftmax:
+    """Softmax over one node with a kernel, the objective of kernel logistic regression.
+
+    With scores F = K B T + b, T the identity unless a label kernel is given::
+
+        primal(B, b) = ½ ⟨B, K B T⟩ + Σ_i c_i [ log Σ_y exp F_iy − F_i,y_i ]
+        dual(p)      = −½ ⟨B, K B T⟩ + Σ_i c_i H(p_i),   B_i = c_i (D_i − p_i),   Σ_i B_i = 0 if there is a bias
+
+    (Keerthi et al. 2005, eqs. 2.7, 2.8; Memisevic 2006, eqs. 4, 5, corrected). With two classes the score of the first
+    is pinned to zero, which is binary logistic regression with one row of coefficients.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Its kernel function.
+    points : array or sparse matrix of shape (n, n_features)
+        Training points, or kernel values for a precomputed kernel.
+    labels : int32 array of shape (n,)
+        Class of each point.
+    weights : array of shape (n,)
+        c_i > 0: C times the weight of the point.
+    n_classes : int
+        Number of classes, each with a point at least.
+    with_bias : bool
+        Whether there is an unpenalised bias for each class.
+    pinned : bool
+        Whether the score of class 0 is zero; with two classes only.
+    label_kernel : array of shape (n_classes, n_classes), default=None
+        T, symmetric positive semidefinite.
+    cache_bytes : int, default=4_000_000_000
+        Budget for the kernel matrix.
+    n_threads : int, default=1
+        Number of threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.kernels import Kernel
+    >>> from dualfield.objectives import KernelSoftmax
+    >>> problem = KernelSoftmax(
+    ...     Kernel("linear"), np.array([[-1.0], [1.0]]), np.array([0, 1], dtype=np.int32), np.ones(2), 2, True, True
+    ... )
+    >>> value, gap, bias = problem.certify(np.zeros((2, 1)), np.zeros(1))
+    >>> round(value, 4), round(gap, 4)
+    (1.3863, 0.5)
+    """
+
+    kernel: Kernel
+    points: Any
+    labels: NDArray[np.int32]
+    weights: Floats
+    n_classes: int
+    with_bias: bool
+    pinned: bool
+    label_kernel: Floats | None = None
+    cache_bytes: int = 4_000_000_000
+    n_threads: int = 1
+    _matrices: dict[tuple[bool, bool], _native.KernelMatrix] = field(default_factory=dict, repr=False)
+
+    @property
+    def size(self) -> int:
+        """Number of points."""
+        return len(self.labels)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of coefficients: one for each class that is not pinned."""
+        return self.n_classes - int(self.pinned)
+
+    def fits(self, bytes_per_value: int) -> bool:
+        """Return whether the kernel matrix fits the budget at so many bytes per value.
+
+        Parameters
+        ----------
+        bytes_per_value : int
+            4 or 8, or 12 for both precisions.
+
+        Returns
+        -------
+        bool
+            True if it fits.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.kernels import Kernel
+        >>> from dualfield.objectives import KernelSoftmax
+        >>> y = np.array([0, 1], dtype=np.int32)
+        >>> KernelSoftmax(Kernel(), np.eye(2), y, np.ones(2), 2, True, True, cache_bytes=20).fits(8)
+        False
+        """
+        return bytes_per_value * self.size**2 <= self.cache_bytes
+
+    def matrix(self, *, single: bool, stored: bool | None = None) -> _native.KernelMatrix:
+        """Return the kernel matrix, computed once for each precision.
+
+        Parameters
+        ----------
+        single : bool
+            Whether in single precision.
+        stored : bool, default=None
+            False: rows on demand, whatever the budget. None: as the budget says.
+
+        Returns
+        -------
+        KernelMatrix
+            The native matrix.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.kernels import Kernel
+        >>> from dualfield.objectives import KernelSoftmax
+        >>> y = np.array([0, 1], dtype=np.int32)
+        >>> KernelSoftmax(Kernel(), np.eye(2), y, np.ones(2), 2, True, True).matrix(single=True).single
+        True
+        """
+        key = (single, stored is False)
+        if key not in self._matrices:
+            budget = self.cache_bytes if stored is None else min(self.cache_bytes, 4 * self.size**2 - 1)
+            self._matrices[key] = self.kernel.matrix(
+                self.points, single=single, budget=budget, n_threads=self.n_threads
+            )
+        return self._matrices[key]
+
+    def product(self, coefficients: Floats, *, single: bool = False) -> Floats:
+        """Return K B T.
+
+        Parameters
+        ----------
+        coefficients : ndarray of shape (n, n_rows)
+            B.
+        single : bool, default=False
+            Whether single precision is enough.
+
+        Returns
+        -------
+        ndarray of shape (n, n_rows)
+            The scores without bias.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.kernels import Kernel
+        >>> from dualfield.objectives import KernelSoftmax
+        >>> y = np.array([0, 1], dtype=np.int32)
+        >>> KernelSoftmax(Kernel("linear"), np.eye(2), y, np.ones(2), 2, True, True).product(np.array([[1.0], [2.0]]))
+        array([[1.],
+               [2.]])
+        """
+        spread = coefficients if self.label_kernel is None else coefficients @ self.label_kernel
+        return self.matrix(single=single).product(np.ascontiguousarray(spread), self.n_threads)
+
+    def loss(self, scores: Floats) -> tuple[float, Floats]:
+        """Return the weighted loss at scores with bias, and the dual point e = c (D − P) that belongs to them.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n, n_rows)
+            F + b.
+
+        Returns
+        -------
+        loss : float
+            Σ_i c_i [log Σ_y exp F_iy − F_i,y_i].
+        dual_point : ndarray of shape (n, n_rows)
+            Coefficients of the witness.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.kernels import Kernel
+        >>> from dualfield.objectives import KernelSoftmax
+        >>> y = np.array([0, 1], dtype=np.int32)
+        >>> KernelSoftmax(Kernel(), np.eye(2), y, np.ones(2), 2, True, True).loss(np.zeros((2, 1)))[1]
+        array([[-0.5],
+               [ 0.5]])
+        """
+        full = np.column_stack([np.zeros(self.size), scores]) if self.pinned else scores
+        at = np.arange(self.size)
+        loss = float(-(self.weights @ log_softmax(full, axis=1)[at, self.labels]))
+        dual_point = -self.weights[:, None] * softmax(full, axis=1)
+        dual_point[at, self.labels] += self.weights
+        return loss, dual_point[:, int(self.pinned) :]
+
+    def fit_bias(self, scores: Floats, bias: Floats) -> Floats:
+        """Return the best bias for given scores without bias, by Newton's method.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n, n_rows)
+            F = K B T.
+        bias : ndarray of shape (n_rows,)
+            Where to begin.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The minimiser; zeros if the model has no bias.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.kernels import Kernel
+        >>> from dualfield.objectives import KernelSoftmax
+        >>> y = np.array([0, 1, 1, 1], dtype=np.int32)
+        >>> problem = KernelSoftmax(Kernel(), np.eye(4), y, np.ones(4), 2, True, True)
+        >>> problem.fit_bias(np.zeros((4, 1)), np.zeros(1)).round(6)   # log 3
+        array([1.098612])
+        """
+        if not self.with_bias:
+            return np.zeros(self.n_rows)
+        bias = np.array(bias, dtype=np.float64)
+        value, dual_point = self.loss(scores + bias)
+        for _ in range(100):
+            slope = -dual_point.sum(axis=0)
+            if np.abs(slope).max() <= 1e-13 * self.weights.sum():
+                break
+            indicator = self.labels[:, None] == np.arange(int(self.pinned), self.n_classes)
+            p = indicator - dual_point / self.weights[:, None]
+            curvature = np.diag(self.weights @ p) - (p * self.weights[:, None]).T @ p
+            step = np.linalg.lstsq(curvature, slope, rcond=1e-13)[0]
+            step *= min(1.0, 4.0 / max(np.abs(step).max(), 1e-300))
+            for _ in range(40):
+                tried, point = self.loss(scores + bias - step)
+                if tried <= value + 1e-14 * abs(value):
+                    break
+                step /= 2
+            bias, value, dual_point = bias - step, tried, point
+        return bias
+
+    def certify(self, coefficients: Floats, bias: Floats) -> tuple[float, float, Floats]:
+        """Return primal value, duality gap and the best bias of any coefficients.
+
+        With the best bias, e = c (D − P) sums to zero and is a point of the dual, and primal(B, b) − dual(e) =
+        ½ ⟨B − e, K (B − e) T⟩: a square, so that nothing cancels.
+
+        Parameters
+        ----------
+        coefficients : ndarray of shape (n, n_rows)
+            B.
+        bias : ndarray of shape (n_rows,)
+            Where to begin the search of the best bias.
+
+        Returns
+        -------
+        objective : float
+            primal(B, b).
+        gap : float
+            primal(B, b) − dual(e) ≥ primal(B, b) − minimum.
+        bias : ndarray of shape (n_rows,)
+            The best bias.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.kernels import Kernel
+        >>> from dualfield.objectives import KernelSoftmax
+        >>> y = np.array([0, 1], dtype=np.int32)
+        >>> problem = KernelSoftmax(Kernel("linear"), np.array([[-1.0], [1.0]]), y, np.ones(2), 2, True, True)
+        >>> problem.certify(np.array([[-0.25], [0.25]]), np.zeros(1))[1] < 0.04
+        True
+        """
+        scores = self.product(coefficients)
+        bias = self.fit_bias(scores, bias)
+        loss, dual_point = self.loss(scores + bias)
+        rest = coefficients - dual_point
+        return 0.5 * float(np.vdot(coefficients, scores)) + loss, 0.5 * float(np.vdot(rest, self.product(rest))), bias

@@ -1,0 +1,219 @@
+"""What every solver returns and says: solutions, outcomes with a remedy, the course of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Solution", "Start", "Status", "StopRule", "Trace"]
+
+Floats = NDArray[np.float64]
+Progress = Callable[[float, float, float, float, float], None]  # objective, dual, gap, passes, seconds
+
+
+class Status(Enum):
+    """How a fit ended.
+
+    Examples
+    --------
+    >>> from dualfield.solvers import Status
+    >>> Status.CONVERGED.value
+    'converged'
+    >>> print(Status.ITERATION_LIMIT.remedy)
+    Increase max_iter, or tol if this gap is good enough.
+    """
+
+    CONVERGED = "converged"
+    ITERATION_LIMIT = "iteration_limit"
+    INTERRUPTED = "interrupted"
+    STALLED = "stalled"
+    TOO_SLOW = "too_slow"
+
+    @property
+    def sentence(self) -> str:
+        """What happened."""
+        return {
+            Status.CONVERGED: "The duality gap is within the tolerance.",
+            Status.ITERATION_LIMIT: "The limit on passes over the kernel matrix was reached.",
+            Status.INTERRUPTED: "The fit was interrupted; the model is the best point so far.",
+            Status.STALLED: "Rounding leaves no step that improves the objective.",
+            Status.TOO_SLOW: "The solver expected to need too many passes and gave up.",
+        }[self]
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return {
+            Status.CONVERGED: "",
+            Status.ITERATION_LIMIT: "Increase max_iter, or tol if this gap is good enough.",
+            Status.INTERRUPTED: "Fit again with warm_start=True to go on from here.",
+            Status.STALLED: "Scale the features, lower C, or raise tol.",
+            Status.TOO_SLOW: "Use solver='newton', or 'auto', which goes on with it.",
+        }[self]
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """The course of a fit, one entry for each look at it.
+
+    Attributes
+    ----------
+    objective, dual, gap : ndarray
+        Primal value, dual value and their difference.
+    kernel_passes : ndarray
+        Work so far, in products of the whole kernel matrix with the coefficients.
+    seconds : ndarray
+        Time so far, without the computation of the kernel matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.solvers import Trace
+    >>> len(Trace.from_rows(np.array([[3.0, 1.0, 2.0, 1.0, 0.1]])))
+    1
+    """
+
+    objective: Floats
+    dual: Floats
+    gap: Floats
+    kernel_passes: Floats
+    seconds: Floats
+
+    def __len__(self) -> int:
+        return len(self.gap)
+
+    @classmethod
+    def from_rows(cls, rows: Floats) -> Trace:
+        """Make a trace of rows (objective, dual, gap, passes, seconds).
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, 5)
+            One row for each look.
+
+        Returns
+        -------
+        Trace
+            The columns by name.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.solvers import Trace
+        >>> Trace.from_rows(np.array([[3.0, 1.0, 2.0, 1.0, 0.1]])).gap
+        array([2.])
+        """
+        return cls(*np.ascontiguousarray(np.reshape(rows, (-1, 5)).T))
+
+    def rows(self) -> Floats:
+        """Return the rows again.
+
+        Returns
+        -------
+        ndarray of shape (n, 5)
+            Objective, dual, gap, passes, seconds.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.solvers import Trace
+        >>> Trace.from_rows(np.ones((2, 5))).rows().shape
+        (2, 5)
+        """
+        return np.column_stack([self.objective, self.dual, self.gap, self.kernel_passes, self.seconds])
+
+
+@dataclass(frozen=True)
+class StopRule:
+    """When to stop.
+
+    Parameters
+    ----------
+    tol : float
+        On gap / dual value.
+    max_passes : float, default=inf
+        Limit on products with the kernel matrix.
+
+    Examples
+    --------
+    >>> from dualfield.solvers import StopRule
+    >>> StopRule(1e-3).max_passes
+    inf
+    """
+
+    tol: float
+    max_passes: float = np.inf
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where to begin: coefficients and bias of an earlier fit.
+
+    Parameters
+    ----------
+    coefficients : ndarray of shape (n, n_rows)
+        Coefficients of every point.
+    bias : ndarray of shape (n_rows,)
+        One for each row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.solvers import Start
+    >>> Start(np.zeros((3, 1)), np.zeros(1)).bias
+    array([0.])
+    """
+
+    coefficients: Floats
+    bias: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A point, and how good it is.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (n, n_rows)
+        Coefficients of every point.
+    bias : ndarray of shape (n_rows,)
+        One for each row.
+    objective, gap : float
+        Primal value at this point, and a bound on its distance from the minimum.
+    status : Status
+        How the solver ended.
+    n_iter : int
+        Its iterations.
+    trace : Trace
+        Its course.
+    solver : str
+        Its name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.solvers import Solution, Status, Trace
+    >>> rows = np.array([[3.0, 1.0, 2.0, 1.0, 0.1]])
+    >>> course = Trace.from_rows(rows)
+    >>> Solution(np.zeros((3, 1)), np.zeros(1), 3.0, 2.0, Status.STALLED, 1, course, "newton").relative_gap
+    2.0
+    """
+
+    coefficients: Floats
+    bias: Floats
+    objective: float
+    gap: float
+    status: Status
+    n_iter: int
+    trace: Trace
+    solver: str
+
+    @property
+    def relative_gap(self) -> float:
+        """Gap divided by the dual value; infinite while that is not positive."""
+        dual = self.objective - self.gap
+        return self.gap / dual if dual > 0 else np.inf
