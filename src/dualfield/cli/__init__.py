@@ -4,6 +4,7 @@ import click
 
 from dualfield import __version__
 from dualfield.cli.demo import demo
+from dualfield.cli.reproduce import reproduce
 
 __all__ = ["main"]
 
@@ -15,3 +16,4 @@ def main() -> None:
 
 
 main.add_command(demo)
+main.add_command(reproduce)

@@ -1,0 +1,6 @@
+"""Reproductions of papers: what to compute, how to show it, and one writer for all of them."""
+
+from dualfield.cli.reproductions.keerthi2005 import KEERTHI2005
+from dualfield.cli.reproductions.memisevic2006 import MEMISEVIC2006
+
+PAPERS = {paper.name: paper for paper in (KEERTHI2005, MEMISEVIC2006)}
