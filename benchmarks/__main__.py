@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent
-CASES = ("chain_inference", "interning")
+CASES = (
+    "chain_inference",
+    "interning",
+    "kernel_logistic_peers",
+    "kernel_logistic_alternatives",
+    "kernel_logistic_scaling",
+)
 
 
 def circumstances() -> dict[str, Any]:
@@ -76,6 +82,9 @@ def main(names: list[str]) -> None:
         raise SystemExit(f"no benchmark {', '.join(unknown)}; there are {', '.join(CASES)}")
     for name in names or CASES:
         module = importlib.import_module(f"benchmarks.{name}")
+        if getattr(module, "NEEDS_DATA", False) and not os.environ.get("DUALFIELD_DATA"):
+            print(f"{name} skipped: DUALFIELD_DATA is not set", flush=True)
+            continue
         print(f"{name} ...", flush=True)
         before = circumstances()
         result = {**module.run(), "circumstances": before}
