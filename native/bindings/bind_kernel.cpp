@@ -133,6 +133,24 @@ KernelMatrix from_features(const Dense<T>& features) {
             .owner = {}};
 }
 
+// The same matrix in single precision: rounding is cheaper than computing it again.
+KernelMatrix rounded(const KernelMatrix& matrix) {
+    const nb::gil_scoped_release unlocked;
+    Gram<double>& gram = *std::get<1>(matrix.gram);
+    const std::size_t n = gram.size(), stride = padded_to_panels<float>(n);
+    auto values = std::make_shared<Aligned<float>>(n * stride);
+    ThreadTeam alone(1);
+    for (std::size_t i = 0; i < n; ++i) {
+        const auto point = static_cast<std::int32_t>(i);
+        const double* row;
+        gram.rows({&point, 1}, &row, alone);
+        float* target = values->data() + i * stride;
+        for (std::size_t j = 0; j < n; ++j) target[j] = static_cast<float>(row[j]);
+    }
+    auto borrowed = std::make_shared<BorrowedGram<float>>(values->data(), n, stride);
+    return {.gram = std::shared_ptr<Gram<float>>(borrowed), .held = values, .owner = {}};
+}
+
 // scores [n][rows] = K(x, points) coefficients, in chunks of points and of x; no kernel matrix is kept.
 nb::ndarray<nb::numpy, double> kernel_scores(const AnyMatrix& points, const AnyMatrix& x,
                                              const Input<double, 2>& coefficients, const KernelFunction& function,
@@ -357,6 +375,7 @@ void register_kernels(nb::module_& module) {
         .def_prop_ro(
             "single",
             [](const KernelMatrix& self) { return std::holds_alternative<std::shared_ptr<Gram<float>>>(self.gram); })
+        .def("rounded", &rounded, "A copy of a stored matrix in single precision.")
         .def(
             "product",
             [](const KernelMatrix& self, const Input<double, 2>& coefficients, std::size_t n_threads) {

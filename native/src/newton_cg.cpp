@@ -39,7 +39,8 @@ class NewtonCg {
           bias_rounded_(rows_, T(0)),
           curvature_(rows_ * rows_),
           clock_(rule.start_seconds),
-          passes_(rule.start_passes) {
+          passes_(rule.start_passes),
+          exact_(!problem.rough || problem.scores) {
         for (Aligned<T>* array : {&coefficients_, &scores_, &p_, &residual_, &k_residual_, &direction_, &k_direction_,
                                   &step_, &k_step_, &image_, &trial_})
             *array = Aligned<T>(rows_ * stride_, T(0));
@@ -60,10 +61,11 @@ class NewtonCg {
         if (problem_.scores)
             std::copy_n(problem_.scores, rows_ * stride_, scores_.begin());
         else if (!start.coefficients.empty())
-            product(coefficients_, scores_);
+            rough_product(coefficients_, scores_);
         double loss = fit_bias(scores_);
         double square = problem_.scores ? start.square : inner(coefficients_, scores_);
         KernelSolution solution;
+        bool stopped = false;
         for (;; ++solution.n_iterations) {
             const double objective = 0.5 * square + loss;
             // residual = e - B: minus the gradient.
@@ -74,12 +76,16 @@ class NewtonCg {
                 const int row = problem_.labels[i] - (problem_.pinned ? 1 : 0);
                 if (row >= 0) residual_[static_cast<std::size_t>(row) * stride_ + i] += weight;
             }
-            product(residual_, k_residual_);
-            const double twice_gap = checked(inner(residual_, k_residual_));
+            exact_ ? product(residual_, k_residual_) : rough_product(residual_, k_residual_);
+            const double twice_gap = checked_square();
             const double gap = 0.5 * twice_gap, dual = objective - gap;
+            if (!exact_ && (gap <= rule_.tolerance * dual || passes_ >= rule_.most_passes)) {
+                refine(square, loss);
+                continue;
+            }
             solution.objective = objective;
             solution.gap = gap;
-            const bool go_on = report_({objective, dual, gap, passes_, clock_.seconds()});
+            const bool go_on = report_({objective, dual, gap, passes_, clock_.seconds()}) && !stopped;
             const double relative = dual > 0.0 ? gap / dual : std::numeric_limits<double>::infinity();
             if (relative <= rule_.tolerance || gap < rule_.share * (dual - rule_.dual_before)) {
                 solution.outcome = Outcome::converged;
@@ -90,9 +96,23 @@ class NewtonCg {
             } else {
                 const double forcing =
                     problem_.scores ? settings_.forcing : std::min(settings_.forcing, std::sqrt(relative));
-                conjugate_gradients(twice_gap, forcing);
+                // Half the squared residual is the gap that the quadratic model expects: no need to go far below the
+                // goal.
+                const double goal = 0.5 * rule_.tolerance * std::max(dual, 0.0);
+                conjugate_gradients(twice_gap,
+                                    std::max(forcing * forcing * twice_gap, std::min(goal, 0.25 * twice_gap)));
                 if (line_search(square, loss, objective)) continue;
+                if (!exact_ && go_on) {
+                    refine(square, loss);
+                    continue;
+                }
                 solution.outcome = Outcome::stalled;
+            }
+            if (!exact_) {  // interrupted: the gap that is told is the exact one
+                refine(square, loss);
+                exact_ = true;
+                stopped = true;
+                continue;
             }
             break;
         }
@@ -112,13 +132,27 @@ class NewtonCg {
     }
 
   private:
-    static double checked(double square) {
+    // <residual, K residual>; a negative value that rounding does not explain means that K is not positive.
+    double checked_square() const {
+        const double square = inner(residual_, k_residual_);
         if (std::isnan(square))
             throw NotPositive(
                 "Kernel values overflowed or are not numbers; scale the features or choose another kernel.");
-        if (square < 0.0)
+        if (square >= 0.0) return square;
+        double size = 0.0;
+        for (std::size_t at = 0; at < rows_ * stride_; ++at)
+            size += std::abs(static_cast<double>(residual_[at]) * static_cast<double>(k_residual_[at]));
+        if (exact_ && square < -(sizeof(T) == 4 ? 1e-3 : 1e-7) * size)
             throw NotPositive("The kernel is not positive semidefinite: a direction of negative curvature was found.");
-        return square;
+        return 0.0;
+    }
+
+    // From here on scores and gradients are exact; conjugate gradients still use the rough matrix.
+    void refine(double& square, double& loss) {
+        exact_ = true;
+        product(coefficients_, scores_);
+        loss = fit_bias(scores_);
+        square = inner(coefficients_, scores_);
     }
 
     // out = K in T, in single precision where there is a matrix for that.
@@ -259,13 +293,12 @@ class NewtonCg {
     }
 
     // step = approximate solution of (I + W^ K) step = residual in the inner product of K; k_step = K step.
-    void conjugate_gradients(double square, double forcing) {
+    void conjugate_gradients(double square, double target) {
         if (problem_.with_bias) update_curvature();
         std::fill(step_.begin(), step_.end(), T(0));
         std::fill(k_step_.begin(), k_step_.end(), T(0));
         std::copy(residual_.begin(), residual_.end(), direction_.begin());
         std::copy(k_residual_.begin(), k_residual_.end(), k_direction_.begin());
-        const double target = forcing * forcing * square;
         for (int iteration = 0; iteration < 500; ++iteration) {
             const double bent = apply_curvature();
             if (!(bent > 0.0)) break;
@@ -326,6 +359,7 @@ class NewtonCg {
 
     // Armijo's rule with halving; false where no step goes down.
     bool line_search(double& square, double& loss, double objective) {
+        if (problem_.rough && exact_) product(step_, k_step_);
         const double cross = inner(coefficients_, k_step_), length = inner(step_, k_step_);
         // <gradient, step> = <B - e, K step>, by the probabilities that are still those of the old point.
         double slope = cross;
@@ -348,10 +382,6 @@ class NewtonCg {
                 for (std::size_t at = 0; at < rows_ * stride_; ++at) coefficients_[at] += factor * step_[at];
                 std::swap(scores_, trial_);
                 loss = next_loss;
-                if (problem_.rough) {
-                    product(coefficients_, scores_);
-                    loss = fit_bias(scores_);
-                }
                 square = problem_.scores ? next_square : inner(coefficients_, scores_);
                 return true;
             }
@@ -373,6 +403,7 @@ class NewtonCg {
     std::vector<double> curvature_;
     Clock clock_;
     double passes_;
+    bool exact_;
     Aligned<T> coefficients_, scores_, p_, residual_, k_residual_, direction_, k_direction_, step_, k_step_, image_,
         trial_;
     Aligned<T> by_point_;

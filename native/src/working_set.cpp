@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
 
 #include "dualfield/kernel_problem.hpp"
@@ -85,7 +86,7 @@ class WorkingSet {
                 fresh = true;
                 continue;
             }
-            if (work() - pace_work >= 0.75) {
+            if (work() - pace_work >= 3.0) {
                 const double rate = std::log(pace_gap / sums_.gap) / (work() - pace_work);
                 const double expected =
                     rate > 0.0 ? std::log(relative / rule_.tolerance) / rate : settings_.patience * 2;
@@ -103,6 +104,8 @@ class WorkingSet {
     }
 
   private:
+    static constexpr std::size_t kBefore = 6;  // passes over a set before Newton's method
+
     // Work in units of a pass, with the time inside the sets.
     double work() const {
         const double visit = static_cast<double>(width_) * (static_cast<double>(size_) + 100.0);
@@ -409,10 +412,10 @@ class WorkingSet {
                            .labels = block_labels_.data(),
                            .scratch = scratch_.data()};
         if (problem_.with_bias || stiff_ >= 3) {
-            raise_points(block);
+            raise_points(block, kBefore);
             solve_set();
         } else {
-            raise_points(block);
+            raise_points(block, settings_.most_inner);
         }
         inner_visits_ += static_cast<double>(block.n_visits);
         scatter();
@@ -460,9 +463,9 @@ class WorkingSet {
     }
 
     // Cyclic passes over the set, each point solved whole.
-    void raise_points(BlockRows<T>& block) {
+    void raise_points(BlockRows<T>& block, std::size_t most_passes) {
         double first_gain = 0.0, skip = 0.0;
-        for (std::size_t pass = 0; pass < settings_.most_inner; ++pass) {
+        for (std::size_t pass = 0; pass < most_passes; ++pass) {
             const std::size_t before = block.n_visits;
             const double gain = native_.block_pass(block, skip);
             if (pass == 0) {
@@ -484,6 +487,12 @@ class WorkingSet {
         for (std::size_t a = 0; a < n; ++a)
             std::copy_n(block_kernel_.data() + a * kernel_stride_, n, set_kernel_.data() + a * n);
         BorrowedGram<double> gram(set_kernel_.data(), n, n);
+        std::unique_ptr<BorrowedGram<T>> same;
+        Gram<float>* rough = nullptr;
+        if constexpr (sizeof(T) == sizeof(float)) {
+            same = std::make_unique<BorrowedGram<T>>(block_kernel_.data(), n, kernel_stride_);
+            rough = same.get();
+        }
         const std::vector<double> weights(block_weights_.begin(),
                                           block_weights_.begin() + static_cast<std::ptrdiff_t>(n));
         std::vector<double> coefficients(n * rows), old(n * rows), changes(n * rows), sums(rows, 0.0), bias(rows);
@@ -520,6 +529,7 @@ class WorkingSet {
                                          .with_bias = problem_.with_bias,
                                          .labels = std::span(block_labels_).first(n),
                                          .weights = weights,
+                                         .rough = rough,
                                          .scores = scores.data(),
                                          .sums = problem_.with_bias ? sums.data() : nullptr};
         const StopRule rule{

@@ -47,8 +47,8 @@ DF_INLINE void expand_group(const T* const* rows, std::size_t n, const T* coeffi
 }
 
 template <class T>
-void expand(const T* const* rows, std::size_t n, const T* coefficients, std::size_t coefficient_stride,
-            std::size_t n_scores, T* scores, std::size_t stride, std::size_t first, std::size_t last) {
+DF_INLINE void expand_block(const T* const* rows, std::size_t n, const T* coefficients, std::size_t coefficient_stride,
+                            std::size_t n_scores, T* scores, std::size_t stride, std::size_t first, std::size_t last) {
     const std::size_t groups = (n_scores + 5) / 6;
     for (std::size_t group = 0, done = 0; group < groups; ++group) {
         const std::size_t take = (n_scores - done + (groups - group) - 1) / (groups - group);
@@ -74,6 +74,24 @@ void expand(const T* const* rows, std::size_t n, const T* coefficients, std::siz
                 expand_group<T, 6>(rows, n, factors, coefficient_stride, target, stride, first, last);
         }
         done += take;
+    }
+}
+
+// In blocks of rows and columns that stay in the second cache for all groups of score rows. The next rows are fetched
+// meanwhile: each contributes a few lines only, too few for the hardware to see a stream.
+template <class T>
+void expand(const T* const* rows, std::size_t n, const T* coefficients, std::size_t coefficient_stride,
+            std::size_t n_scores, T* scores, std::size_t stride, std::size_t first, std::size_t last) {
+    constexpr std::size_t kRows = 96, kColumns = 768 / sizeof(T), kLine = 64 / sizeof(T);
+    for (std::size_t column = first; column < last; column += kColumns) {
+        const std::size_t end = column + kColumns < last ? column + kColumns : last;
+        for (std::size_t row = 0; row < n; row += kRows) {
+            const std::size_t here = n - row < kRows ? n - row : kRows;
+            for (std::size_t next = row + kRows; next < n && next < row + 2 * kRows; ++next)
+                for (std::size_t j = column; j < end; j += kLine) __builtin_prefetch(rows[next] + j, 0, 2);
+            expand_block(rows + row, here, coefficients + row * coefficient_stride, coefficient_stride, n_scores,
+                         scores, stride, column, end);
+        }
     }
 }
 

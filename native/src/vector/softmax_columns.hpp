@@ -52,6 +52,8 @@ T far_divergence(const DualColumns<T>& in, std::size_t i, T mean) {
 // phi(x) = e^x - 1 - x. Every term is positive, so that nothing cancels however small the divergence.
 template <class T>
 void dual_terms(const DualColumns<T>& in, std::size_t first, std::size_t last, DualSums& sums) {
+    constexpr std::size_t kKept = 64;  // classes whose exponentials are not computed twice
+    Wide<T> kept[kKept];
     Vec gap = {}, entropy = {}, alignment = {};
     for (std::size_t j = first; j < last; j += kWide<T>) {
         const std::size_t n = last - j;
@@ -74,20 +76,28 @@ void dual_terms(const DualColumns<T>& in, std::size_t first, std::size_t last, D
             const std::size_t at = c * in.stride + j;
             const Wide<T> p = load_columns(in.p + at, n, T(0)), log_p = load_columns(in.log_p + at, n, T(0)),
                           score = load_columns(in.scores + at, n, T(0));
-            const Wide<T> rho = score + wide(in.bias[c]) - log_p - mean;
+            const Wide<T> rho = score + wide(in.bias[c]) - log_p - mean, near = smaller(rho, wide(T(60)));
+            const Wide<T> remainder = exponential_remainder<T>(near);
             steepest = larger(rho, steepest);
-            rest += p * exponential_remainder<T>(smaller(rho, wide(T(60))));
+            rest += p * remainder;
+            if (c < kKept) kept[c] = p * (remainder + near);  // p (e^rho - 1)
         }
         if (sums.shifts) {
             const Wide<T> scale = weight / (wide(T(1)) + rest);
             for (std::size_t c = 0; c < in.n_classes; ++c) {
                 const std::size_t at = c * in.stride + j;
-                const Wide<T> p = load_columns(in.p + at, n, T(0)), log_p = load_columns(in.log_p + at, n, T(0)),
-                              score = load_columns(in.scores + at, n, T(0));
-                const Wide<T> rho = smaller(score + wide(in.bias[c]) - log_p - mean, wide(T(60)));
+                const Wide<T> p = load_columns(in.p + at, n, T(0));
+                Wide<T> grown;
+                if (c < kKept) {
+                    grown = kept[c];
+                } else {
+                    const Wide<T> rho = smaller(load_columns(in.scores + at, n, T(0)) + wide(in.bias[c]) -
+                                                    load_columns(in.log_p + at, n, T(0)) - mean,
+                                                wide(T(60)));
+                    grown = p * (exponential_remainder<T>(rho) + rho);
+                }
                 // p (e^rho / (1 + rest) - 1) without the difference of ones.
-                const Wide<T> change = p * scale * (exponential_remainder<T>(rho) + rho - rest);
-                sums.shifts[c] += sum_of(as_doubles(change));
+                sums.shifts[c] += sum_of(as_doubles(scale * (grown - p * rest)));
             }
         }
         Wide<T> term = weight * log_one_plus<T>(rest);

@@ -29,11 +29,12 @@ using IntVec32 = std::int32_t __attribute__((vector_size(32)));
 template <class T>
 inline constexpr std::size_t kWide = 32 / sizeof(T);
 
-template <class T>
-DF_INLINE Wide<T> wide(T x) {
-    Wide<T> v;
-    for (std::size_t lane = 0; lane < kWide<T>; ++lane) v[lane] = x;
-    return v;
+// Written out: compilers know this for a broadcast, and a loop over lanes not always.
+DF_INLINE Vec wide(double x) {
+    return Vec{x, x, x, x};
+}
+DF_INLINE Wide<float> wide(float x) {
+    return Wide<float>{x, x, x, x, x, x, x, x};
 }
 
 DF_INLINE Wide<float> load(const float* p) {

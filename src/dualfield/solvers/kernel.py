@@ -15,6 +15,8 @@ __all__ = ["SMO", "Auto", "NewtonCG", "Online", "WorkingSet"]
 
 # Up to here the kernel matrix is small, and Newton's method has the best worst case.
 _SMALL = 2500
+# And up to here a copy in single precision does not pay.
+_TINY = 500
 
 
 def _task(
@@ -270,7 +272,7 @@ class NewtonCG:
         """
         both = objective.fits(12)
         matrix = objective.matrix(single=not both)
-        rough = objective.matrix(single=True) if both and rule.tol > 1e-10 else None
+        rough = objective.matrix(single=True) if both and rule.tol > 1e-10 and objective.size > _TINY else None
         task = _task(objective, rule, start, told, before.trace if before else None, rough)
         return _solution(_native.solve_newton(matrix, task, self.forcing), "newton", before)
 
