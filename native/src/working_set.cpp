@@ -10,10 +10,10 @@
 // (newton_cg.cpp). The same is done without a bias where the passes over a set do not end.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <numeric>
 
+#include "dual_point.hpp"
 #include "dualfield/kernel_problem.hpp"
 #include "dualfield/routines.hpp"
 
@@ -22,39 +22,22 @@ namespace dualfield {
 namespace {
 
 template <class T>
-class WorkingSet {
+class WorkingSet : DualPoint<T> {
   public:
     WorkingSet(const KernelProblem<T>& problem, const StopRule& rule, const WorkingSetSettings& settings,
                ThreadTeam& team, const Report& report)
-        : problem_(problem),
+        : DualPoint<T>(problem, team, rule.start_passes),
           rule_(rule),
           settings_(settings),
-          team_(team),
           report_(report),
-          native_(routines().kernel<T>()),
-          gram_(*problem.gram),
-          n_(problem.size()),
-          classes_(problem.n_classes),
-          first_(problem.pinned ? 1 : 0),
-          stride_(padded_to_panels<T>(problem.size())),
           width_(padded_to_panels<T>(2 * problem.n_classes) / 2),
-          bias_(classes_, 0.0),
-          bias_rounded_(classes_, T(0)),
-          imbalance_(classes_, 0.0),
-          curvature_(classes_ * classes_, 0.0),
-          clock_(rule.start_seconds),
-          passes_(rule.start_passes) {
+          clock_(rule.start_seconds) {
         size_ = std::min({settings.size, gram_.most_rows(), n_});
         if (n_ < 4 * size_) size_ = std::max<std::size_t>(std::min<std::size_t>(n_, 16), n_ / 4);
-        scores_ = Aligned<T>(classes_ * stride_, T(0));
-        log_p_ = Aligned<T>(classes_ * stride_, T(0));
-        p_ = Aligned<T>(classes_ * stride_, T(0));
-        terms_ = Aligned<T>(stride_, T(0));
         set_up_block();
     }
 
     KernelSolution solve(const KernelStart& start) {
-        for (const T value : problem_.weights) mass_ += static_cast<double>(value);
         if (start.coefficients.empty())
             start_from_priors();
         else
@@ -104,6 +87,38 @@ class WorkingSet {
     }
 
   private:
+    using DualPoint<T>::begin_sums;
+    using DualPoint<T>::bias_;
+    using DualPoint<T>::classes_;
+    using DualPoint<T>::coefficient;
+    using DualPoint<T>::columns;
+    using DualPoint<T>::curvature_passes_;
+    using DualPoint<T>::end_sums;
+    using DualPoint<T>::finish;
+    using DualPoint<T>::first_;
+    using DualPoint<T>::gram_;
+    using DualPoint<T>::imbalance_;
+    using DualPoint<T>::log_p_;
+    using DualPoint<T>::n_;
+    using DualPoint<T>::native_;
+    using DualPoint<T>::p_;
+    using DualPoint<T>::passes_;
+    using DualPoint<T>::problem_;
+    using DualPoint<T>::refresh;
+    using DualPoint<T>::relative_gap;
+    using DualPoint<T>::scores_;
+    using DualPoint<T>::settle_bias;
+    using DualPoint<T>::start_from;
+    using DualPoint<T>::start_from_priors;
+    using DualPoint<T>::step_bias;
+    using DualPoint<T>::stride_;
+    using DualPoint<T>::sum_chunk;
+    using DualPoint<T>::sums_;
+    using DualPoint<T>::team_;
+    using DualPoint<T>::terms_;
+    using DualPoint<T>::update_curvature;
+    using DualPoint<T>::weight;
+
     static constexpr std::size_t kBefore = 6;  // passes over a set before Newton's method
 
     // Work in units of a pass, with the time inside the sets.
@@ -113,17 +128,6 @@ class WorkingSet {
         const double share = static_cast<double>(size_) / n;
         return passes_ + inner_visits_ * visit / (n * n * rows) + set_passes_ * share * share;
     }
-
-    double relative_gap() const {
-        const double dual = sums_.entropy - 0.5 * sums_.alignment;
-        if (std::isnan(dual) || std::isnan(sums_.gap))
-            throw NotPositive(
-                "Kernel values overflowed or are not numbers; scale the features or choose another kernel.");
-        return dual > 0.0 ? sums_.gap / dual : std::numeric_limits<double>::infinity();
-    }
-
-    std::size_t label(std::size_t i) const { return static_cast<std::size_t>(problem_.labels[i]); }
-    double weight(std::size_t i) const { return static_cast<double>(problem_.weights[i]); }
 
     void set_up_block() {
         own_.assign(width_, T(0));
@@ -145,223 +149,6 @@ class WorkingSet {
         block_labels_.resize(size_);
         changes_ = Aligned<T>(size_ * classes_);
         marked_.assign(n_, 0);
-    }
-
-    // p_i = (1 - eps) D_i + eps prior: feasible, B = eps c (D - prior); eps by a search of the dual along it, which
-    // needs one product.
-    void start_from_priors() {
-        std::vector<double> prior(classes_, 0.0);
-        double mass = 0.0;
-        for (std::size_t i = 0; i < n_; ++i) {
-            prior[label(i)] += weight(i);
-            mass += weight(i);
-        }
-        for (double& value : prior) value /= mass;
-        for (std::size_t c = 0; c < classes_; ++c)
-            for (std::size_t i = 0; i < n_; ++i) p_[c * stride_ + i] = static_cast<T>(prior[c]);
-        multiply();
-        double square = 0.0;
-        for (std::size_t i = 0; i < n_; ++i)
-            for (std::size_t c = first_; c < classes_; ++c)
-                square += weight(i) * ((label(i) == c ? 1.0 : 0.0) - prior[c]) *
-                          static_cast<double>(scores_[c * stride_ + i]);
-        if (square < 0.0) check_curvature(square);
-        double best = -std::numeric_limits<double>::infinity(), scale = 1.0;
-        for (double step = -18.0; step <= 0.0; step += 0.25) {
-            const double eps = std::exp(step);
-            double entropy = 0.0;
-            for (std::size_t y = 0; y < classes_; ++y)
-                for (std::size_t c = 0; c < classes_; ++c) {
-                    const double value = (y == c ? 1.0 - eps : 0.0) + eps * prior[c];
-                    if (value > 0.0) entropy -= mass * prior[y] * value * std::log(value);
-                }
-            const double dual = entropy - 0.5 * eps * eps * square;
-            if (dual > best) {
-                best = dual;
-                scale = eps;
-            }
-        }
-        for (std::size_t c = 0; c < classes_; ++c)
-            for (std::size_t i = 0; i < n_; ++i) {
-                const double value = (label(i) == c ? 1.0 - scale : 0.0) + scale * prior[c];
-                p_[c * stride_ + i] = static_cast<T>(value);
-                log_p_[c * stride_ + i] = static_cast<T>(std::log(value));
-                scores_[c * stride_ + i] *= static_cast<T>(scale);
-            }
-        if (problem_.with_bias)
-            for (std::size_t c = 0; c < classes_; ++c) bias_[c] = std::log(prior[c] / prior[0]);
-    }
-
-    void start_from(const KernelStart& start) {
-        const std::size_t rows = problem_.n_rows();
-        const double smallest = std::exp(static_cast<double>(kLogFloor<T>) / 2);
-        for (std::size_t i = 0; i < n_; ++i) {
-            double total = 0.0;
-            std::vector<double> p(classes_);
-            double rest = 1.0;
-            for (std::size_t c = first_; c < classes_; ++c) {
-                p[c] = (label(i) == c ? 1.0 : 0.0) - start.coefficients[i * rows + c - first_] / weight(i);
-                rest -= p[c];
-            }
-            if (first_) p[0] = rest;
-            for (double& value : p) total += value = std::clamp(value, smallest, 1.0);
-            for (std::size_t c = 0; c < classes_; ++c) {
-                p_[c * stride_ + i] = static_cast<T>(p[c] / total);
-                log_p_[c * stride_ + i] = static_cast<T>(std::log(p[c] / total));
-            }
-        }
-        if (problem_.with_bias) balance();
-        multiply();
-        for (std::size_t c = first_; problem_.with_bias && c < classes_; ++c)
-            bias_[c] = start.bias[c - first_] - (first_ ? 0.0 : start.bias[0]);
-    }
-
-    // B_i = c_i (D_i - p_i) for class c, the label's as the sum of the others: no difference of nearly equal numbers.
-    template <class P>
-    double coefficient(std::size_t i, std::size_t c, const P& p) const {
-        if (c != label(i)) return -weight(i) * static_cast<double>(p(c));
-        double others = 0.0;
-        for (std::size_t other = 0; other < classes_; ++other)
-            if (other != c) others += static_cast<double>(p(other));
-        return weight(i) * others;
-    }
-
-    // scores = K B.
-    void multiply() {
-        const std::size_t rows = problem_.n_rows();
-        Aligned<T> coefficients(n_ * rows);
-        for (std::size_t i = 0; i < n_; ++i)
-            for (std::size_t c = first_; c < classes_; ++c)
-                coefficients[i * rows + c - first_] =
-                    static_cast<T>(coefficient(i, c, [&](std::size_t k) { return p_[k * stride_ + i]; }));
-        gram_.product(coefficients.data(), rows, scores_.data() + first_ * stride_, stride_, team_);
-        passes_ += 1.0;
-        if (problem_.with_bias) sum_imbalance();
-    }
-
-    void sum_imbalance() {
-        std::fill(imbalance_.begin(), imbalance_.end(), 0.0);
-        for (std::size_t i = 0; i < n_; ++i)
-            for (std::size_t c = 0; c < classes_; ++c)
-                imbalance_[c] += coefficient(i, c, [&](std::size_t k) { return p_[k * stride_ + i]; });
-    }
-
-    // Tilts all p_i so that the coefficients sum to zero, in double precision (iterative proportional fitting, sped up
-    // by Newton's method).
-    void balance() {
-        for (int round = 0; round < 60; ++round) {
-            sum_imbalance();
-            double worst = 0.0;
-            for (const double value : imbalance_) worst = std::max(worst, std::abs(value));
-            if (worst <= mass_ * (sizeof(T) == 4 ? 1e-7 : 1e-14)) return;
-            update_curvature();
-            std::vector<double> step = imbalance_;
-            solve_curvature(classes_, true, curvature_, step.data());
-            for (double& value : step) value = std::clamp(value, -2.0, 2.0);
-            for (std::size_t i = 0; i < n_; ++i) {
-                double total = 0.0;
-                for (std::size_t c = 0; c < classes_; ++c)
-                    total += static_cast<double>(p_[c * stride_ + i]) * std::exp(step[c]);
-                for (std::size_t c = 0; c < classes_; ++c) {
-                    const double log_p = static_cast<double>(log_p_[c * stride_ + i]) + step[c] - std::log(total);
-                    log_p_[c * stride_ + i] = static_cast<T>(std::max(log_p, static_cast<double>(kLogFloor<T>)));
-                    p_[c * stride_ + i] = static_cast<T>(std::exp(log_p));
-                }
-            }
-        }
-    }
-
-    void refresh() {
-        if (problem_.with_bias) balance();
-        multiply();
-        settle_bias(6);
-    }
-
-    // The gap at the present scores, with the best bias.
-    void settle_bias(int rounds) {
-        evaluate();
-        if (!problem_.with_bias) return;
-        update_curvature();
-        for (int round = 0; round < rounds && step_bias(); ++round) evaluate();
-    }
-
-    DualColumns<T> columns() {
-        for (std::size_t c = 0; c < classes_; ++c) bias_rounded_[c] = static_cast<T>(bias_[c]);
-        return {.n_classes = classes_,
-                .stride = stride_,
-                .scores = scores_.data(),
-                .log_p = log_p_.data(),
-                .p = p_.data(),
-                .weights = problem_.weights.data(),
-                .bias = bias_rounded_.data(),
-                .labels = problem_.labels.data(),
-                .terms = terms_.data()};
-    }
-
-    // The gap and its terms at the present point; partial sums by chunk, added in order, whoever computed them.
-    void evaluate() {
-        begin_sums();
-        const DualColumns<T> in = columns();
-        team_.run(gram_.n_chunks(), [&](std::size_t, std::size_t chunk) {
-            sum_chunk(in, chunk, chunk * Gram<T>::kChunk, std::min(n_, (chunk + 1) * Gram<T>::kChunk));
-        });
-        end_sums();
-    }
-
-    void begin_sums() { partial_.assign(gram_.n_chunks() * (classes_ + 3), 0.0); }
-
-    void sum_chunk(const DualColumns<T>& in, std::size_t chunk, std::size_t first, std::size_t last) {
-        double* target = partial_.data() + chunk * (classes_ + 3);
-        DualSums sums{.shifts = problem_.with_bias ? target + 3 : nullptr};
-        native_.dual_terms(in, first, last, sums);
-        target[0] = sums.gap;
-        target[1] = sums.entropy;
-        target[2] = sums.alignment;
-    }
-
-    void end_sums() {
-        sums_ = {};
-        shifts_.assign(classes_, 0.0);
-        for (std::size_t chunk = 0; chunk < gram_.n_chunks(); ++chunk) {
-            const double* part = partial_.data() + chunk * (classes_ + 3);
-            sums_.gap += part[0];
-            sums_.entropy += part[1];
-            sums_.alignment += part[2];
-            for (std::size_t c = 0; c < classes_; ++c) shifts_[c] += part[3 + c];
-        }
-        check_curvature(sums_.alignment);
-    }
-
-    // alignment = <B, K B>.
-    void check_curvature(double alignment) const {
-        if (alignment < -1e-4 * std::max(1.0, sums_.entropy))
-            throw NotPositive("The kernel is not positive semidefinite: a direction of negative curvature was found.");
-    }
-
-    // sum_i c_i (diag p_i - p_i p_i').
-    void update_curvature() {
-        std::fill(curvature_.begin(), curvature_.end(), 0.0);
-        for (std::size_t at = 0; at < n_; at += 512)
-            native_.class_moments(p_.data(), problem_.weights.data(), classes_, stride_, at, std::min(n_, at + 512),
-                                  curvature_.data());
-        for (std::size_t c = 0; c < classes_; ++c) {
-            for (std::size_t d = c; d < classes_; ++d)
-                curvature_[c * classes_ + d] = curvature_[d * classes_ + c] = -curvature_[c * classes_ + d];
-            for (std::size_t i = 0; i < n_; ++i)
-                curvature_[c * classes_ + c] += weight(i) * static_cast<double>(p_[c * stride_ + i]);
-        }
-        curvature_passes_ = passes_;
-    }
-
-    // One Newton step towards the best b for the present scores; false once it is there.
-    bool step_bias() {
-        std::vector<double> step = shifts_;
-        solve_curvature(classes_, true, curvature_, step.data());
-        double longest = 0.0;
-        for (std::size_t c = 0; c < classes_; ++c) longest = std::max(longest, std::abs(step[c] - step[0]));
-        const double shorten = longest > 2.0 ? 2.0 / longest : 1.0;
-        for (std::size_t c = 0; c < classes_; ++c) bias_[c] -= shorten * (step[c] - step[0]);
-        return longest > 1e-5;
     }
 
     // The working set: the largest terms of the previous set, then the largest of the others.
@@ -575,55 +362,18 @@ class WorkingSet {
         }
     }
 
-    void finish(KernelSolution& solution) {
-        const std::size_t rows = problem_.n_rows();
-        solution.gap = sums_.gap;
-        solution.objective = sums_.entropy - 0.5 * sums_.alignment + sums_.gap;
-        // Rounded p_i sum to zero up to rounding; the last tilt is in double precision.
-        std::vector<double> tilt(classes_, 0.0), p(classes_);
-        for (int round = 0;; ++round) {
-            std::vector<double> sums(classes_, 0.0);
-            solution.coefficients.assign(n_ * rows, 0.0);
-            for (std::size_t i = 0; i < n_; ++i) {
-                double total = 0.0;
-                for (std::size_t c = 0; c < classes_; ++c)
-                    total += p[c] = static_cast<double>(p_[c * stride_ + i]) * std::exp(tilt[c]);
-                for (std::size_t c = 0; c < classes_; ++c) {
-                    const double value = coefficient(i, c, [&](std::size_t k) { return p[k] / total; });
-                    sums[c] += value;
-                    if (c >= first_) solution.coefficients[i * rows + c - first_] = value;
-                }
-            }
-            if (!problem_.with_bias || round == 3) break;
-            solve_curvature(classes_, true, curvature_, sums.data());
-            for (std::size_t c = 0; c < classes_; ++c) tilt[c] += sums[c];
-        }
-        for (std::size_t c = first_; c < classes_; ++c) solution.bias.push_back(bias_[c]);
-    }
-
-    const KernelProblem<T>& problem_;
     const StopRule& rule_;
     const WorkingSetSettings& settings_;
-    ThreadTeam& team_;
     const Report& report_;
-    const KernelRoutines<T>& native_;
-    Gram<T>& gram_;
-    const std::size_t n_, classes_, first_, stride_, width_;
+    const std::size_t width_;
     std::size_t size_ = 0, kernel_stride_ = 0;
-    std::vector<double> bias_;
-    std::vector<T> bias_rounded_;
-    std::vector<double> imbalance_;  // sum_i B_i, by class
-    std::vector<double> curvature_, shifts_, partial_;
-    double mass_ = 0.0;
     int stiff_ = 0;        // sets in a row whose passes did not end
     bool failed_ = false;  // the last set gained nothing
     std::vector<double> set_kernel_;
     double set_passes_ = 0.0;  // products inside the sets
     ThreadTeam alone_{1};
     Clock clock_;
-    double passes_, curvature_passes_ = 0.0, inner_visits_ = 0.0;
-    DualSums sums_;
-    Aligned<T> scores_, log_p_, p_, terms_;  // by columns
+    double inner_visits_ = 0.0;
     std::vector<T> own_, present_;
     std::vector<std::int32_t> set_, candidates_;
     std::vector<char> marked_;
