@@ -10,6 +10,7 @@
 // (newton_cg.cpp). The same is done without a bias where the passes over a set do not end.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <numeric>
 
@@ -47,6 +48,7 @@ class WorkingSet : DualPoint<T> {
         bool fresh = true;  // scores are a product, not the sum of many updates, and the coefficients sum to zero
         double pace_work = work(), pace_gap = sums_.gap;
         int slow = 0;
+        double best = std::numeric_limits<double>::infinity(), best_passes = passes_;
         for (;; ++solution.n_iterations) {
             const double dual = sums_.entropy - 0.5 * sums_.alignment;
             const bool go_on = report_({dual + sums_.gap, dual, sums_.gap, passes_, clock_.seconds()});
@@ -57,9 +59,16 @@ class WorkingSet : DualPoint<T> {
                 solution.outcome = Outcome::converged;
                 break;
             }
-            if (!go_on || passes_ >= rule_.most_passes || slow >= 2) {
+            if (relative < 0.9 * best) {
+                best = relative;
+                best_passes = passes_;
+            }
+            // Rounding: the gap has not fallen for a long time.
+            const bool stalled = passes_ > best_passes + kStalled;
+            if (!go_on || passes_ >= rule_.most_passes || slow >= 2 || stalled) {
                 solution.outcome = !go_on      ? Outcome::interrupted
                                    : slow >= 2 ? Outcome::too_slow
+                                   : stalled   ? Outcome::stalled
                                                : Outcome::iteration_limit;
                 if (!fresh && gram_.most_rows() == n_) refresh();
                 break;
@@ -119,7 +128,8 @@ class WorkingSet : DualPoint<T> {
     using DualPoint<T>::update_curvature;
     using DualPoint<T>::weight;
 
-    static constexpr std::size_t kBefore = 6;  // passes over a set before Newton's method
+    static constexpr double kStalled = sizeof(T) == 4 ? 60.0 : 1000.0;  // passes
+    static constexpr std::size_t kBefore = 6;                           // passes over a set before Newton's method
 
     // Work in units of a pass, with the time inside the sets.
     double work() const {
