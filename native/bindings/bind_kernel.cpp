@@ -21,6 +21,7 @@
 #include "dualfield/kernel_problem.hpp"
 #include "dualfield/routines.hpp"
 #include "register.hpp"
+#include "watch.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -214,69 +215,6 @@ nb::ndarray<nb::numpy, double> kernel_values(const AnyMatrix& x, const AnyMatrix
     return out.release();
 }
 
-const char* name_of(Outcome outcome) {
-    switch (outcome) {
-        case Outcome::converged:
-            return "converged";
-        case Outcome::interrupted:
-            return "interrupted";
-        case Outcome::stalled:
-            return "stalled";
-        case Outcome::too_slow:
-            return "too_slow";
-        default:
-            return "iteration_limit";
-    }
-}
-
-// Keeps the course of a solve, and lets Python see it now and then: signals, and the caller's function.
-class Watch {
-  public:
-    Watch(nb::object told, double interval, double start_passes)
-        : told_(std::move(told)), interval_(interval), last_passes_(start_passes - 1.0) {}
-
-    bool operator()(const Progress& now) {
-        latest_ = now;
-        seen_ = true;
-        if (now.passes - last_passes_ >= 0.2) keep();
-        const auto time = std::chrono::steady_clock::now();
-        if (time - looked_ < interval_) return true;
-        looked_ = time;
-        const nb::gil_scoped_acquire lock;
-        if (PyErr_CheckSignals() != 0) {
-            // Stops where it is; whoever called says so in a warning.
-            if (!PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) throw nb::python_error();
-            PyErr_Clear();
-            return false;
-        }
-        if (!told_.is_none()) told_(now.objective, now.dual, now.gap, now.passes, now.seconds);
-        return true;
-    }
-
-    // [n][5]: objective, dual, gap, passes, seconds; the last row is where the solver ended.
-    nb::ndarray<nb::numpy, double> release() {
-        if (seen_ && (rows_.empty() || rows_.back().seconds != latest_.seconds)) keep();
-        Output<double> out({rows_.size(), 5});
-        double* target = out.data();
-        for (const Progress& row : rows_)
-            for (const double value : {row.objective, row.dual, row.gap, row.passes, row.seconds}) *target++ = value;
-        return out.release();
-    }
-
-  private:
-    void keep() {
-        rows_.push_back(latest_);
-        last_passes_ = latest_.passes;
-    }
-    nb::object told_;
-    std::chrono::duration<double> interval_;
-    double last_passes_;
-    bool seen_ = false;
-    Progress latest_{};
-    std::vector<Progress> rows_;
-    std::chrono::steady_clock::time_point looked_ = std::chrono::steady_clock::now();
-};
-
 struct Task {
     Input<std::int32_t, 1> labels;
     Input<double, 1> weights;
@@ -290,6 +228,7 @@ struct Task {
     nb::object told;
     double interval;  // seconds between two calls of told
     const KernelMatrix* rough;
+    std::optional<Input<double, 2>> correction;
 };
 
 template <class Solve>
@@ -316,7 +255,8 @@ nb::object run(const KernelMatrix& matrix, const Task& task, Solve&& solve) {
                                                .labels = {task.labels.data(), task.labels.shape(0)},
                                                .weights = weights,
                                                .label_kernel = data_or_null(task.label_kernel),
-                                               .rough = task.rough ? std::get<0>(task.rough->gram).get() : nullptr};
+                                               .rough = task.rough ? std::get<0>(task.rough->gram).get() : nullptr,
+                                               .correction = data_or_null(task.correction)};
                 solution = solve(problem, start, rule, team, report);
             },
             matrix.gram);
@@ -409,15 +349,16 @@ void register_kernels(nb::module_& module) {
             [](Task* self, Input<std::int32_t, 1> labels, Input<double, 1> weights, std::size_t n_classes, bool pinned,
                bool with_bias, std::optional<Input<double, 2>> label_kernel, std::optional<Input<double, 2>> start,
                std::optional<Input<double, 1>> start_bias, double tolerance, double most_passes, double start_passes,
-               double start_seconds, std::size_t n_threads, nb::object told, double interval,
-               const KernelMatrix* rough) {
+               double start_seconds, std::size_t n_threads, nb::object told, double interval, const KernelMatrix* rough,
+               std::optional<Input<double, 2>> correction) {
                 new (self) Task{labels,    weights,    n_classes, pinned,      with_bias,    label_kernel,
                                 start,     start_bias, tolerance, most_passes, start_passes, start_seconds,
-                                n_threads, told,       interval,  rough};
+                                n_threads, told,       interval,  rough,       correction};
             },
             nb::kw_only(), "labels"_a, "weights"_a, "n_classes"_a, "pinned"_a, "with_bias"_a, "label_kernel"_a.none(),
             "start"_a.none(), "start_bias"_a.none(), "tolerance"_a, "most_passes"_a, "start_passes"_a,
-            "start_seconds"_a, "n_threads"_a, "told"_a.none(), "interval"_a = 0.05, "rough"_a.none() = nb::none());
+            "start_seconds"_a, "n_threads"_a, "told"_a.none(), "interval"_a = 0.05, "rough"_a.none() = nb::none(),
+            "correction"_a.none() = nb::none());
 
     module.def(
         "solve_working_set",

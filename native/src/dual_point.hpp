@@ -127,7 +127,7 @@ class DualPoint {
         return weight(i) * others;
     }
 
-    // scores = K B.
+    // scores = K B, and what a matrix in higher precision would add.
     void multiply() {
         const std::size_t rows = problem_.n_rows();
         Aligned<T> coefficients(n_ * rows);
@@ -136,6 +136,9 @@ class DualPoint {
                 coefficients[i * rows + c - first_] =
                     static_cast<T>(coefficient(i, c, [&](std::size_t k) { return p_[k * stride_ + i]; }));
         gram_.product(coefficients.data(), rows, scores_.data() + first_ * stride_, stride_, team_);
+        for (std::size_t i = 0; problem_.correction && i < n_; ++i)
+            for (std::size_t r = 0; r < rows; ++r)
+                scores_[(r + first_) * stride_ + i] += static_cast<T>(problem_.correction[i * rows + r]);
         passes_ += 1.0;
         if (problem_.with_bias) sum_imbalance();
     }

@@ -7,16 +7,15 @@
 // Dual:  max  -1/2 <B, K B T> + sum_i c_i H(p_i),  B_i = c_i (D_i - p_i),  and sum_i B_i = 0 if there is a bias.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <stdexcept>
 #include <vector>
 
 #include "dualfield/gram.hpp"
 #include "dualfield/parallel.hpp"
+#include "dualfield/solve.hpp"
 
 namespace dualfield {
 
@@ -30,6 +29,10 @@ struct KernelProblem {
     const double* label_kernel = nullptr;  // [n_rows][n_rows], or the identity
     Gram<float>* rough = nullptr;          // the same matrix in single precision, for steps that need no more
 
+    // [n][n_rows]: what to add to products with the matrix, for working sets: rounding errors of its values at
+    // coefficients close to where they were found. Null: nothing.
+    const double* correction = nullptr;
+
     // A part of a larger problem, for solve_newton: the scores at the start, to which other points contribute,
     // [n_rows][padded n], and what the coefficients must sum to, [n_rows]; zero if null.
     const T* scores = nullptr;
@@ -38,16 +41,6 @@ struct KernelProblem {
     std::size_t size() const { return labels.size(); }
     std::size_t n_rows() const { return n_classes - (pinned ? 1 : 0); }
 };
-
-// Where a solver stands. A pass is the work of one product of the kernel matrix with the coefficients.
-struct Progress {
-    double objective, dual, gap, passes, seconds;
-};
-
-enum class Outcome { converged, iteration_limit, interrupted, stalled, too_slow };
-
-// Told of every step; false ends the solver at the point it has.
-using Report = std::function<bool(const Progress&)>;
 
 struct KernelSolution {
     std::vector<double> coefficients;  // [n][n_rows]
@@ -76,18 +69,6 @@ struct StopRule {
 struct KernelStart {
     std::span<const double> coefficients, bias;
     double square = 0.0;  // <B, K B> of a part, up to a constant
-};
-
-class Clock {
-  public:
-    explicit Clock(double before) : before_(before) {}
-    double seconds() const {
-        return before_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-    }
-
-  private:
-    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-    double before_;
 };
 
 // Solves matrix x = right in place, matrix [n][n] symmetric positive semidefinite; tiny pivots are raised. matrix is

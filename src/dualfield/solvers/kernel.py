@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import log_softmax, xlogy
 
 from dualfield import _native
@@ -20,6 +21,9 @@ _SMALL = 2500
 _TINY = 500
 # Gaps that were computed in single precision were within a few percent down to here, and far off at 1e-6 with large C.
 _TRUSTED = 1e-4
+# How often the rounding errors of the scores are corrected before the matrix is computed in double precision.
+_REFINEMENTS = 3
+Floats = NDArray[np.float64]
 
 
 def _task(
@@ -29,6 +33,7 @@ def _task(
     told: Progress | None,
     spent: Trace | None = None,
     rough: _native.KernelMatrix | None = None,
+    correction: Floats | None = None,
 ) -> _native.KernelTask:
     return _native.KernelTask(
         labels=objective.labels,
@@ -47,6 +52,7 @@ def _task(
         told=told,
         interval=getattr(told, "interval", 0.05),
         rough=rough,
+        correction=correction,
     )
 
 
@@ -58,11 +64,11 @@ def _solution(result: Any, solver: str, before: Solution | None = None) -> Solut
     return Solution(coefficients, bias, value, gap, Status(outcome), max(1, n_iter), Trace.from_rows(rows), solver)
 
 
-def _check_exactly(objective: KernelSoftmax, solution: Solution, rule: StopRule) -> Solution:
+def _check_exactly(objective: KernelSoftmax, solution: Solution, rule: StopRule) -> tuple[Solution, Floats]:
     """Compute gap and objective of a point of the dual again in double precision, kernel values included.
 
     The kernel matrix is streamed. The gap is Σ_i c_i KL(p_i ‖ softmax(F_i + b)); where it is above the tolerance after
-    all, the status says so.
+    all, the status says so. Also returns the scores F.
     """
     points, weights = objective.points, objective.weights[:, None]
     scores = objective.kernel.scores(points, points, solution.coefficients, objective.n_threads)
@@ -79,7 +85,8 @@ def _check_exactly(objective: KernelSoftmax, solution: Solution, rule: StopRule)
     status = Status.CONVERGED if dual > 0 and gap <= rule.tol * dual else Status.STALLED
     last = solution.trace.rows()[-1]
     rows = np.vstack([solution.trace.rows(), [dual + gap, dual, gap, last[3] + 1.0, last[4]]])
-    return replace(solution, bias=bias, objective=dual + gap, gap=gap, status=status, trace=Trace.from_rows(rows))
+    exact = replace(solution, bias=bias, objective=dual + gap, gap=gap, status=status, trace=Trace.from_rows(rows))
+    return exact, scores
 
 
 def _refuse_label_kernel(objective: KernelSoftmax, solver: str) -> None:
@@ -172,9 +179,20 @@ class WorkingSet:
         _refuse_label_kernel(objective, "working_set" if stored is None else "online")
         single = objective.size > _SMALL and rule.tol > 1e-8
         solution = self._run(objective, objective.matrix(single=single, stored=stored), rule, start, told)
+        # Single precision is not to be trusted with so small a gap: it is computed again, in double precision. Where it
+        # is too large after all, the rounding errors of the scores are corrected and the solver goes on.
+        for _ in range(_REFINEMENTS if single and rule.tol < _TRUSTED else 0):
+            if solution.status is not Status.CONVERGED:
+                break
+            solution, scores = _check_exactly(objective, solution, rule)
+            if solution.status is Status.CONVERGED:
+                return solution
+            correction = scores - objective.product(solution.coefficients, single=True)
+            matrix = objective.matrix(single=True, stored=stored)
+            begin = Start(solution.coefficients, solution.bias)
+            solution = self._run(objective, matrix, rule, begin, told, solution, correction)
         if single and rule.tol < _TRUSTED and solution.status is Status.CONVERGED:
-            # Single precision is not to be trusted with so small a gap: it is computed again, in double precision.
-            solution = _check_exactly(objective, solution, rule)
+            solution, _ = _check_exactly(objective, solution, rule)
         if not single or solution.status is not Status.STALLED or not objective.fits(8) or stored is False:
             return solution
         matrix = objective.matrix(single=False)
@@ -188,10 +206,11 @@ class WorkingSet:
         start: Start | None,
         told: Progress | None,
         before: Solution | None = None,
+        correction: Floats | None = None,
     ) -> Solution:
         result = _native.solve_working_set(
             matrix,
-            _task(objective, rule, start, told, before.trace if before else None),
+            _task(objective, rule, start, told, before.trace if before else None, correction=correction),
             self.size,
             self.keep,
             self.inner_passes,

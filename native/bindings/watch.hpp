@@ -1,0 +1,76 @@
+// The course of a solve, seen from Python: its trace, signals, and the caller's function.
+#pragma once
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include "arrays.hpp"
+#include "dualfield/solve.hpp"
+
+namespace dualfield::bindings {
+
+inline const char* name_of(Outcome outcome) {
+    switch (outcome) {
+        case Outcome::converged:
+            return "converged";
+        case Outcome::interrupted:
+            return "interrupted";
+        case Outcome::stalled:
+            return "stalled";
+        case Outcome::too_slow:
+            return "too_slow";
+        default:
+            return "iteration_limit";
+    }
+}
+
+// Keeps the course of a solve, and lets Python see it now and then: signals, and the caller's function.
+class Watch {
+  public:
+    Watch(nb::object told, double interval, double start_passes)
+        : told_(std::move(told)), interval_(interval), last_passes_(start_passes - 1.0) {}
+
+    bool operator()(const Progress& now) {
+        latest_ = now;
+        seen_ = true;
+        if (now.passes - last_passes_ >= 0.2) keep();
+        const auto time = std::chrono::steady_clock::now();
+        if (time - looked_ < interval_) return true;
+        looked_ = time;
+        const nb::gil_scoped_acquire lock;
+        if (PyErr_CheckSignals() != 0) {
+            // Stops where it is; whoever called says so in a warning.
+            if (!PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) throw nb::python_error();
+            PyErr_Clear();
+            return false;
+        }
+        if (!told_.is_none()) told_(now.objective, now.dual, now.gap, now.passes, now.seconds);
+        return true;
+    }
+
+    // [n][5]: objective, dual, gap, passes, seconds; the last row is where the solver ended.
+    nb::ndarray<nb::numpy, double> release() {
+        if (seen_ && (rows_.empty() || rows_.back().seconds != latest_.seconds)) keep();
+        Output<double> out({rows_.size(), 5});
+        double* target = out.data();
+        for (const Progress& row : rows_)
+            for (const double value : {row.objective, row.dual, row.gap, row.passes, row.seconds}) *target++ = value;
+        return out.release();
+    }
+
+  private:
+    void keep() {
+        rows_.push_back(latest_);
+        last_passes_ = latest_.passes;
+    }
+    nb::object told_;
+    std::chrono::duration<double> interval_;
+    double last_passes_;
+    bool seen_ = false;
+    Progress latest_{};
+    std::vector<Progress> rows_;
+    std::chrono::steady_clock::time_point looked_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace dualfield::bindings
