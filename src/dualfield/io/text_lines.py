@@ -1,0 +1,96 @@
+"""Lines of text from wherever they are, each with its number, and lines written so that no file is there by half."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, BinaryIO
+
+Source = str | os.PathLike[str] | IO[str] | IO[bytes] | Iterable[str]
+Target = str | os.PathLike[str] | IO[str]
+
+_GZIP_MARK = b"\x1f\x8b"
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+def source_name(source: object) -> str:
+    """Return what errors call a source: the path, the name of the open file, or "lines"."""
+    if isinstance(source, str | os.PathLike):
+        return os.fspath(source)
+    name = getattr(source, "name", None)
+    return name if isinstance(name, str) else "lines"
+
+
+def numbered_lines(source: Source, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
+    """Yield each line with its number, from 1, and without its line break.
+
+    Only a line feed, or carriage return and line feed, end a line: what else Unicode counts as line breaks occurs
+    inside words.
+    Files are read as bytes and decoded line by line, so that an error names the line.
+    """
+    name = source_name(source)
+    number = 0
+    try:
+        for line in _opened(source):
+            number += 1
+            text = line.decode(encoding) if isinstance(line, bytes) else line
+            if not isinstance(text, str):
+                raise TypeError(f"{name}, line {number}: must be a str. Got {type(line).__name__} instead.")
+            if number == 1:
+                text = text.removeprefix(_BYTE_ORDER_MARK)
+            yield number, text.removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        # A file that somebody opened as text decodes ahead of the line it gives.
+        place = f"line {number}" if number and isinstance(line, bytes) else f"after line {number}"
+        raise ValueError(f"{name}, {place}: cannot be read as {encoding}: {error}.") from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise ValueError(f"{name}, after line {number}: the compressed file is damaged or cut off: {error}") from error
+
+
+def _opened(source: Source) -> Iterator[str | bytes]:
+    if not isinstance(source, str | os.PathLike):
+        yield from source
+        return
+    with Path(source).open("rb") as file:
+        if file.peek(2)[:2] == _GZIP_MARK:
+            with gzip.open(file) as lines:
+                yield from lines
+        else:
+            yield from file
+
+
+def write_lines(target: Target, lines: Iterable[str]) -> None:
+    """Write lines, which have no line break yet, as UTF-8.
+
+    A path is written aside and renamed: if a line cannot be made or written, what was there before is unchanged. A
+    name that ends in ``.gz`` is compressed.
+    """
+    if not isinstance(target, str | os.PathLike):
+        target.writelines(line + "\n" for line in lines)
+        return
+    path = Path(target).resolve()
+    if path.exists() and not path.is_file():
+        raise OSError(f"{target} is not a regular file.")  # renaming over a device would replace the device
+    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with aside.open("wb") as file:
+            if path.suffix == ".gz":
+                # Without time and name the same lines give the same file.
+                with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as compressed:
+                    _write_bytes(compressed, lines)
+            else:
+                _write_bytes(file, lines)
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def _write_bytes(file: BinaryIO | gzip.GzipFile, lines: Iterable[str]) -> None:
+    for number, line in enumerate(lines, start=1):
+        try:
+            file.write(line.encode() + b"\n")
+        except UnicodeEncodeError as error:
+            raise ValueError(f"Line {number} cannot be written as UTF-8: {error}.") from error

@@ -1,0 +1,33 @@
+"""Scores of predicted label sequences: tokens, whole sequences, spans, probabilities."""
+
+from dualfield.metrics.calibration import calibration_error
+from dualfield.metrics.scorers import sequence_accuracy_scorer, span_f1_scorer, token_f1_scorer
+from dualfield.metrics.span_metrics import SpanScore, SpanScores, span_f1_score, span_scores, spans
+from dualfield.metrics.token_metrics import (
+    flat_accuracy_score,
+    flat_classification_report,
+    flat_f1_score,
+    flat_precision_score,
+    flat_recall_score,
+    sequence_accuracy_score,
+    token_f1_score,
+)
+
+__all__ = [
+    "SpanScore",
+    "SpanScores",
+    "calibration_error",
+    "flat_accuracy_score",
+    "flat_classification_report",
+    "flat_f1_score",
+    "flat_precision_score",
+    "flat_recall_score",
+    "sequence_accuracy_score",
+    "sequence_accuracy_scorer",
+    "span_f1_score",
+    "span_f1_scorer",
+    "span_scores",
+    "spans",
+    "token_f1_score",
+    "token_f1_scorer",
+]

@@ -1,0 +1,41 @@
+"""Two lists of label sequences, laid side by side."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from dualfield.input_forms import unwrapped
+
+
+def paired(y_true: Any, y_pred: Any) -> tuple[list[list[Any]], list[list[Any]]]:
+    """Return both as lists of lists of Python values, after checking that their lengths agree."""
+    true, pred = as_lists(y_true, "y_true"), as_lists(y_pred, "y_pred")
+    if len(true) != len(pred):
+        raise ValueError(f"y_true has {len(true)} sequences; y_pred has {len(pred)}.")
+    for i, (one, other) in enumerate(zip(true, pred, strict=True)):
+        if len(one) != len(other):
+            raise ValueError(f"y_true[{i}] has {len(one)} labels; y_pred[{i}] has {len(other)}.")
+    return true, pred
+
+
+def as_lists(y: Any, name: str) -> list[list[Any]]:
+    """Return label sequences as lists of lists of Python values."""
+    y = unwrapped(y)
+    if isinstance(y, str | bytes | dict) or not isinstance(y, Iterable):
+        raise TypeError(f"{name} must be a list of label sequences. Got {type(y).__name__} instead.")
+    result = []
+    for i, sequence in enumerate(map(unwrapped, y)):
+        if not isinstance(sequence, list | tuple | np.ndarray):
+            found = type(sequence).__name__
+            raise TypeError(f"{name}[{i}] must be a list, tuple or array of labels. Got {found} instead.")
+        result.append(sequence.tolist() if isinstance(sequence, np.ndarray) else list(sequence))
+    return result
+
+
+def flat(sequences: list[list[Any]]) -> list[Any]:
+    """Return the labels of all sequences in a row."""
+    return list(itertools.chain.from_iterable(sequences))
