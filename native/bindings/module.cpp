@@ -6,7 +6,9 @@
 NB_MODULE(_native, module) {
     module.doc() = "Native core of dualfield: everything that runs once per example, node, clique or attribute.";
     dualfield::bindings::register_vocabulary(module);
+    dualfield::bindings::register_templates(module);
     dualfield::bindings::register_oracles(module);
     dualfield::bindings::register_routines(module);
     dualfield::bindings::register_kernels(module);
+    dualfield::bindings::register_chain_models(module);
 }

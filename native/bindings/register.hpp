@@ -4,8 +4,10 @@
 namespace dualfield::bindings {
 
 void register_vocabulary(nanobind::module_& module);
+void register_templates(nanobind::module_& module);
 void register_oracles(nanobind::module_& module);
 void register_routines(nanobind::module_& module);
 void register_kernels(nanobind::module_& module);
+void register_chain_models(nanobind::module_& module);
 
 }  // namespace dualfield::bindings

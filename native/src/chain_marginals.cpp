@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "dualfield/chain.hpp"
+#include "dualfield/chain_block.hpp"
 #include "dualfield/chain_driver.hpp"
 #include "dualfield/routines.hpp"
 
@@ -180,6 +181,33 @@ void ChainOracle::entropy(double* out) {
             out[lane.example] = entropy_of(context, lane, clique_energy(context, lane, workspace));
         }
     });
+}
+
+ChainBlock::Answer ChainBlock::marginals(const double* node, std::size_t length, const double* cliques,
+                                         double* node_marginals, double* clique_sums) {
+    offsets_[1] = static_cast<std::int64_t>(length);
+    edge_offsets_[1] = offsets_[1] - 1;
+    const ChainScores scores{.offsets = offsets_,
+                             .edge_offsets = edge_offsets_,
+                             .node = node,
+                             .start = start_,
+                             .stop = stop_,
+                             .transition = cliques};
+    ChainLane lane{.length = length, .nodes = node_marginals};
+    ChainContext context{topology_, scores, &table_, true, true};
+    table_.fill(topology_, cliques, 1.0, Domain::exponential, true, true);
+    lay_out(context, workspace_, {&lane, 1});
+    routines().forward_scaled(context, workspace_, {&lane, 1});
+    if (lane.out_of_range) {
+        table_.fill(topology_, cliques, 1.0, Domain::logarithm, true, true);
+        routines().forward_log(context, workspace_, {&lane, 1});
+        routines().backward_log(context, workspace_, {&lane, 1});
+    } else {
+        routines().backward_scaled(context, workspace_, {&lane, 1});
+    }
+    const Status status = status_of(lane);
+    if (status == Status::ok) sum_cliques(context, lane, workspace_, clique_sums);
+    return {lane.log_partition, status};
 }
 
 }  // namespace dualfield

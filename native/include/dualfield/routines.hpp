@@ -12,6 +12,7 @@
 
 #include "dualfield/chain_passes.hpp"
 #include "dualfield/kernel.hpp"
+#include "dualfield/linear_map.hpp"
 #include "dualfield/smo_rows.hpp"
 #include "dualfield/softmax_rows.hpp"
 
@@ -20,6 +21,11 @@ namespace dualfield {
 struct RowBounds {
     double highest;   // -inf if every entry is forbidden
     bool bad_number;  // NaN or +inf
+};
+
+struct NumberRange {
+    double lowest, highest;  // of the numbers that are not minus infinity
+    bool has_minus_infinity, bad_number;
 };
 
 // What is summed over features, and what is made of the sum.
@@ -66,6 +72,16 @@ struct KernelRoutines {
     void (*smo_gap)(const SmoGap<T>&, std::size_t first, std::size_t last, SmoGapSums&);
 };
 
+// Rows in the state of a dual, kept as S; n numbers each. See block_rows.hpp.
+template <class S>
+struct StateRoutines {
+    // out = (1 - share) * old + share * factor * fresh, rounded to S.
+    void (*mix)(const S* old, const double* fresh, double share, double factor, std::size_t n, double* out);
+    // Rounds fresh to S; out = fresh - old; returns <scores, fresh> from before it was rounded.
+    double (*difference)(double* fresh, const S* old, const double* scores, std::size_t n, double* out);
+    void (*keep)(const double* numbers, std::size_t n, S* state);
+};
+
 struct Routines {
     const char* name;
     bool (*is_supported)();
@@ -93,9 +109,37 @@ struct Routines {
     // row[0..padded(n)) = (scores + cost) * factor, -inf in the padding; cost may be null.
     RowBounds (*read_row)(const double* scores, const double* cost, std::size_t n, double factor, double* row);
 
+    // Of x[i] * factor, n numbers, factor > 0.
+    NumberRange (*range)(const double* x, std::size_t n, double factor);
+
+    // out [last - first][n_outputs] = scores of the rows; scratch [width].
+    void (*score_rows)(const LinearMap&, const FeatureRows&, const double* weights, std::size_t first, std::size_t last,
+                       double* out, double* scratch);
+    // weights += scale * sum over the rows of features times d [last - first][n_outputs], where there are features;
+    // returns the sum of change * (weight before + change / 2), which is how much half the square of the weights grew.
+    double (*add_rows)(const LinearMap&, const FeatureRows&, const double* d, double scale, std::size_t first,
+                       std::size_t last, double* weights, double* scratch);
+
+    // The same for rows that were looked up before; scratch [2 * width].
+    void (*score_plan)(const LinearMap&, const FeaturePlan&, const double* weights, std::size_t first, std::size_t last,
+                       double* out, double* scratch);
+    double (*add_plan)(const LinearMap&, const FeaturePlan&, const double* d, double scale, std::size_t first,
+                       std::size_t last, double* weights, double* scratch);
+
+    StateRoutines<float> single_state;
+    StateRoutines<double> double_state;
+
     KernelRoutines<float> single_precision;
     KernelRoutines<double> double_precision;
 
+    template <class S>
+    const StateRoutines<S>& state() const {
+        if constexpr (sizeof(S) == sizeof(float)) {
+            return single_state;
+        } else {
+            return double_state;
+        }
+    }
     template <class T>
     const KernelRoutines<T>& kernel() const {
         if constexpr (sizeof(T) == sizeof(float)) {

@@ -62,6 +62,25 @@ RowBounds read_row(const double* scores, const double* cost, std::size_t n, doub
     return bounds;
 }
 
+NumberRange range(const double* x, std::size_t n, double factor) {
+    Vec low = splat(kInfinity), high = splat(-kInfinity);
+    IntVec bad = {}, none = {};
+    for (std::size_t i = 0; i < n; i += kLanes) {
+        const Vec v = (i + kLanes <= n ? load(x + i) : load_first(x + i, n - i, x[i])) * splat(factor);
+        bad |= ~(v < splat(kInfinity));
+        none |= v == splat(-kInfinity);
+        high = larger(v, high);
+        const Vec finite = v > splat(-kInfinity) ? v : splat(kInfinity);
+        low = finite < low ? finite : low;
+    }
+    NumberRange out{kInfinity, -kInfinity, any_set(none), any_set(bad)};
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+        out.lowest = low[lane] < out.lowest ? low[lane] : out.lowest;
+        out.highest = high[lane] > out.highest ? high[lane] : out.highest;
+    }
+    return out;
+}
+
 double exponentials(const double* in, double shift, std::size_t n, double* out) {
     Vec total[1] = {splat(0.0)};
     for (std::size_t i = 0; i < n; i += kLanes) {

@@ -1,10 +1,12 @@
 // The table of routines of one instruction set; included last by the file that sets it.
 #pragma once
 
+#include "block_rows.hpp"
 #include "chain_passes.hpp"
 #include "expand.hpp"
 #include "interleaved.hpp"
 #include "kernel_tiles.hpp"
+#include "linear_rows.hpp"
 #include "smo_scan.hpp"
 #include "softmax_blocks.hpp"
 #include "softmax_columns.hpp"
@@ -28,6 +30,11 @@ constexpr KernelRoutines<T> make_kernel_routines() {
             .smo_gap = &smo_gap<T>};
 }
 
+template <class S>
+constexpr StateRoutines<S> make_state_routines() {
+    return {.mix = &mix<S>, .difference = &difference<S>, .keep = &keep<S>};
+}
+
 constexpr Routines make_routines(const char* name, bool (*is_supported)()) {
     return {.name = name,
             .is_supported = is_supported,
@@ -43,6 +50,13 @@ constexpr Routines make_routines(const char* name, bool (*is_supported)()) {
             .outer_sums = &outer_sums,
             .exponentials = &exponentials,
             .read_row = &read_row,
+            .range = &range,
+            .score_rows = &score_rows,
+            .add_rows = &add_rows,
+            .score_plan = &score_plan,
+            .add_plan = &add_plan,
+            .single_state = make_state_routines<float>(),
+            .double_state = make_state_routines<double>(),
             .single_precision = make_kernel_routines<float>(),
             .double_precision = make_kernel_routines<double>()};
 }

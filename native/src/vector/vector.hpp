@@ -9,6 +9,7 @@
 #include "dualfield/layout.hpp"
 
 #define DF_INLINE inline __attribute__((always_inline))
+#define DF_INLINE_LAMBDA __attribute__((always_inline))
 
 namespace dualfield {
 namespace {

@@ -1,0 +1,327 @@
+// Linear chains: their features, objective and solvers.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include <optional>
+#include <string>
+
+#include "arrays.hpp"
+#include "dualfield/block_dual.hpp"
+#include "dualfield/chain_model.hpp"
+#include "dualfield/online.hpp"
+#include "register.hpp"
+#include "watch.hpp"
+
+using namespace nanobind::literals;
+
+namespace dualfield::bindings {
+namespace {
+
+using Numbers = Input<double, 1>;
+using MaybeNumbers = std::optional<Numbers>;
+using MaybeMatrix = std::optional<Input<double, 2>>;
+
+void require(bool condition, const char* message) {
+    if (!condition) throw std::invalid_argument(message);
+}
+
+// Rows with the arrays that they view.
+struct BoundRows {
+    std::optional<Input<std::int64_t, 1>> indptr;
+    std::optional<Input<std::int32_t, 1>> indices;
+    MaybeNumbers values;
+    MaybeMatrix dense;
+    FeatureRows rows;
+    std::size_t n_rows;
+
+    BoundRows(std::optional<Input<std::int64_t, 1>> starts, std::optional<Input<std::int32_t, 1>> columns,
+              MaybeNumbers weights, MaybeMatrix matrix, std::size_t n_columns)
+        : indptr(starts), indices(columns), values(weights), dense(matrix) {
+        require(dense.has_value() != indptr.has_value() && indptr.has_value() == indices.has_value(),
+                "rows are dense, or have indptr and indices");
+        n_rows = dense ? dense->shape(0) : indptr->size() - 1;
+        require(!dense || dense->shape(1) == n_columns, "dense must have n_columns columns");
+        if (indptr) {
+            require(indptr->size() > 0 && indptr->data()[0] == 0, "indptr must begin with 0");
+            for (std::size_t r = 0; r < n_rows; ++r)
+                require(indptr->data()[r + 1] >= indptr->data()[r], "indptr must not decrease");
+            require(static_cast<std::size_t>(indptr->data()[n_rows]) == indices->size(),
+                    "indptr must end with the number of entries");
+            for (std::size_t q = 0; q < indices->size(); ++q)
+                require(indices->data()[q] >= 0 && static_cast<std::size_t>(indices->data()[q]) < n_columns,
+                        "indices must be in [0, n_columns)");
+            require(!values || values->size() == indices->size(), "values must have an entry for each index");
+        }
+        rows = {.indptr = data_or_null(indptr),
+                .indices = data_or_null(indices),
+                .values = data_or_null(values),
+                .dense = data_or_null(dense),
+                .n_columns = n_columns};
+    }
+};
+
+struct BoundModel {
+    Numbers clique_mask;
+    MaybeNumbers start_limits, stop_limits;
+    ChainModel model;
+
+    BoundModel(const ChainTopology& topology, const LinearMap& node, const LinearMap* pair, Numbers mask,
+               bool with_ends, MaybeNumbers start, MaybeNumbers stop)
+        : clique_mask(mask), start_limits(start), stop_limits(stop) {
+        require(node.n_outputs() == topology.n_labels(), "the node map must have an output for each label");
+        require(!pair || pair->n_outputs() == topology.n_cliques(), "the pair map must have an output for each clique");
+        require(mask.size() == topology.n_cliques(), "clique_mask must have shape (n_cliques,)");
+        require(!start || start->size() == topology.n_labels(), "start_limits must have shape (n_labels,)");
+        require(!stop || stop->size() == topology.n_labels(), "stop_limits must have shape (n_labels,)");
+        model = {.topology = &topology,
+                 .node = &node,
+                 .pair = pair,
+                 .clique_mask = clique_mask.data(),
+                 .with_ends = with_ends,
+                 .start_limits = data_or_null(start_limits),
+                 .stop_limits = data_or_null(stop_limits)};
+    }
+};
+
+struct BoundData {
+    Input<std::int64_t, 1> offsets;
+    std::optional<Input<std::int32_t, 1>> labels;
+    MaybeNumbers weights;
+    MaybeMatrix cost;
+    std::optional<Input<bool, 2>> allowed;
+    const BoundModel& model;
+    ChainData data;
+
+    BoundData(const BoundModel& bound, Input<std::int64_t, 1> cuts, const BoundRows& rows, const BoundRows* pair_rows,
+              std::optional<Input<std::int32_t, 1>> codes, MaybeNumbers each, MaybeMatrix costs,
+              std::optional<Input<bool, 2>> choices, double temperature)
+        : offsets(cuts), labels(codes), weights(each), cost(costs), allowed(choices), model(bound) {
+        const std::size_t n_labels = bound.model.topology->n_labels();
+        require(offsets.size() > 0 && offsets.data()[0] == 0, "offsets must begin with 0");
+        for (std::size_t i = 1; i < offsets.size(); ++i)
+            require(offsets.data()[i] >= offsets.data()[i - 1], "offsets must not decrease");
+        const auto n_nodes = static_cast<std::size_t>(offsets.data()[offsets.size() - 1]);
+        require(rows.n_rows == n_nodes && rows.rows.n_columns == bound.model.node->n_columns(),
+                "rows must have a row for each node and the columns of the node map");
+        require((pair_rows != nullptr) == (bound.model.pair != nullptr), "pair_rows belong to a pair map");
+        require(
+            !pair_rows || (pair_rows->n_rows == n_nodes && pair_rows->rows.n_columns == bound.model.pair->n_columns()),
+            "pair_rows must have a row for each node and the columns of the pair map");
+        require(!labels || labels->size() == n_nodes, "labels must have one entry for each node");
+        if (labels)
+            for (std::size_t t = 0; t < n_nodes; ++t)
+                require(labels->data()[t] >= 0 && static_cast<std::size_t>(labels->data()[t]) < n_labels,
+                        "labels must be codes in [0, n_labels)");
+        require(!weights || weights->size() + 1 == offsets.size(), "weights must have one entry for each example");
+        require(!cost || (cost->shape(0) == n_labels && cost->shape(1) == n_labels),
+                "cost must have shape (n_labels, n_labels)");
+        require(!allowed || (allowed->shape(0) == n_nodes && allowed->shape(1) == n_labels),
+                "allowed must have shape (n_nodes, n_labels)");
+        require(temperature > 0.0, "temperature must be positive");
+        data = {.offsets = {offsets.data(), offsets.size()},
+                .rows = rows.rows,
+                .pair_rows = pair_rows ? pair_rows->rows : FeatureRows{},
+                .labels = data_or_null(labels),
+                .weights = data_or_null(weights),
+                .cost = data_or_null(cost),
+                .allowed = allowed ? reinterpret_cast<const std::uint8_t*>(allowed->data()) : nullptr,
+                .temperature = temperature};
+    }
+
+    const double* checked(const Numbers& w) const {
+        require(w.size() == model.model.size(), "w must have an entry for each parameter");
+        return w.data();
+    }
+    void need_labels() const { require(data.labels && data.weights, "labels and weights are needed"); }
+};
+
+class BoundObjective {
+  public:
+    BoundObjective(const BoundData& data, std::size_t n_threads)
+        : data_(checked(data)), objective_(data.model.model, data.data, n_threads) {}
+
+    double loss(const Numbers& w) {
+        const double* point = data_.checked(w);
+        const nb::gil_scoped_release unlocked;
+        return objective_.loss(point);
+    }
+    auto loss_and_gradient(const Numbers& w) {
+        const double* point = data_.checked(w);
+        Output<double> gradient({w.size()});
+        double value;
+        {
+            const nb::gil_scoped_release unlocked;
+            value = objective_.loss_and_gradient(point, gradient.data());
+        }
+        return std::make_pair(value, gradient.release());
+    }
+
+  private:
+    static const BoundData& checked(const BoundData& data) {
+        data.need_labels();
+        return data;
+    }
+    const BoundData& data_;
+    ChainObjective objective_;
+};
+
+// Runs a solver without the interpreter lock; returns parameters, objective, gap, outcome, iterations, trace.
+template <class Solve>
+nb::object run(const BoundData& data, const MaybeNumbers& start, nb::object told, double interval, Solve solve) {
+    data.need_labels();
+    const double* begin = start ? data.checked(*start) : nullptr;
+    Watch watch(std::move(told), interval, 0.0);
+    LinearSolution solution;
+    {
+        const nb::gil_scoped_release unlocked;
+        const Report report = [&](const Progress& now) { return watch(now); };
+        solution = solve(begin, report);
+    }
+    Output<double> parameters({solution.parameters.size()});
+    std::copy(solution.parameters.begin(), solution.parameters.end(), parameters.data());
+    return nb::make_tuple(parameters.release(), solution.objective, solution.gap,
+                          std::string(name_of(solution.outcome)), solution.n_iterations, watch.release());
+}
+
+void register_solvers(nb::module_& module) {
+    module.def(
+        "solve_block_dual",
+        [](const BoundData& data, MaybeNumbers start, double tolerance, double most_passes, std::uint64_t seed,
+           std::size_t n_threads, nb::object told, double interval) {
+            const BlockDualSettings settings{tolerance, most_passes, seed, n_threads};
+            return run(data, start, std::move(told), interval, [&](const double* begin, const Report& report) {
+                return solve_block_dual(data.model.model, data.data, begin, settings, report);
+            });
+        },
+        "data"_a, "start"_a.none(), "tolerance"_a, "most_passes"_a, "seed"_a, "n_threads"_a, "told"_a.none(),
+        "interval"_a, "Returns parameters, objective, gap, outcome, number of epochs, trace.");
+    module.def(
+        "solve_sgd",
+        [](const BoundData& data, MaybeNumbers start, std::size_t n_epochs, double rate, bool average,
+           std::uint64_t seed, std::size_t n_seen, nb::object told, double interval) {
+            const SgdSettings settings{n_epochs, rate, average, seed, n_seen};
+            return run(data, start, std::move(told), interval, [&](const double* begin, const Report& report) {
+                return solve_sgd(data.model.model, data.data, begin, settings, report);
+            });
+        },
+        "data"_a, "start"_a.none(), "n_epochs"_a, "rate"_a, "average"_a, "seed"_a, "n_seen"_a, "told"_a.none(),
+        "interval"_a, "Returns what solve_block_dual returns; objective and gap are not computed.");
+    module.def(
+        "solve_perceptron",
+        [](const BoundData& data, MaybeNumbers start, std::size_t n_epochs, bool average, std::uint64_t seed,
+           nb::object told, double interval) {
+            const PerceptronSettings settings{n_epochs, average, seed};
+            return run(data, start, std::move(told), interval, [&](const double* begin, const Report& report) {
+                return solve_perceptron(data.model.model, data.data, begin, settings, report);
+            });
+        },
+        "data"_a, "start"_a.none(), "n_epochs"_a, "average"_a, "seed"_a, "told"_a.none(), "interval"_a,
+        "Returns what solve_block_dual returns; objective and gap are not computed.");
+    module.def(
+        "block_dual_bytes",
+        [](const BoundData& data, double tolerance) {
+            return block_dual_bytes(data.model.model, data.data, tolerance);
+        },
+        "data"_a, "tolerance"_a);
+}
+
+auto observe(const BoundRows& rows, Input<std::int32_t, 1> labels, std::size_t n_outputs, std::size_t least) {
+    require(labels.size() == rows.n_rows, "labels must have one entry for each row");
+    for (std::size_t r = 0; r < labels.size(); ++r)
+        require(labels.data()[r] < static_cast<std::int32_t>(n_outputs), "labels must be below n_outputs");
+    ObservedFeatures features;
+    {
+        const nb::gil_scoped_release unlocked;
+        features = observe_features(rows.rows, {labels.data(), labels.size()}, n_outputs, least);
+    }
+    Output<std::int64_t> indptr({features.indptr.size()});
+    Output<std::int32_t> outputs({features.outputs.size()});
+    std::copy(features.indptr.begin(), features.indptr.end(), indptr.data());
+    std::copy(features.outputs.begin(), features.outputs.end(), outputs.data());
+    return std::make_pair(indptr.release(), outputs.release());
+}
+
+auto tag_all(const BoundData& data, const Numbers& w, std::size_t n_threads) {
+    const double* point = data.checked(w);
+    Output<std::int32_t> labels({data.data.n_nodes()});
+    {
+        const nb::gil_scoped_release unlocked;
+        tag(data.model.model, data.data, point, n_threads, labels.data());
+    }
+    return labels.release();
+}
+
+auto score_all(const BoundData& data, const Numbers& w, std::size_t n_threads) {
+    const double* point = data.checked(w);
+    const ChainTopology& topology = *data.model.model.topology;
+    std::size_t n_edges = 0;
+    if (data.model.model.pair)
+        for (std::size_t i = 0; i < data.data.n_examples(); ++i)
+            n_edges += std::max<std::size_t>(data.data.length(i), 1) - 1;
+    Output<double> node({data.data.n_nodes(), topology.n_labels()}), edges({n_edges, topology.n_cliques()});
+    {
+        const nb::gil_scoped_release unlocked;
+        score_nodes(data.model.model, data.data, point, n_threads, node.data(),
+                    data.model.model.pair ? edges.data() : nullptr);
+    }
+    return std::make_pair(node.release(), edges.release());
+}
+
+}  // namespace
+
+void register_chain_models(nb::module_& module) {
+    nb::class_<BoundRows>(module, "FeatureRows", "A matrix of features with a row for each node.")
+        .def(nb::init<std::optional<Input<std::int64_t, 1>>, std::optional<Input<std::int32_t, 1>>, MaybeNumbers,
+                      MaybeMatrix, std::size_t>(),
+             "indptr"_a.noconvert().none(), "indices"_a.noconvert().none(), "values"_a.noconvert().none(),
+             "dense"_a.noconvert().none(), "n_columns"_a);
+    module.def("observe_features", &observe, "rows"_a, "labels"_a.noconvert(), "n_outputs"_a, "least"_a,
+               "Outputs that occur with each column at least so often: indptr and outputs.");
+    nb::class_<LinearMap>(module, "LinearMap", "Which columns score which outputs, and where their weights are.")
+        .def(
+            "__init__",
+            [](LinearMap* self, std::size_t n_outputs, Input<std::int64_t, 1> indptr, Input<std::int32_t, 1> outputs) {
+                new (self) LinearMap(n_outputs, {indptr.data(), indptr.size()}, {outputs.data(), outputs.size()});
+            },
+            "n_outputs"_a, "indptr"_a.noconvert(), "outputs"_a.noconvert())
+        .def_prop_ro("size", &LinearMap::size, "Length of a vector of weights.")
+        .def_prop_ro("n_features", &LinearMap::n_features)
+        .def_prop_ro("n_columns", &LinearMap::n_columns)
+        .def(
+            "feature_places",
+            [](const LinearMap& self) {
+                Output<std::int64_t> places({self.n_features()});
+                self.feature_places(places.data());
+                return places.release();
+            },
+            "Where each feature is in a vector of weights.");
+    nb::class_<BoundModel>(module, "ChainModel", "A chain with linear scores: how its parameters lie.")
+        .def(nb::init<const ChainTopology&, const LinearMap&, const LinearMap*, Numbers, bool, MaybeNumbers,
+                      MaybeNumbers>(),
+             "topology"_a, "node"_a, "pair"_a.none(), "clique_mask"_a.noconvert(), "with_ends"_a,
+             "start_limits"_a.noconvert().none(), "stop_limits"_a.noconvert().none(), nb::keep_alive<1, 2>(),
+             nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
+        .def_prop_ro("size", [](const BoundModel& self) { return self.model.size(); })
+        .def_prop_ro("pair_begin", [](const BoundModel& self) { return self.model.pair_begin(); })
+        .def_prop_ro("clique_begin", [](const BoundModel& self) { return self.model.clique_begin(); })
+        .def_prop_ro("start_begin", [](const BoundModel& self) { return self.model.start_begin(); });
+    nb::class_<BoundData>(module, "ChainData", "Examples of a chain model.")
+        .def(nb::init<const BoundModel&, Input<std::int64_t, 1>, const BoundRows&, const BoundRows*,
+                      std::optional<Input<std::int32_t, 1>>, MaybeNumbers, MaybeMatrix, std::optional<Input<bool, 2>>,
+                      double>(),
+             "model"_a, "offsets"_a.noconvert(), "rows"_a, "pair_rows"_a.none(), "labels"_a.noconvert().none(),
+             "weights"_a.noconvert().none(), "cost"_a.noconvert().none(), "allowed"_a.noconvert().none(),
+             "temperature"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>());
+    nb::class_<BoundObjective>(module, "ChainObjective", "Losses of all examples.")
+        .def(nb::init<const BoundData&, std::size_t>(), "data"_a, "n_threads"_a, nb::keep_alive<1, 2>())
+        .def("loss", &BoundObjective::loss, "w"_a.noconvert())
+        .def("loss_and_gradient", &BoundObjective::loss_and_gradient, "w"_a.noconvert());
+    module.def("tag", &tag_all, "data"_a, "w"_a.noconvert(), "n_threads"_a, "Best labels of all nodes.");
+    module.def("score_nodes", &score_all, "data"_a, "w"_a.noconvert(), "n_threads"_a,
+               "Node scores, and clique scores of each edge where there is a pair map.");
+    register_solvers(module);
+}
+
+}  // namespace dualfield::bindings

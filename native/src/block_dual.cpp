@@ -1,0 +1,370 @@
+// Block-coordinate ascent on the dual of a linear chain with exponentiated gradients.
+//
+//   dual(mu) = sum_i c_i [ T H(mu_i) + <D_i, mu_i> ] - 1/2 |w(mu)|^2,     w(mu) = sum_i c_i A_i' (u_i - mu_i)
+//
+// mu_i is kept as the marginals of a chain with scores theta_i: one row for each node and one table of cliques for the
+// whole example, since all edges share their scores. A visit mixes theta_i with the scores that w gives now,
+//
+//   theta_i <- (1 - eta) theta_i + eta (A_i w + D_i) / T,
+//
+// computes marginals and entropy, H = log Z - <theta, mu>, by one forward-backward pass, moves w, and keeps the step if
+// the dual has grown; otherwise it goes back and halves eta (Collins et al. 2008; Taskar's block structure). How much
+// |w|^2 / 2 grows is summed up while w is moved, so that the test is exact. Steps that succeed at once may be larger at
+// the next visit.
+//
+// primal(w(mu)) - dual(mu) = sum_i c_i T KL(mu_i || p_i(w)) >= 0 certifies. It is computed now and then, when the
+// speed so far says that it will be small enough, and from weights that were summed up anew before it is claimed.
+#include "dualfield/block_dual.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <stdexcept>
+
+#include "dualfield/chain_block.hpp"
+#include "dualfield/memory.hpp"
+#include "dualfield/random.hpp"
+#include "dualfield/routines.hpp"
+
+namespace dualfield {
+namespace {
+
+constexpr double kSure = 14.0;  // score of the true labels at the start: nearly all of the mass, and room to move
+// Tolerances from here on leave room for a state in single precision: half of the memory to move.
+constexpr double kSingleFrom = 2e-6;
+constexpr double kGrow = 1.1, kShrink = 0.5;
+constexpr int kMostTries = 12;
+// From this epoch on two of three visit only the examples that gained most, which have this share of all gains.
+constexpr std::size_t kSelectFrom = 8, kFullEvery = 3;
+constexpr double kSelectShare = 0.8;
+
+// S: float or double, the precision in which the state is kept.
+template <class S>
+class BlockDual {
+  public:
+    BlockDual(const ChainModel& model, const ChainData& data, const BlockDualSettings& settings, const Report& report)
+        : model_(model),
+          data_(data),
+          settings_(settings),
+          report_(report),
+          objective_(model, data, settings.n_threads),
+          block_(*model.topology, model.start_limits, model.stop_limits),
+          n_(data.n_examples()),
+          n_labels_(model.topology->n_labels()),
+          n_cliques_(model.topology->n_cliques()),
+          state_(routines().state<S>()),
+          theta_(data.n_nodes() * n_labels_),
+          mu_(data.n_nodes() * n_labels_),
+          clique_theta_(n_ * n_cliques_),
+          clique_mu_(n_ * n_cliques_),
+          value_(n_, 0.0),
+          eta_(n_, 1.0),
+          gain_(n_, 0.0),
+          w_(model.size(), 0.0) {
+        std::size_t longest = 0;
+        for (std::size_t i = 0; i < n_; ++i) {
+            longest = std::max(longest, data.length(i));
+            if (data.length(i) > 0) order_.push_back(i);
+        }
+        const std::size_t rows = longest * n_labels_;
+        for (Buffer* buffer : {&scores_, &new_theta_, &new_mu_, &moved_}) buffer->require(rows + kLanes);
+        for (Buffer* buffer : {&new_clique_theta_, &new_clique_mu_, &clique_moved_}) buffer->require(n_cliques_);
+        scratch_.require(2 * padded(std::max(n_labels_, n_cliques_)));
+    }
+
+    LinearSolution solve(const double* start) {
+        if (start)
+            start_from(start);
+        else
+            start_from_truth();
+        LinearSolution solution;
+        std::size_t next_check = 3;
+        for (std::size_t epoch = 1;; ++epoch) {
+            const double before = dual_;
+            if (!visit_all(epoch)) {
+                solution.outcome = Outcome::interrupted;
+                break;
+            }
+            ++solution.n_iterations;
+            const bool spent = passes_ >= settings_.most_passes;
+            const bool stuck = dual_ - before <= 1e-15 * std::abs(dual_);
+            if (epoch < next_check && !spent && !stuck) continue;
+            certify();
+            if (is_small() || spent || stuck) {
+                rebuild();
+                certify();
+                if (!is_small() && !spent && !stuck) continue;
+                solution.outcome = is_small() ? Outcome::converged
+                                   : spent    ? Outcome::iteration_limit
+                                              : Outcome::stalled;
+                break;
+            }
+            next_check = epoch + epochs_to_wait();
+            if (!tell()) {
+                solution.outcome = Outcome::interrupted;
+                break;
+            }
+        }
+        if (solution.outcome == Outcome::interrupted) {
+            rebuild();
+            certify();
+        }
+        tell();
+        solution.parameters.assign(w_.begin(), w_.end());
+        solution.objective = primal_;
+        solution.gap = primal_ - dual_;
+        return solution;
+    }
+
+  private:
+    bool is_small() const { return dual_ > 0.0 && primal_ - dual_ <= settings_.tolerance * dual_; }
+
+    S* theta_of(std::size_t i) { return theta_.data() + data_.first(i) * n_labels_; }
+    S* mu_of(std::size_t i) { return mu_.data() + data_.first(i) * n_labels_; }
+    S* clique_theta_of(std::size_t i) { return clique_theta_.data() + i * n_cliques_; }
+    S* clique_mu_of(std::size_t i) { return clique_mu_.data() + i * n_cliques_; }
+
+    // mu is the truth itself, where w and the dual are zero. No finite theta gives it, so theta only stands near by,
+    // for the case that the first step, which would not look at it, is too long.
+    void start_from_truth() {
+        for (Aligned<S>* numbers : {&theta_, &mu_, &clique_theta_, &clique_mu_})
+            std::fill(numbers->begin(), numbers->end(), S{0});
+        for (std::size_t row = 0; row < data_.n_nodes(); ++row) {
+            const std::size_t at = row * n_labels_ + static_cast<std::size_t>(data_.labels[row]);
+            theta_[at] = static_cast<S>(kSure);
+            mu_[at] = S{1};
+        }
+        for (const std::size_t i : order_)
+            for (std::int64_t e = objective_.first_edge(i); e < objective_.first_edge(i + 1); ++e)
+                clique_mu_of(i)[objective_.true_cliques()[static_cast<std::size_t>(e)]] += S{1};
+    }
+
+    void start_from(const double* parameters) {
+        const double factor = 1.0 / data_.temperature;
+        std::copy_n(parameters, w_.size(), w_.data());
+        for (const std::size_t i : order_) {
+            const std::size_t size = data_.length(i) * n_labels_;
+            score(i);
+            // The old state has no share; it must be numbers all the same.
+            std::fill_n(theta_of(i), size, S{0});
+            std::fill_n(mu_of(i), size, S{0});
+            std::fill_n(clique_theta_of(i), n_cliques_, S{0});
+            std::fill_n(clique_mu_of(i), n_cliques_, S{0});
+            value_[i] = propose(i, 1.0, factor);
+            accept(i);
+        }
+        rebuild();
+    }
+
+    // The point that a step of length eta leads to, into the new_ rows, and how far it is, into the moved_ rows;
+    // returns its value.
+    double propose(std::size_t i, double eta, double factor) {
+        const std::size_t size = data_.length(i) * n_labels_;
+        state_.mix(theta_of(i), scores_.data(), eta, factor, size, new_theta_.data());
+        state_.mix(clique_theta_of(i), cliques(), eta, factor, n_cliques_, new_clique_theta_.data());
+        const auto answer = ask(new_theta_.data(), i, new_clique_theta_.data(), new_mu_.data(), new_clique_mu_.data());
+        const double inner = state_.difference(new_mu_.data(), mu_of(i), new_theta_.data(), size, moved_.data()) +
+                             state_.difference(new_clique_mu_.data(), clique_mu_of(i), new_clique_theta_.data(),
+                                               n_cliques_, clique_moved_.data());
+        return data_.temperature * (answer.log_partition - inner) + expected_cost(i, new_mu_.data());
+    }
+
+    void accept(std::size_t i) {
+        const std::size_t size = data_.length(i) * n_labels_;
+        state_.keep(new_theta_.data(), size, theta_of(i));
+        state_.keep(new_mu_.data(), size, mu_of(i));
+        state_.keep(new_clique_theta_.data(), n_cliques_, clique_theta_of(i));
+        state_.keep(new_clique_mu_.data(), n_cliques_, clique_mu_of(i));
+    }
+
+    ChainBlock::Answer ask(const double* theta, std::size_t i, const double* clique_theta, double* mu,
+                           double* clique_mu) {
+        const auto answer = block_.marginals(theta, data_.length(i), clique_theta, mu, clique_mu);
+        if (answer.status == Status::bad_number)
+            throw std::runtime_error("The scores of an example are not finite any more: the features are too large.");
+        return answer;
+    }
+
+    double expected_cost(std::size_t i, const double* mu) const {
+        if (!data_.cost) return 0.0;
+        double total = 0.0;
+        for (std::size_t t = 0; t < data_.length(i); ++t) {
+            const double* cost = data_.cost + static_cast<std::size_t>(data_.labels[data_.first(i) + t]) * n_labels_;
+            for (std::size_t k = 0; k < n_labels_; ++k) total += cost[k] * mu[t * n_labels_ + k];
+        }
+        return total;
+    }
+
+    const double* cliques() const { return w_.data() + model_.clique_begin(); }
+
+    // Node scores of an example as w has them now, with the cost of wrong labels, into scores_.
+    void score(std::size_t i) {
+        const std::size_t length = data_.length(i), first = data_.first(i);
+        double* out = scores_.data();
+        objective_.features().score(w_.data(), first, first + length, out, scratch_.data());
+        if (model_.with_ends)
+            for (std::size_t k = 0; k < n_labels_; ++k) {
+                out[k] += w_[model_.start_begin() + k];
+                out[(length - 1) * n_labels_ + k] += w_[model_.stop_begin() + k];
+            }
+        if (data_.cost)
+            for (std::size_t t = 0; t < length; ++t)
+                for (std::size_t k = 0; k < n_labels_; ++k)
+                    out[t * n_labels_ + k] +=
+                        data_.cost[static_cast<std::size_t>(data_.labels[first + t]) * n_labels_ + k];
+    }
+
+    // w += scale * A_i' d; returns how much |w|^2 / 2 grows.
+    double move(std::size_t i, const double* d, const double* clique_d, double scale) {
+        const std::size_t length = data_.length(i), first = data_.first(i);
+        double grown = objective_.features().add(d, scale, first, first + length, w_.data(), scratch_.data());
+        const auto add = [&](double& weight, double change) {
+            grown += change * (weight + 0.5 * change);
+            weight += change;
+        };
+        for (std::size_t c = 0; c < n_cliques_; ++c)
+            add(w_[model_.clique_begin() + c], scale * clique_d[c] * model_.clique_mask[c]);
+        if (model_.with_ends)
+            for (std::size_t k = 0; k < n_labels_; ++k) {
+                add(w_[model_.start_begin() + k], scale * d[k]);
+                add(w_[model_.stop_begin() + k], scale * d[(length - 1) * n_labels_ + k]);
+            }
+        return grown;
+    }
+
+    // One example: returns what the dual gains.
+    double visit(std::size_t i) {
+        const double factor = 1.0 / data_.temperature, weight = data_.weights[i];
+        score(i);
+        double eta = eta_[i];
+        for (int tries = 0; tries < kMostTries; ++tries, eta *= kShrink) {
+            const double value = propose(i, eta, factor);
+            passes_ += 1.0 / static_cast<double>(order_.size());
+            const double grown = move(i, moved_.data(), clique_moved_.data(), -weight);
+            const double gain = weight * (value - value_[i]) - grown;
+            if (gain >= 0.0) {
+                accept(i);
+                value_[i] = value;
+                eta_[i] = tries == 0 ? std::min(1.0, eta * kGrow) : eta;
+                return gain;
+            }
+            move(i, moved_.data(), clique_moved_.data(), weight);
+        }
+        eta_[i] = eta;
+        return 0.0;
+    }
+
+    // One epoch in random order; false if whoever watches wants to stop.
+    bool visit_all(std::size_t epoch) {
+        RandomStream random(settings_.seed, epoch);
+        for (std::size_t left = order_.size(); left > 1; --left)
+            std::swap(order_[left - 1], order_[random.next() % left]);
+        const double least = epoch > kSelectFrom && epoch % kFullEvery != 0 ? selected_gain() : 0.0;
+        std::size_t visited = 0;
+        for (const std::size_t i : order_) {
+            if (gain_[i] < least) continue;
+            gain_[i] = visit(i);
+            dual_ += gain_[i];
+            if (++visited % 256 == 0 && !tell()) return false;
+        }
+        return true;
+    }
+
+    // The examples that gained at least this much at their last visit have kSelectShare of all gains.
+    double selected_gain() {
+        sorted_.assign(gain_.begin(), gain_.end());
+        std::sort(sorted_.begin(), sorted_.end(), std::greater<>());
+        const double enough = kSelectShare * std::accumulate(sorted_.begin(), sorted_.end(), 0.0);
+        double sum = 0.0;
+        for (const double gain : sorted_)
+            if ((sum += gain) >= enough) return gain;
+        return 0.0;
+    }
+
+    // w and the dual value from theta, all in double precision, without what rounding has left in them.
+    void rebuild() {
+        std::fill(w_.begin(), w_.end(), 0.0);
+        dual_ = 0.0;
+        for (const std::size_t i : order_) {
+            const std::size_t length = data_.length(i), size = length * n_labels_;
+            double *d = moved_.data(), *clique_d = clique_moved_.data();
+            std::copy_n(theta_of(i), size, new_theta_.data());
+            std::copy_n(clique_theta_of(i), n_cliques_, new_clique_theta_.data());
+            const auto answer = ask(new_theta_.data(), i, new_clique_theta_.data(), d, clique_d);
+            double inner = 0.0;
+            for (std::size_t j = 0; j < size; ++j) inner += new_theta_.data()[j] * d[j];
+            for (std::size_t c = 0; c < n_cliques_; ++c) inner += new_clique_theta_.data()[c] * clique_d[c];
+            value_[i] = data_.temperature * (answer.log_partition - inner) + expected_cost(i, d);
+            state_.keep(d, size, mu_of(i));
+            state_.keep(clique_d, n_cliques_, clique_mu_of(i));
+            for (std::size_t t = 0; t < length; ++t)
+                d[t * n_labels_ + static_cast<std::size_t>(data_.labels[data_.first(i) + t])] -= 1.0;
+            for (std::int64_t e = objective_.first_edge(i); e < objective_.first_edge(i + 1); ++e)
+                clique_d[objective_.true_cliques()[static_cast<std::size_t>(e)]] -= 1.0;
+            move(i, d, clique_d, -data_.weights[i]);
+            dual_ += data_.weights[i] * value_[i];
+        }
+        dual_ -= half_square();
+    }
+
+    double half_square() const {
+        double sum = 0.0;
+        for (const double weight : w_) sum += weight * weight;
+        return 0.5 * sum;
+    }
+
+    void certify() {
+        last_gap_ = primal_ - dual_at_check_;
+        last_passes_ = passes_at_check_;
+        primal_ = half_square() + objective_.loss(w_.data());
+        dual_at_check_ = dual_;
+        passes_at_check_ = passes_;
+    }
+
+    // How many epochs until the gap will be small enough, if it falls on as it has since the last look.
+    std::size_t epochs_to_wait() const {
+        const double gap = primal_ - dual_;
+        if (!(last_gap_ < kInfinity) || !(gap > 0.0) || gap >= last_gap_) return 2;
+        const double rate = std::log(gap / last_gap_) / (passes_at_check_ - last_passes_);
+        const double left = std::log(settings_.tolerance * std::max(dual_, 1e-300) / gap) / rate;
+        return static_cast<std::size_t>(std::clamp(0.7 * left, 1.0, 8.0));
+    }
+
+    bool tell() { return report_({primal_, dual_, primal_ - dual_, passes_, clock_.seconds()}); }
+
+    const ChainModel& model_;
+    const ChainData& data_;
+    const BlockDualSettings& settings_;
+    const Report& report_;
+    ChainObjective objective_;
+    ChainBlock block_;
+    Clock clock_{0.0};
+    std::size_t n_, n_labels_, n_cliques_;
+    const StateRoutines<S>& state_;
+    Aligned<S> theta_, mu_, clique_theta_, clique_mu_;  // [N][K], [N][K], [n][n_cliques], [n][n_cliques]
+    std::vector<double> value_, eta_, gain_, sorted_;   // [n]: T H + <D, mu>, step size, gain of the last visit
+    Aligned<double> w_;
+    std::vector<std::size_t> order_;
+    Buffer scores_, new_theta_, new_mu_, moved_, new_clique_theta_, new_clique_mu_, clique_moved_, scratch_;
+    double primal_ = kInfinity, dual_ = 0.0, dual_at_check_ = 0.0, last_gap_ = kInfinity;
+    double passes_ = 0.0, passes_at_check_ = 0.0, last_passes_ = 0.0;
+};
+
+}  // namespace
+
+std::size_t block_dual_bytes(const ChainModel& model, const ChainData& data, double tolerance) {
+    const std::size_t n_labels = model.topology->n_labels(), n_cliques = model.topology->n_cliques();
+    const std::size_t precision = tolerance >= kSingleFrom ? sizeof(float) : sizeof(double);
+    return 2 * precision * (data.n_nodes() * n_labels + data.n_examples() * n_cliques) +
+           2 * sizeof(double) * model.size();
+}
+
+LinearSolution solve_block_dual(const ChainModel& model, const ChainData& data, const double* start,
+                                const BlockDualSettings& settings, const Report& report) {
+    if (model.pair || data.allowed)
+        throw std::invalid_argument("block_dual needs shared clique scores and examples with all their labels");
+    if (settings.tolerance >= kSingleFrom) return BlockDual<float>(model, data, settings, report).solve(start);
+    return BlockDual<double>(model, data, settings, report).solve(start);
+}
+
+}  // namespace dualfield

@@ -1,0 +1,224 @@
+// Losses of all examples and their gradient.
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "dualfield/chain_model.hpp"
+#include "dualfield/parallel.hpp"
+#include "dualfield/routines.hpp"
+
+namespace dualfield {
+namespace {
+
+// Each shard has a gradient of its own, and they are added up in order: so many that the sums are a small part of the
+// work, whatever the number of threads.
+constexpr std::size_t kMostShards = 8;
+
+}  // namespace
+
+ChainObjective::ChainObjective(const ChainModel& model, const ChainData& data, std::size_t n_threads)
+    : model_(model),
+      data_(data),
+      features_(model, data, true),
+      n_threads_(std::max<std::size_t>(n_threads, 1)),
+      chunks_(cut_into_chunks(model, data)) {
+    first_edge_.assign(1, 0);
+    for (std::size_t i = 0; i < data.n_examples(); ++i)
+        first_edge_.push_back(first_edge_.back() + static_cast<std::int64_t>(std::max<std::size_t>(data.length(i), 1)) -
+                              1);
+    if (!data.allowed) {
+        true_cliques_.resize(static_cast<std::size_t>(first_edge_.back()));
+        clique_indices(*model.topology, data.offsets, data.labels, true_cliques_.data());
+        check_truth();
+    }
+    const std::size_t entries = data.rows.dense
+                                    ? data.n_nodes() * data.rows.n_columns
+                                    : static_cast<std::size_t>(data.rows.indptr ? data.rows.indptr[data.n_nodes()] : 0);
+    const std::size_t n_shards =
+        std::clamp<std::size_t>(entries / std::max<std::size_t>(model.size(), 1), 1, kMostShards);
+    const std::size_t n_chunks = chunks_.size() - 1;
+    for (std::size_t s = 0; s <= n_shards; ++s) shards_.push_back(n_chunks * s / n_shards);
+}
+
+void ChainObjective::check_truth() const {
+    const auto refuse = [](std::size_t i, const char* what) {
+        throw std::invalid_argument("The labels of example " + std::to_string(i) + " are not allowed: " + what);
+    };
+    const auto label_at = [&](std::size_t row) { return static_cast<std::size_t>(data_.labels[row]); };
+    for (std::size_t i = 0; i < data_.n_examples(); ++i) {
+        if (data_.length(i) == 0) continue;
+        if (model_.start_limits && model_.start_limits[label_at(data_.first(i))] != 0.0)
+            refuse(i, "the first one may not stand first.");
+        if (model_.stop_limits && model_.stop_limits[label_at(data_.first(i + 1) - 1)] != 0.0)
+            refuse(i, "the last one may not stand last.");
+        for (std::int64_t e = first_edge_[i]; e < first_edge_[i + 1]; ++e) {
+            const std::int64_t clique = true_cliques_[static_cast<std::size_t>(e)];
+            if (clique < 0 || !model_.topology->cliques()[static_cast<std::size_t>(clique)].allowed)
+                refuse(i, "one may not follow the one before it.");
+        }
+    }
+}
+
+double ChainObjective::true_score(const ChainScores& scores, std::size_t example, std::size_t local) const {
+    const std::size_t n_labels = model_.topology->n_labels(), n_cliques = model_.topology->n_cliques();
+    const std::size_t length = data_.length(example), row = static_cast<std::size_t>(scores.offsets[local]);
+    if (length == 0) return 0.0;
+    const std::int32_t* labels = data_.labels + data_.first(example);
+    double total = 0.0;
+    for (std::size_t t = 0; t < length; ++t) {
+        total += scores.node[(row + t) * n_labels + static_cast<std::size_t>(labels[t])];
+        if (t == 0) continue;
+        const std::size_t edge = static_cast<std::size_t>(first_edge_[example]) + t - 1;
+        total += scores.transition_at(local, t, n_cliques)[true_cliques_[edge]];
+    }
+    if (scores.start) total += scores.start[labels[0]];
+    if (scores.stop) total += scores.stop[labels[length - 1]];
+    return total;
+}
+
+// From marginals to marginals minus the indicator of the truth.
+void ChainObjective::subtract_truth(Worker& worker, std::size_t first, std::size_t last) const {
+    const std::size_t n_labels = model_.topology->n_labels(), n_cliques = model_.topology->n_cliques();
+    double* nodes = worker.nodes.data();
+    for (std::size_t row = data_.first(first); row < data_.first(last); ++row, nodes += n_labels)
+        nodes[data_.labels[row]] -= 1.0;
+    double* cliques = worker.cliques.data();
+    for (std::size_t i = first; i < last; ++i) {
+        for (std::int64_t e = first_edge_[i]; e < first_edge_[i + 1]; ++e) {
+            cliques[true_cliques_[static_cast<std::size_t>(e)]] -= 1.0;
+            if (model_.pair) cliques += n_cliques;
+        }
+        if (!model_.pair) cliques += n_cliques;
+    }
+}
+
+// target += factor * c_i A_i' marginals, for marginals in the worker.
+void ChainObjective::add_gradient(Worker& worker, std::size_t first, std::size_t last,
+                                  const GradientTarget& target) const {
+    const std::size_t n_labels = model_.topology->n_labels(), n_cliques = model_.topology->n_cliques();
+    double* scratch = worker.scratch.require(2 * padded(std::max(n_labels, n_cliques)));
+    const double* nodes = worker.nodes.data();
+    const double* cliques = worker.cliques.data();
+    double* gradient = target.vector;
+    double* shared = gradient + model_.clique_begin();
+    for (std::size_t i = first; i < last; ++i) {
+        const std::size_t length = data_.length(i), row = data_.first(i);
+        const double scale = target.factor * data_.weights[i];
+        features_.add(nodes, scale, row, row + length, gradient, scratch);
+        if (model_.with_ends && length > 0)
+            for (std::size_t k = 0; k < n_labels; ++k) {
+                gradient[model_.start_begin() + k] += scale * nodes[k];
+                gradient[model_.stop_begin() + k] += scale * nodes[(length - 1) * n_labels + k];
+            }
+        nodes += length * n_labels;
+        const auto add_cliques = [&] {
+            for (std::size_t c = 0; c < n_cliques; ++c) shared[c] += scale * cliques[c] * model_.clique_mask[c];
+            cliques += n_cliques;
+        };
+        if (!model_.pair) {
+            add_cliques();
+        } else if (length > 1) {
+            routines().add_rows(*model_.pair, data_.pair_rows, cliques, scale, row + 1, row + length,
+                                gradient + model_.pair_begin(), scratch);
+            for (std::size_t t = 1; t < length; ++t) add_cliques();
+        }
+    }
+}
+
+double ChainObjective::add(Worker& worker, const double* w, double scale, std::size_t first, std::size_t last,
+                           std::span<const GradientTarget> targets) const {
+    const std::size_t n = last - first;
+    const ChainScores& scores = worker.chunk.compute(w, scale, first, last, true);
+    double* log_partition = worker.log_partition.require(n);
+    const std::size_t clique_rows = model_.pair ? worker.chunk.n_edges() : n;
+    // c_i times the smoothed maximum over all labellings, or, with the sign -1, over those that partly labelled
+    // examples allow.
+    const auto maximum = [&](double sign) {
+        ChainOracle oracle(*model_.topology, scores, 1);
+        if (targets.empty()) {
+            oracle.log_partition(log_partition);
+        } else {
+            double* nodes = worker.nodes.require(scores.n_nodes() * model_.topology->n_labels());
+            double* cliques = worker.cliques.require(clique_rows * model_.topology->n_cliques());
+            oracle.marginals(nodes, model_.pair ? CliqueOutput::each : CliqueOutput::sum, cliques, log_partition);
+        }
+        double total = 0.0;
+        for (std::size_t i = 0; i < n; ++i) {
+            if (oracle.statuses()[i] == Status::impossible)
+                throw std::invalid_argument("Example " + std::to_string(first + i) +
+                                            " has no labelling that its labels and the constraints allow.");
+            if (oracle.statuses()[i] == Status::bad_number) return std::nan("");
+            total += data_.weights[first + i] * data_.temperature * log_partition[i];
+        }
+        if (!targets.empty() && !data_.allowed) subtract_truth(worker, first, last);
+        for (const GradientTarget& target : targets)
+            add_gradient(worker, first, last, {target.vector, sign * target.factor});
+        return total;
+    };
+    double loss = maximum(1.0);
+    if (data_.allowed) {
+        // The scores are needed once more, and the gradient may have moved w: they are still in the chunk.
+        worker.chunk.forbid(first, last);
+        return loss - maximum(-1.0);
+    }
+    for (std::size_t i = 0; i < n; ++i) loss -= data_.weights[first + i] * scale * true_score(scores, first + i, i);
+    return loss;
+}
+
+void ChainObjective::add_difference(Worker& worker, std::size_t example, const std::int32_t* labels,
+                                    std::span<const GradientTarget> targets) const {
+    const std::size_t n_labels = model_.topology->n_labels(), n_cliques = model_.topology->n_cliques();
+    const std::size_t length = data_.length(example), n_edges = length - 1;
+    const std::size_t clique_rows = model_.pair ? n_edges : 1;
+    double* nodes = worker.nodes.require(length * n_labels);
+    double* cliques = worker.cliques.require(std::max<std::size_t>(clique_rows, 1) * n_cliques);
+    std::fill_n(nodes, length * n_labels, 0.0);
+    std::fill_n(cliques, clique_rows * n_cliques, 0.0);
+    const std::int64_t offsets[2] = {0, static_cast<std::int64_t>(length)};
+    std::vector<std::int64_t> chosen(n_edges);
+    clique_indices(*model_.topology, offsets, labels, chosen.data());
+    for (std::size_t t = 0; t < length; ++t) nodes[t * n_labels + static_cast<std::size_t>(labels[t])] = 1.0;
+    for (std::size_t e = 0; e < n_edges; ++e)
+        cliques[(model_.pair ? e * n_cliques : 0) + static_cast<std::size_t>(chosen[e])] += 1.0;
+    subtract_truth(worker, example, example + 1);
+    for (const GradientTarget& target : targets) add_gradient(worker, example, example + 1, target);
+}
+
+double ChainObjective::loss(const double* w) {
+    std::vector<Worker> workers = one_for_each<Worker>(n_threads_, model_, data_, features_);
+    std::vector<double> parts(chunks_.size() - 1);
+    parallel_for(parts.size(), n_threads_, [&](std::size_t worker, std::size_t c) {
+        parts[c] = add(workers[worker], w, 1.0, chunks_[c], chunks_[c + 1], {});
+    });
+    double total = 0.0;
+    for (const double part : parts) total += part;
+    return total;
+}
+
+double ChainObjective::loss_and_gradient(const double* w, double* gradient) {
+    const std::size_t size = model_.size(), n_shards = shards_.size() - 1;
+    std::vector<Worker> workers = one_for_each<Worker>(n_threads_, model_, data_, features_);
+    // The first shard writes where the sum will be.
+    std::vector<Buffer> others(n_shards - 1);
+    std::vector<double> parts(n_shards, 0.0);
+    const auto target = [&](std::size_t s) { return s == 0 ? gradient : others[s - 1].data(); };
+    parallel_for(n_shards, n_threads_, [&](std::size_t worker, std::size_t s) {
+        if (s > 0) others[s - 1].require(size);
+        const GradientTarget own{target(s), 1.0};
+        std::fill_n(own.vector, size, 0.0);
+        for (std::size_t c = shards_[s]; c < shards_[s + 1]; ++c)
+            parts[s] += add(workers[worker], w, 1.0, chunks_[c], chunks_[c + 1], {&own, 1});
+    });
+    constexpr std::size_t kPiece = 1 << 14;
+    parallel_for((size + kPiece - 1) / kPiece, n_threads_, [&](std::size_t, std::size_t piece) {
+        const std::size_t begin = piece * kPiece, end = std::min(size, begin + kPiece);
+        for (std::size_t s = 1; s < n_shards; ++s)
+            for (std::size_t j = begin; j < end; ++j) gradient[j] += others[s - 1].data()[j];
+    });
+    double total = 0.0;
+    for (const double part : parts) total += part;
+    return total;
+}
+
+}  // namespace dualfield
