@@ -107,6 +107,7 @@ class Batch:
         *,
         lengths: ArrayLike | None = None,
         vocabulary: Vocabulary | None = None,
+        grow: bool = False,
         n_columns: int | None = None,
         name: str = "X",
     ) -> Batch:
@@ -128,6 +129,8 @@ class Batch:
         vocabulary : Vocabulary or None
             The attributes to use; others are left out and counted in `n_unknown`. If None and `X` has attributes, the
             batch gets a new vocabulary of all of them.
+        grow : bool
+            Whether attributes that `vocabulary` does not hold are added to it instead of being left out.
         n_columns : int or None
             The width that numeric input must have. If None, any.
         name : str
@@ -174,18 +177,24 @@ class Batch:
             if form == "numbers" or (form is None and n_columns is not None):
                 rows = read_matrices([opened(example) for example in X], n_columns, name)
         if rows is None:
-            return cls._from_attributes(X, lengths, vocabulary, n_columns, name)
+            return cls._from_attributes(X, lengths, vocabulary, grow, n_columns, name)
         if vocabulary is not None:
             raise TypeError(f"{name} must have attributes, as 'vocabulary' is given. Got numbers instead.")
         return cls(*rows)
 
     @classmethod
     def _from_attributes(
-        cls, X: Any, lengths: ArrayLike | None, vocabulary: Vocabulary | None, n_columns: int | None, name: str
+        cls,
+        X: Any,
+        lengths: ArrayLike | None,
+        vocabulary: Vocabulary | None,
+        grow: bool,
+        n_columns: int | None,
+        name: str,
     ) -> Batch:
         if n_columns is not None:
             raise TypeError(f"{name} must be numbers in {n_columns} columns. Got attributes instead.")
-        grow = vocabulary is None
+        grow = grow or vocabulary is None
         words = Vocabulary() if vocabulary is None else vocabulary
         if lengths is None:
             rows = words._read_sequences(map(opened, X), grow, name)

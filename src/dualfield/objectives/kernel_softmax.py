@@ -1,4 +1,4 @@
-"""Objectives: a model's formula bound to data and C. All that a solver sees."""
+"""Softmax over one node with a kernel."""
 
 from __future__ import annotations
 

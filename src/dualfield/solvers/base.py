@@ -9,7 +9,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Solution", "Start", "Status", "StopRule", "Trace"]
+__all__ = ["LinearSolution", "Solution", "Start", "Status", "StopRule", "Trace"]
 
 Floats = NDArray[np.float64]
 Progress = Callable[[float, float, float, float, float], None]  # objective, dual, gap, passes, seconds
@@ -32,16 +32,18 @@ class Status(Enum):
     INTERRUPTED = "interrupted"
     STALLED = "stalled"
     TOO_SLOW = "too_slow"
+    FINISHED = "finished"
 
     @property
     def sentence(self) -> str:
         """What happened."""
         return {
             Status.CONVERGED: "The duality gap is within the tolerance.",
-            Status.ITERATION_LIMIT: "The limit on passes over the kernel matrix was reached.",
+            Status.ITERATION_LIMIT: "The limit on passes was reached.",
             Status.INTERRUPTED: "The fit was interrupted; the model is the best point so far.",
             Status.STALLED: "Rounding leaves no step that improves the objective.",
             Status.TOO_SLOW: "The solver expected to need too many passes and gave up.",
+            Status.FINISHED: "The solver made all its passes; it does not aim at a gap.",
         }[self]
 
     @property
@@ -53,6 +55,7 @@ class Status(Enum):
             Status.INTERRUPTED: "Fit again with warm_start=True to go on from here.",
             Status.STALLED: "Scale the features, lower C, or raise tol.",
             Status.TOO_SLOW: "Use solver='newton', or 'auto', which goes on with it.",
+            Status.FINISHED: "",
         }[self]
 
 
@@ -64,10 +67,10 @@ class Trace:
     ----------
     objective, dual, gap : ndarray
         Primal value, dual value and their difference.
-    kernel_passes : ndarray
-        Work so far, in products of the whole kernel matrix with the coefficients.
+    passes : ndarray
+        Work so far, in passes over the data; for kernel machines, products of the kernel matrix with the coefficients.
     seconds : ndarray
-        Time so far, without the computation of the kernel matrix.
+        Time so far, without the computation of a kernel matrix.
 
     Examples
     --------
@@ -80,11 +83,16 @@ class Trace:
     objective: Floats
     dual: Floats
     gap: Floats
-    kernel_passes: Floats
+    passes: Floats
     seconds: Floats
 
     def __len__(self) -> int:
         return len(self.gap)
+
+    @property
+    def kernel_passes(self) -> Floats:
+        """What passes are for kernel machines."""
+        return self.passes
 
     @classmethod
     def from_rows(cls, rows: Floats) -> Trace:
@@ -124,7 +132,7 @@ class Trace:
         >>> Trace.from_rows(np.ones((2, 5))).rows().shape
         (2, 5)
         """
-        return np.column_stack([self.objective, self.dual, self.gap, self.kernel_passes, self.seconds])
+        return np.column_stack([self.objective, self.dual, self.gap, self.passes, self.seconds])
 
 
 @dataclass(frozen=True)
@@ -136,7 +144,7 @@ class StopRule:
     tol : float
         On gap / dual value.
     max_passes : float, default=inf
-        Limit on products with the kernel matrix.
+        Limit on passes.
 
     Examples
     --------
@@ -215,5 +223,69 @@ class Solution:
     @property
     def relative_gap(self) -> float:
         """Gap divided by the dual value; infinite while that is not positive."""
-        dual = self.objective - self.gap
-        return self.gap / dual if dual > 0 else np.inf
+        return relative_gap(self.objective, self.gap)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearSolution:
+    """Parameters of a linear model, and how good they are.
+
+    Attributes
+    ----------
+    parameters : ndarray of shape (n_parameters,)
+        The vector w.
+    objective, gap : float
+        Primal value, and a bound on its distance from the minimum; NaN where there is none.
+    status : Status
+        How the solver ended.
+    n_iter : int
+        Its iterations.
+    trace : Trace
+        Its course.
+    solver : str
+        Its name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.solvers import LinearSolution, Status, Trace
+    >>> course = Trace.from_rows(np.array([[3.0, 1.0, 2.0, 1.0, 0.1]]))
+    >>> LinearSolution(np.zeros(4), 3.0, 2.0, Status.STALLED, 1, course, "lbfgs").relative_gap
+    2.0
+    """
+
+    parameters: Floats
+    objective: float
+    gap: float
+    status: Status
+    n_iter: int
+    trace: Trace
+    solver: str
+
+    @property
+    def relative_gap(self) -> float:
+        """Gap divided by the dual value; infinite while that is not positive."""
+        return relative_gap(self.objective, self.gap)
+
+
+def relative_gap(objective: float, gap: float) -> float:
+    """Divide a gap by the dual value; infinite while that is not positive, NaN without a gap.
+
+    Parameters
+    ----------
+    objective, gap : float
+        Primal value and its distance from the dual value.
+
+    Returns
+    -------
+    float
+        gap / (objective - gap).
+
+    Examples
+    --------
+    >>> from dualfield.solvers.base import relative_gap
+    >>> relative_gap(3.0, 1.0), relative_gap(1.0, 2.0)
+    (0.5, inf)
+    """
+    dual = objective - gap
+    return gap / dual if dual > 0 or np.isnan(gap) else np.inf

@@ -1,10 +1,8 @@
-"""L-BFGS on the coefficients themselves: the baseline of the papers, by SciPy."""
+"""L-BFGS on the coefficients of a kernel machine: the baseline of the papers, by SciPy."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +10,6 @@ from scipy.optimize import minimize
 
 from dualfield.objectives import KernelSoftmax
 from dualfield.solvers.base import Progress, Solution, Start, Status, StopRule, Trace
-
-__all__ = ["LBFGS"]
 
 Floats = NDArray[np.float64]
 
@@ -26,90 +22,67 @@ class _Reached(Exception):  # noqa: N818 - not an error
         self.status = status
 
 
-@dataclass(frozen=True)
-class LBFGS:
-    """Minimise the primal over coefficients and bias by limited-memory BFGS (Keerthi et al. 2005, eq. 1.5).
-
-    Badly conditioned for large C, and here to compare with; the duality gap is exact all the same. Memory: 8 n² bytes.
+def solve_representer(
+    objective: KernelSoftmax, rule: StopRule, start: Start | None, told: Progress | None, memory: int
+) -> Solution:
+    """Minimise the primal over coefficients and bias (Keerthi et al. 2005, eq. 1.5).
 
     Parameters
     ----------
-    memory : int, default=10
+    objective, rule, start, told
+        As for :meth:`dualfield.solvers.LBFGS.solve`.
+    memory : int
         Pairs of vectors kept.
+
+    Returns
+    -------
+    Solution
+        The point, its gap and the course.
 
     Examples
     --------
-    >>> from dualfield.solvers import LBFGS
-    >>> LBFGS(memory=20).memory
-    20
+    >>> import numpy as np
+    >>> from dualfield.kernels import Kernel
+    >>> from dualfield.solvers import StopRule
+    >>> from dualfield.solvers.representer import solve_representer
+    >>> y = np.array([0, 1], dtype=np.int32)
+    >>> problem = KernelSoftmax(Kernel(), np.eye(2), y, np.ones(2), 2, True, True)
+    >>> solve_representer(problem, StopRule(1e-6), None, None, 10).solver
+    'lbfgs'
     """
-
-    memory: int = 10
-
-    def solve(
-        self,
-        objective: KernelSoftmax,
-        rule: StopRule,
-        start: Start | None = None,
-        told: Progress | None = None,
-        random_state: Any = None,
-    ) -> Solution:
-        """Solve an objective.
-
-        Parameters
-        ----------
-        objective, rule, start, told, random_state
-            As for :meth:`dualfield.solvers.WorkingSet.solve`.
-
-        Returns
-        -------
-        Solution
-            The point, its gap and the course.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield.kernels import Kernel
-        >>> from dualfield.objectives import KernelSoftmax
-        >>> from dualfield.solvers import LBFGS, StopRule
-        >>> y = np.array([0, 1, 0, 1], dtype=np.int32)
-        >>> problem = KernelSoftmax(Kernel(), np.eye(4), y, np.ones(4), 2, True, True)
-        >>> LBFGS().solve(problem, StopRule(1e-6)).status.value
-        'converged'
-        """
-        run = _Run(objective, rule, told)
-        shape = (objective.size, objective.n_rows)
-        first = np.concatenate(
-            [np.zeros(shape[0] * shape[1]), np.zeros(shape[1])]
-            if start is None
-            else [start.coefficients.ravel(), start.bias]
+    run = _Run(objective, rule, told)
+    shape = (objective.size, objective.n_rows)
+    first = np.concatenate(
+        [np.zeros(shape[0] * shape[1]), np.zeros(shape[1])]
+        if start is None
+        else [start.coefficients.ravel(), start.bias]
+    )
+    status, n_iter = Status.STALLED, 0
+    try:
+        # SciPy's own tests are turned off as far as they can be: the gap decides.
+        result = minimize(  # type: ignore[call-overload]
+            run.value_and_gradient,
+            first,
+            jac=True,
+            method="L-BFGS-B",
+            callback=run.look,
+            options={"maxcor": memory, "maxiter": 10**9, "maxfun": 10**9, "ftol": 0.0, "gtol": 0.0},
         )
-        status, n_iter = Status.STALLED, 0
-        try:
-            # SciPy's own tests are turned off as far as they can be: the gap decides.
-            result = minimize(  # type: ignore[call-overload]
-                run.value_and_gradient,
-                first,
-                jac=True,
-                method="L-BFGS-B",
-                callback=run.look,
-                options={"maxcor": self.memory, "maxiter": 10**9, "maxfun": 10**9, "ftol": 0.0, "gtol": 0.0},
-            )
-            n_iter = int(result.nit)
-            run.look(result.x)
-        except _Reached as reached:
-            status = reached.status
-        value, gap, coefficients, bias = run.best
-        return Solution(
-            coefficients,
-            bias,
-            value,
-            gap,
-            status,
-            max(1, n_iter, run.n_looks),
-            Trace.from_rows(np.array(run.rows)),
-            "lbfgs",
-        )
+        n_iter = int(result.nit)
+        run.look(result.x)
+    except _Reached as reached:
+        status = reached.status
+    value, gap, coefficients, bias = run.best
+    return Solution(
+        coefficients,
+        bias,
+        value,
+        gap,
+        status,
+        max(1, n_iter, run.n_looks),
+        Trace.from_rows(np.array(run.rows)),
+        "lbfgs",
+    )
 
 
 class _Run:

@@ -26,8 +26,8 @@ class Chain(Structure):
 
     Parameters
     ----------
-    n_labels : int
-        Number of labels.
+    n_labels : int, default=None
+        Number of labels. None: not known yet, for models that find them in their training data.
     order : int, default=1
         How many labels back a label looks.
     allowed : array, default=None
@@ -42,6 +42,8 @@ class Chain(Structure):
     cliques : int array of shape (n_cliques, order + 1)
         The windows of labels that have a score, in lexicographic order. For order 1 all pairs, allowed or not. For
         higher orders the allowed ones only, and also the windows that begin before the first node: -1 stands there.
+    clique_allowed : bool array of shape (n_cliques,)
+        Which of them may occur.
 
     Examples
     --------
@@ -66,18 +68,20 @@ class Chain(Structure):
 
     def __init__(
         self,
-        n_labels: int,
+        n_labels: int | None = None,
         order: int = 1,
         allowed: ArrayLike | None = None,
         allowed_start: ArrayLike | None = None,
         allowed_stop: ArrayLike | None = None,
     ) -> None:
-        self.n_labels = check_int("Chain", "n_labels", n_labels, 1)
+        self.n_labels = 0 if n_labels is None else check_int("Chain", "n_labels", n_labels, 1)
         self.order = check_int("Chain", "order", order, 1)
         self.allowed = None if allowed is None else _check_allowed(allowed, self.n_labels, self.order)
         self.allowed_start = _check_flags("allowed_start", allowed_start, self.n_labels)
         self.allowed_stop = _check_flags("allowed_stop", allowed_stop, self.n_labels)
-        self.cliques, self._clique_allowed = _list_cliques(self.n_labels, self.order, self.allowed)
+        if n_labels is None and not (allowed is None and allowed_start is None and allowed_stop is None):
+            raise ValueError("Chain needs n_labels to say which labels are allowed.")
+        self.cliques, self.clique_allowed = _list_cliques(self.n_labels, self.order, self.allowed)
 
     @classmethod
     def from_labels(
@@ -124,7 +128,7 @@ class Chain(Structure):
 
     @cached_property
     def _topology(self) -> _native.ChainTopology:
-        return _native.ChainTopology(self.n_labels, self.cliques, self._clique_allowed)
+        return _native.ChainTopology(self.n_labels, self.cliques, self.clique_allowed)
 
     @property
     def n_cliques(self) -> int:
@@ -159,6 +163,8 @@ class Chain(Structure):
     def _bind(
         self, scores: Scores | ArrayLike, cost: ArrayLike | None, temperature: float, n_jobs: int | None
     ) -> _native.Oracle:
+        if not self.n_labels:
+            raise ValueError("This chain does not know its labels: give n_labels.")
         batch = scores if isinstance(scores, Scores) else Scores(scores)
         if batch.n_labels != self.n_labels:
             raise ValueError(
@@ -234,7 +240,7 @@ class Chain(Structure):
             np.array_equal(mine, theirs)
             for mine, theirs in (
                 (self.cliques, other.cliques),
-                (self._clique_allowed, other._clique_allowed),
+                (self.clique_allowed, other.clique_allowed),
                 (self._flags(), other._flags()),
             )
         )
@@ -248,7 +254,7 @@ class Chain(Structure):
         return np.concatenate([everything if flags is None else flags for flags in ends])
 
     def __repr__(self) -> str:
-        limits = "" if self.allowed is None else f", {int(self._clique_allowed.sum())} of its windows allowed"
+        limits = "" if self.allowed is None else f", {int(self.clique_allowed.sum())} of its windows allowed"
         return f"Chain(n_labels={self.n_labels}, order={self.order}{limits})"
 
     def __getstate__(self) -> dict[str, Any]:

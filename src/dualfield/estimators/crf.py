@@ -1,0 +1,423 @@
+"""Conditional random fields on sequences."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from dualfield.batch import Batch
+from dualfield.estimators.checks import check_choice, check_flag, check_integer, check_number
+from dualfield.estimators.crf_data import (
+    TrainingData,
+    build_chain,
+    build_score_map,
+    carry_over,
+    check_cost,
+    example_weights,
+    pair_columns,
+)
+from dualfield.estimators.partial_labels import read_labels
+from dualfield.estimators.restored import restored_attributes
+from dualfield.estimators.tagger import SequenceTagger
+from dualfield.features import Template
+from dualfield.objectives import ChainLoss
+from dualfield.solvers import LBFGS, SGD, AutoLinear, BlockDual, LinearSolution, Perceptron, Status, StopRule
+from dualfield.solvers.progress import ProgressLine
+from dualfield.structures import Chain
+from dualfield.structures.checks import n_threads
+
+__all__ = ["CRF"]
+
+AnySolver = AutoLinear | BlockDual | LBFGS | SGD | Perceptron
+_SOLVERS: dict[str, type[AnySolver]] = {
+    "auto": AutoLinear,
+    "block_dual": BlockDual,
+    "lbfgs": LBFGS,
+    "sgd": SGD,
+    "perceptron": Perceptron,
+}
+_DEFAULT_PASSES = 10_000.0
+
+
+class CRF(SequenceTagger):
+    r"""Linear-chain conditional random field, trained to a certified duality gap.
+
+    For a sequence x with labels y, score(y) = Σ_t ⟨w_{y_t}, x_t⟩ + Σ_t w_{y_{t-1}, y_t} and p(y | x) is proportional
+    to exp(score(y) / T). The weights minimise
+
+    .. math::
+        \tfrac{1 - \rho}{2} \|w\|^2 + \rho \|w\|_1 + C \sum_i v_i
+        \bigl[ T \log \sum_y \exp \frac{\mathrm{score}(y) + \Delta(y_i, y)}{T} - \mathrm{score}(y_i) \bigr]
+
+    with ρ = ``l1_ratio``, v_i the weight of a sequence and Δ the cost of its wrong labels, 0 unless ``cost`` is given.
+    C is the C of CRF++; CRFsuite's c1 and c2 are C = 1 / (c1 + 2 c2), l1_ratio = c1 C; Wapiti's rho1 and rho2 are
+    C = 1 / (rho1 + rho2), l1_ratio = rho1 C.
+
+    Parameters
+    ----------
+    structure : "chain" or Chain, default="chain"
+        ``Chain(order=2)`` looks two labels back, and so on.
+    C : float, default=1.0
+        Weight of the losses against the penalty: smaller values penalise more.
+    l1_ratio : float, default=0.0
+        Share of the penalty on absolute values, which sets weights to zero.
+    features : {"observed", "all"}, default="observed"
+        Give weights to the pairs of attribute and label, and of neighbouring labels, that occur in training, or to all.
+        A transition that has no weight scores 0 and is allowed.
+    min_freq : int, default=0
+        How often an attribute must occur with a label to get a weight.
+    pair_features : bool or list of str or int, default=False
+        Attributes that also score pairs of labels, the one before and their own: all of them, those that begin with one
+        of these strings, or these columns of numeric input.
+    start_stop : bool, default=False
+        Whether the first and the last label have weights of their own.
+    template : Template or str, default=None
+        Makes attributes of raw columns; items of X are then rows of strings. See :class:`dualfield.features.Template`.
+    constraints : {"BIO", "BIOES"} or bool array of shape (n_labels, n_labels), default=None
+        Labels that may follow each other, in training and in prediction; rows are the label on the left, in the order
+        of ``classes_``.
+    class_weight : dict or "balanced", default=None
+        Weights of labels; a sequence counts as the mean weight of its labels.
+    cost : "hamming" or array of shape (n_labels, n_labels), default=None
+        Δ for each node: 1 for a wrong label, or by true label (row) and label (column), with zeros on the diagonal.
+    temperature : float, default=1.0
+        T of the formula, above 0.
+    solver : str or solver object, default="auto"
+        "auto", "block_dual", "lbfgs" (OWL-QN where l1_ratio > 0), "sgd" (averaged stochastic gradients), "perceptron"
+        (averaged), or an object of :mod:`dualfield.solvers`.
+    tol : float, default=1e-4
+        Stop when duality gap / dual value is at most this. For "sgd" and "perceptron", which make their epochs, no aim.
+    max_iter : int, default=None
+        Most passes over the data; None: 10,000, and for "sgd" and "perceptron" 30 epochs.
+    n_jobs : int, default=None
+        Threads; None is 1 unless a joblib context says otherwise, -1 is all cores. Results do not depend on it.
+    warm_start : bool, default=False
+        Begin at the weights of the last fit; attributes and labels are matched by name.
+    random_state : int, RandomState or None, default=None
+        Seed of the order of examples.
+    verbose : int, default=0
+        1: a live line; 2: a line for every look at the gap.
+
+    Attributes
+    ----------
+    classes_, labels_, structure_, vocabulary_, score_map_, parameters_
+        See :class:`dualfield.estimators.tagger.SequenceTagger`.
+    coef_ : sparse matrix or array of shape (n_labels, n_columns)
+        Weights of attributes.
+    transitions_ : array of shape (n_labels, n_labels)
+        Weights of transitions, the label on the left first.
+    start_, stop_ : array of shape (n_labels,)
+        Weights of the first and the last label.
+    n_features_ : int
+        Number of weights.
+    objective_ : float
+        The minimised value.
+    dual_gap_ : float
+        A proven bound on its distance from the minimum, computed from the returned weights. NaN for partly labelled
+        sequences, where the problem is not convex.
+    n_iter_ : int
+        Iterations of the solver.
+    solver_, status_, trace_
+        Name of the solver that ran, how it ended, and its course.
+
+    See Also
+    --------
+    dualfield.KernelLogisticRegression : One label for each example, with a kernel.
+
+    Examples
+    --------
+    >>> from dualfield import CRF
+    >>> X = [[{"word": "Rex"}, {"word": "barks"}], [{"word": "Tom"}, {"word": "and"}, {"word": "Rex"}]]
+    >>> y = [["name", "other"], ["name", "other", "name"]]
+    >>> model = CRF(C=10.0).fit(X, y)
+    >>> model.predict([[{"word": "Tom"}, {"word": "barks"}]])
+    [['name', 'other']]
+    >>> model.dual_gap_ <= 1e-4 * model.objective_
+    True
+    """
+
+    def __init__(
+        self,
+        structure: Literal["chain"] | Chain = "chain",
+        C: float = 1.0,
+        *,
+        l1_ratio: float = 0.0,
+        features: Literal["observed", "all"] = "observed",
+        min_freq: int = 0,
+        pair_features: bool | Sequence[str] | Sequence[int] = False,
+        start_stop: bool = False,
+        template: Template | str | None = None,
+        constraints: str | ArrayLike | None = None,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        cost: Literal["hamming"] | ArrayLike | None = None,
+        temperature: float = 1.0,
+        solver: str | AnySolver = "auto",
+        tol: float = 1e-4,
+        max_iter: int | None = None,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.structure = structure
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.features = features
+        self.min_freq = min_freq
+        self.pair_features = pair_features
+        self.start_stop = start_stop
+        self.template = template
+        self.constraints = constraints
+        self.class_weight = class_weight
+        self.cost = cost
+        self.temperature = temperature
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, lengths: ArrayLike | None = None) -> Self:
+        """Train on labelled sequences.
+
+        Parameters
+        ----------
+        X : list, generator, array or sparse matrix
+            Sequences: lists of dicts, of lists of attribute strings, matrices of numbers, or one matrix and `lengths`;
+            see :meth:`dualfield.batch.Batch.build`. With a template, lists of rows of strings.
+        y : list of lists of labels
+            str, int or bool. None, or a set of labels, at a node means that its label is not known, or only in part;
+            the likelihood is then that of what is known, and the problem is no longer convex.
+        sample_weight : array of shape (n_sequences,), default=None
+            Weights v_i of at least 0.
+        lengths : array of int, default=None
+            How many rows of a flat `X` each sequence has.
+
+        Returns
+        -------
+        CRF
+            The fitted model.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield import CRF
+        >>> X = [np.array([[1.0], [-1.0]]), np.array([[-2.0], [2.0], [1.0]])]
+        >>> CRF().fit(X, [["up", "down"], ["down", "up", "up"]]).predict([np.array([[3.0]])])
+        [['up']]
+        """
+        solver = self._check_parameters()
+        old = self if self.warm_start and hasattr(self, "parameters_") else None
+        data = self._training_data(X, y, sample_weight, lengths)
+        start = None if old is None else carry_over(old, data)
+        solution = self._solve(solver, data, start)
+        self._keep(data, solution)
+        if solution.status not in (Status.CONVERGED, Status.FINISHED):
+            warnings.warn(
+                f"{solution.status.sentence} Relative duality gap {solution.relative_gap:.3g}, tolerance {self.tol:g}, "
+                f"{solution.trace.passes[-1]:.0f} passes. {solution.status.remedy}",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    @classmethod
+    def from_crfsuite(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that CRFsuite, python-crfsuite or sklearn-crfsuite has trained.
+
+        It has the features and weights of the file, and tags as CRFsuite does. Attributes that it does not know are
+        ignored. `objective_` and `dual_gap_`, which the file does not tell, are NaN.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The model file.
+
+        Returns
+        -------
+        CRF
+            A fitted model.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from dualfield import CRF
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "cut_off.crfsuite")
+        ...     _ = path.write_bytes(b"lCRF")
+        ...     CRF.from_crfsuite(path)
+        Traceback (most recent call last):
+            ...
+        ValueError: ...cut_off.crfsuite is cut off: it has 4 bytes, fewer than the header of a model.
+        """
+        model = cls()
+        model.__dict__.update(restored_attributes(path))
+        return model
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        lengths: ArrayLike | None = None,
+    ) -> Self:
+        """Go once over more sequences with stochastic gradients.
+
+        New attributes get weights; labels must be known at the first call. The penalty is that of C and the number of
+        sequences seen so far.
+
+        Parameters
+        ----------
+        X, y, sample_weight, lengths
+            As in :meth:`fit`.
+        classes : array, default=None
+            All labels there will ever be; needed at the first call if `y` does not have them all.
+
+        Returns
+        -------
+        CRF
+            The model, a little better.
+
+        Examples
+        --------
+        >>> from dualfield import CRF
+        >>> model = CRF().partial_fit([[["a"], ["b"]]] * 20, [["x", "y"]] * 20)
+        >>> model.partial_fit([[["c"], ["a"]]] * 20, [["y", "x"]] * 20).predict([[["c"], ["a"]]])
+        [['y', 'x']]
+        """
+        self._check_parameters()
+        old = self if hasattr(self, "parameters_") else None
+        known = None if old is None else old.labels_
+        if old is None and classes is not None:
+            known = read_labels([list(np.asarray(classes).tolist())], np.array([0, np.size(classes)])).labels
+        data = self._training_data(X, y, sample_weight, lengths, known, old)
+        start = None if old is None else carry_over(old, data)
+        seen = getattr(self, "n_seen_", 0)
+        solution = self._solve(SGD(average=False, n_seen=seen, n_epochs=1), data, start)
+        self._keep(data, solution)
+        self.n_seen_ = seen + data.nodes.n_examples
+        return self
+
+    def _training_data(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        lengths: ArrayLike | None,
+        known: Any = None,
+        grown_from: CRF | None = None,
+    ) -> TrainingData:
+        """Read and check everything, and lay out the features."""
+        vocabulary = None if grown_from is None or grown_from.vocabulary_ is None else grown_from.vocabulary_.copy()
+        pairs: Batch | None
+        if self.template is not None and not isinstance(X, Batch):
+            rows = self._template().read(X)
+            nodes, pairs = rows.nodes, rows.pairs
+        else:
+            nodes = Batch.build(X, lengths=lengths, vocabulary=vocabulary, grow=vocabulary is not None)
+            pairs = None
+        if nodes.n_nodes == 0:
+            raise ValueError("X must have at least one node. Got none.")
+        labels, codes, allowed = read_labels(y, nodes.offsets, known)
+        chain = build_chain(self.structure, self.constraints, labels, codes, nodes.offsets)
+        chosen = pair_columns(self.pair_features, nodes)
+        if pairs is None and chosen is not None:
+            pairs = nodes
+        score_map = build_score_map(
+            chain,
+            nodes,
+            pairs,
+            codes,
+            everything=self.features == "all",
+            min_freq=int(self.min_freq),
+            chosen=chosen,
+            with_ends=bool(self.start_stop),
+            with_transitions=self.template is None or self._template().has_transitions,
+            old=None if grown_from is None else grown_from.score_map_,
+        )
+        weights = float(self.C) * example_weights(nodes, labels, codes, sample_weight, self.class_weight)
+        if not weights.any():
+            raise ValueError("sample_weight must have an entry above zero. Got zeros only.")
+        cost = check_cost(self.cost, len(labels))
+        return TrainingData(nodes, pairs, labels, codes, allowed, chain, score_map, weights, cost)
+
+    def _solve(self, solver: AnySolver, data: TrainingData, start: NDArray[np.float64] | None) -> LinearSolution:
+        bound = data.score_map.bind(
+            data.nodes,
+            data.pairs if data.score_map.pair is not None else None,
+            np.maximum(data.codes, 0),
+            data.weights,
+            data.cost,
+            data.allowed,
+            float(self.temperature),
+        )
+        objective = ChainLoss(data.score_map, bound, float(self.l1_ratio), data.allowed is None, n_threads(self.n_jobs))
+        endless = isinstance(solver, (SGD, Perceptron))
+        most = (np.inf if endless else _DEFAULT_PASSES) if self.max_iter is None else float(self.max_iter)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        with ProgressLine(type(self).__name__, int(self.verbose)) as line:
+            solution = solver.solve(objective, StopRule(float(self.tol), most), start, line, seed)
+            line.end(f"{solution.status.value}, relative gap {solution.relative_gap:.1e}.")
+        return solution
+
+    def _keep(self, data: TrainingData, solution: LinearSolution) -> None:
+        self.labels_ = data.labels
+        self.classes_ = data.labels.classes
+        self.structure_ = data.chain
+        self.vocabulary_ = data.nodes.vocabulary
+        self.pair_vocabulary_ = None if data.pairs is None else data.pairs.vocabulary
+        self.score_map_ = data.score_map
+        self.parameters_ = solution.parameters
+        self.n_features_ = data.score_map.n_features
+        self.objective_ = solution.objective
+        self.dual_gap_ = solution.gap
+        self.n_iter_ = solution.n_iter
+        self.solver_ = solution.solver
+        self.status_ = solution.status
+        self.trace_ = solution.trace
+
+    def _template(self) -> Template:
+        return self.template if isinstance(self.template, Template) else Template.parse(str(self.template))
+
+    def _check_parameters(self) -> AnySolver:
+        owner = type(self).__name__
+        if not isinstance(self.structure, Chain):
+            check_choice(owner, "structure", self.structure, ("chain",), "a Chain")
+        check_number(owner, "C", self.C, 0.0, open_low=True)
+        check_number(owner, "l1_ratio", self.l1_ratio, 0.0)
+        if self.l1_ratio > 1:
+            raise ValueError(
+                f"The 'l1_ratio' parameter of {owner} must be a float in [0, 1]. Got {self.l1_ratio!r} instead."
+            )
+        check_choice(owner, "features", self.features, ("observed", "all"), "a str")
+        check_integer(owner, "min_freq", self.min_freq, 0)
+        check_flag(owner, "start_stop", self.start_stop)
+        check_flag(owner, "warm_start", self.warm_start)
+        check_number(owner, "temperature", self.temperature, 0.0, open_low=True)
+        check_number(owner, "tol", self.tol, 0.0, open_low=True)
+        check_integer(owner, "max_iter", self.max_iter, 1, or_none=True)
+        check_integer(owner, "verbose", self.verbose, 0)
+        if self.template is not None and not isinstance(self.template, (str, Template)):
+            raise ValueError(
+                f"The 'template' parameter of {owner} must be None, a Template or its text. "
+                f"Got {self.template!r} instead."
+            )
+        if isinstance(self.solver, str):
+            check_choice(owner, "solver", self.solver, tuple(_SOLVERS), "an object of dualfield.solvers")
+        elif not isinstance(self.solver, tuple(_SOLVERS.values())):
+            raise ValueError(
+                f"The 'solver' parameter of {owner} must be one of {list(_SOLVERS)} or an object of dualfield.solvers. "
+                f"Got {self.solver!r} instead."
+            )
+        return _SOLVERS[self.solver]() if isinstance(self.solver, str) else self.solver

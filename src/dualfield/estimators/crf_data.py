@@ -1,0 +1,272 @@
+"""From what users pass to a CRF to what its objective is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dualfield.batch import Batch
+from dualfield.labels import Labels
+from dualfield.scores import FeatureTable, LinearScores
+from dualfield.structures import Chain, span_constraints
+
+if TYPE_CHECKING:
+    from dualfield.estimators.tagger import SequenceTagger
+
+Floats = NDArray[np.float64]
+# Up to so many windows of labels a chain of higher order has all of them, beyond only those that occur.
+_MOST_WINDOWS = 50_000
+
+
+class TrainingData(NamedTuple):
+    """Everything that a fit needs, checked."""
+
+    nodes: Batch
+    pairs: Batch | None
+    labels: Labels
+    codes: NDArray[np.int32]
+    allowed: NDArray[np.bool_] | None
+    chain: Chain
+    score_map: LinearScores
+    weights: Floats
+    cost: Floats | None
+
+
+def build_chain(
+    structure: Any, constraints: Any, labels: Labels, codes: NDArray[np.int32], offsets: NDArray[np.int64]
+) -> Chain:
+    """Make the chain for these labels: its order, and which labels may follow each other."""
+    n, order = len(labels), 1
+    if isinstance(structure, Chain):
+        if structure.n_labels:
+            if structure.n_labels != n:
+                raise ValueError(f"structure has {structure.n_labels} labels; y has {n}.")
+            if constraints is not None:
+                raise ValueError("constraints must be None where structure says which labels may follow each other.")
+            return structure
+        order = structure.order
+    rules: dict[str, Any] = {}
+    if isinstance(constraints, str):
+        if constraints not in ("BIO", "BIOES"):
+            raise ValueError(
+                "The 'constraints' parameter of CRF must be None, 'BIO', 'BIOES' or a boolean matrix. "
+                f"Got {constraints!r} instead."
+            )
+        rules = dict(span_constraints([str(name) for name in labels.classes.tolist()], constraints))
+    elif constraints is not None:
+        table = np.asarray(constraints)
+        if table.shape != (n, n) or table.dtype != np.bool_:
+            raise ValueError(
+                f"The 'constraints' parameter of CRF must be a boolean array of shape {(n, n)}, a row for each label. "
+                f"Got shape {table.shape} and dtype {table.dtype} instead."
+            )
+        rules = {"allowed": table}
+    if order == 1:
+        return Chain(n, 1, **rules)
+    pairs = rules.pop("allowed", None)
+    if n ** (order + 1) > _MOST_WINDOWS:
+        if (codes < 0).any():
+            raise ValueError("A chain of this order lists the windows of labels that occur: all labels must be known.")
+        return Chain.from_labels(codes, offsets, n_labels=n, order=order, **rules)
+    windows = None
+    if pairs is not None:
+        everything = np.indices((n,) * (order + 1)).reshape(order + 1, -1).T
+        inside = np.all([pairs[everything[:, at], everything[:, at + 1]] for at in range(order)], axis=0)
+        windows = everything[inside]
+    return Chain(n, order, windows, **rules)
+
+
+def pair_columns(pair_features: Any, nodes: Batch) -> NDArray[np.bool_] | None:
+    """Return which columns also score pairs of labels; None if none do."""
+    if pair_features is False or pair_features is None:
+        return None
+    if pair_features is True:
+        return np.ones(nodes.n_columns, dtype=bool)
+    chosen = list(pair_features) if not isinstance(pair_features, str) else [pair_features]
+    if nodes.vocabulary is not None and all(isinstance(name, str) for name in chosen):
+        begins = tuple(chosen)
+        return np.array([name.startswith(begins) for name in nodes.vocabulary], dtype=bool)
+    flags = np.zeros(nodes.n_columns, dtype=bool)
+    if nodes.vocabulary is not None or not all(isinstance(at, (int, np.integer)) for at in chosen):
+        kind = "columns" if nodes.vocabulary is None else "beginnings of attributes"
+        raise ValueError(
+            f"The 'pair_features' parameter of CRF must be a bool or a list of {kind}. Got {pair_features!r} instead."
+        )
+    columns = np.array(chosen, dtype=np.int64)
+    if columns.size and not (columns.min() >= 0 and columns.max() < nodes.n_columns):
+        raise ValueError(f"The 'pair_features' parameter of CRF must list columns in [0, {nodes.n_columns}).")
+    flags[columns] = True
+    return flags
+
+
+def build_score_map(
+    chain: Chain,
+    nodes: Batch,
+    pairs: Batch | None,
+    codes: NDArray[np.int32],
+    *,
+    everything: bool,
+    min_freq: int,
+    chosen: NDArray[np.bool_] | None,
+    with_ends: bool,
+    with_transitions: bool,
+    old: LinearScores | None,
+) -> LinearScores:
+    """Decide which features there are."""
+    cliques = np.full(nodes.n_nodes, -1, dtype=np.int32)
+    inside = np.ones(nodes.n_nodes, dtype=bool)
+    inside[nodes.offsets[:-1][nodes.lengths > 0]] = False
+    known = _clique_codes(chain, codes, nodes.offsets)
+    cliques[inside] = known
+    node = (
+        FeatureTable.all(nodes.n_columns, chain.n_labels)
+        if everything
+        else FeatureTable.observed(nodes, codes, chain.n_labels, min_freq)
+    )
+    pair = None
+    if pairs is not None:
+        pair = (
+            FeatureTable.all(pairs.n_columns, chain.n_cliques)
+            if everything
+            else FeatureTable.observed(pairs, cliques, chain.n_cliques, min_freq)
+        )
+        if chosen is not None and not chosen.all():
+            pair = _only(pair, chosen)
+    mask = np.ones(chain.n_cliques, dtype=bool)
+    if not everything:
+        mask = np.zeros(chain.n_cliques, dtype=bool)
+        mask[known[known >= 0]] = True
+    if not with_transitions:
+        mask = np.zeros(chain.n_cliques, dtype=bool)
+    if old is not None:
+        node, mask = _union(node, old.node), mask | (old.clique_mask > 0)
+        pair = pair if pair is None or old.pair is None else _union(pair, old.pair)
+    return LinearScores(chain, node, pair, mask, with_ends)
+
+
+def _clique_codes(chain: Chain, codes: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return the clique of each edge; -1 where a label of it is not known."""
+    found = chain.clique_indices(np.maximum(codes, 0), offsets).astype(np.int32)
+    if (codes >= 0).all():
+        return found
+    lengths = np.diff(offsets)
+    ends = np.arange(len(codes))[np.arange(len(codes)) - np.repeat(offsets[:-1], lengths) > 0]
+    for back in range(chain.order + 1):
+        at = ends - back
+        before_start = at < np.repeat(offsets[:-1], np.maximum(lengths - 1, 0))
+        found[(codes[np.maximum(at, 0)] < 0) & ~before_start] = -1
+    return found
+
+
+def _only(table: FeatureTable, chosen: NDArray[np.bool_]) -> FeatureTable:
+    keep = np.repeat(chosen, np.diff(table.indptr))
+    sizes = np.where(chosen, np.diff(table.indptr), 0)
+    return FeatureTable(np.concatenate([[0], np.cumsum(sizes)]), table.outputs[keep], table.n_outputs)
+
+
+def _union(table: FeatureTable, old: FeatureTable) -> FeatureTable:
+    """Features of either table; the old one may have fewer columns."""
+    keys = np.union1d(table.columns * table.n_outputs + table.outputs, old.columns * old.n_outputs + old.outputs)
+    counts = np.bincount(keys // table.n_outputs, minlength=table.n_columns)
+    outputs = (keys % table.n_outputs).astype(np.int32)
+    return FeatureTable(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), outputs, table.n_outputs)
+
+
+def example_weights(
+    nodes: Batch,
+    labels: Labels,
+    codes: NDArray[np.int32],
+    sample_weight: ArrayLike | None,
+    class_weight: Mapping[Any, float] | str | None,
+) -> Floats:
+    """Return the weight of each sequence: its own times the mean weight of its labels."""
+    weights = np.ones(nodes.n_examples)
+    if sample_weight is not None:
+        weights = np.array(sample_weight, dtype=np.float64)
+        if weights.shape != (nodes.n_examples,):
+            raise ValueError(
+                f"sample_weight must have shape ({nodes.n_examples},), one for each sequence. Got {weights.shape}."
+            )
+        if not (np.isfinite(weights) & (weights >= 0)).all():
+            raise ValueError("sample_weight must be finite numbers of at least 0.")
+    if class_weight is None:
+        return weights
+    names = labels.classes.tolist()
+    if isinstance(class_weight, str):
+        if class_weight != "balanced":
+            raise ValueError(
+                f"The 'class_weight' parameter of CRF must be None, 'balanced' or a dict. Got {class_weight!r} instead."
+            )
+        counts = np.bincount(codes[codes >= 0], minlength=len(names))
+        factors = counts.sum() / (len(names) * np.maximum(counts, 1))
+    else:
+        unknown = sorted(set(class_weight) - set(names), key=str)
+        if unknown:
+            raise ValueError(f"The 'class_weight' parameter of CRF has labels that y does not have: {unknown}.")
+        factors = np.array([float(class_weight.get(name, 1.0)) for name in names])
+        if not (np.isfinite(factors) & (factors >= 0)).all():
+            raise ValueError("The 'class_weight' parameter of CRF must be weights of at least 0.")
+    each = np.where(codes >= 0, factors[np.maximum(codes, 0)], 1.0)
+    sums = np.add.reduceat(np.append(each, 0.0), nodes.offsets[:-1]) * (nodes.lengths > 0)
+    return np.asarray(weights * np.where(nodes.lengths > 0, sums / np.maximum(nodes.lengths, 1), 1.0))
+
+
+def check_cost(cost: Any, n_labels: int) -> Floats | None:
+    """Return the cost of each label by true label; None if wrong labels cost nothing."""
+    if cost is None:
+        return None
+    if isinstance(cost, str):
+        if cost != "hamming":
+            raise ValueError(f"The 'cost' parameter of CRF must be None, 'hamming' or an array. Got {cost!r} instead.")
+        return 1.0 - np.eye(n_labels)
+    table = np.ascontiguousarray(cost, dtype=np.float64)
+    if table.shape != (n_labels, n_labels) or not np.isfinite(table).all() or np.diag(table).any():
+        raise ValueError(
+            f"The 'cost' parameter of CRF must be finite numbers of shape {(n_labels, n_labels)} with zeros on the "
+            f"diagonal. Got shape {table.shape}."
+        )
+    return table
+
+
+def carry_over(old: SequenceTagger, data: TrainingData) -> Floats:
+    """Return the weights of an earlier fit where the new features have the same attribute and labels."""
+    weights, before, now = old.score_map_.unpack(old.parameters_), old.score_map_, data.score_map
+    codes = {name: code for code, name in enumerate(old.classes_.tolist())}
+    label = np.array([codes.get(name, -1) for name in data.labels.classes.tolist()])
+    node = _matched(now.node, before.node, weights.node, _columns(data.nodes, old.vocabulary_, before.node), label)
+    cliques = np.zeros(data.chain.n_cliques)
+    known = {tuple(window): at for at, window in enumerate(before.chain.cliques.tolist())}
+    windows = [tuple(int(label[k]) if k >= 0 else -1 for k in window) for window in data.chain.cliques.tolist()]
+    clique = np.array([known.get(window, -1) for window in windows])
+    cliques[clique >= 0] = weights.cliques[clique[clique >= 0]]
+    start, stop = (np.where(label >= 0, end[np.maximum(label, 0)], 0.0) for end in (weights.start, weights.stop))
+    pair = None
+    if now.pair is not None and before.pair is not None and data.pairs is not None:
+        columns = _columns(data.pairs, old.pair_vocabulary_, before.pair)
+        pair = _matched(now.pair, before.pair, weights.pair, columns, clique)
+    return now.pack(node, cliques, start, stop, pair)
+
+
+def _columns(batch: Batch, vocabulary: Any, table: FeatureTable) -> NDArray[Any]:
+    """Return the old column of each new one; -1 where there is none."""
+    if batch.vocabulary is None or vocabulary is None:
+        return np.where(np.arange(batch.n_columns) < table.n_columns, np.arange(batch.n_columns), -1)
+    if batch.vocabulary is vocabulary:
+        return np.arange(batch.n_columns)
+    return np.asarray(vocabulary.columns(batch.vocabulary))
+
+
+def _matched(
+    table: FeatureTable, old: FeatureTable, weights: Floats, columns: NDArray[Any], outputs: NDArray[Any]
+) -> Floats:
+    """Look up the weights of the features of a table in those of an old one."""
+    column, output = columns[table.columns], outputs[table.outputs]
+    keys = old.columns * old.n_outputs + old.outputs  # rising: columns do, and outputs within them
+    wanted = column * old.n_outputs + output
+    at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+    found = (column >= 0) & (output >= 0) & (len(keys) > 0)
+    found[found] = keys[at[found]] == wanted[found]
+    return np.where(found, weights[at] if len(keys) else 0.0, 0.0)

@@ -1,0 +1,335 @@
+"""A model with the arguments and manners of ``sklearn_crfsuite.CRF``, for scripts that were written for it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+import dualfield.estimators.crf as linear
+from dualfield.estimators.checks import check_choice, check_integer, check_number
+from dualfield.estimators.crf_data import TrainingData
+from dualfield.estimators.restored import restored_attributes
+from dualfield.estimators.tagger import SequenceTagger
+from dualfield.scores import FeatureTable, LinearScores
+from dualfield.solvers import LBFGS, SGD, AutoLinear, Perceptron, Status, Trace
+
+__all__ = ["CRF"]
+
+# The parameters that belong to an algorithm, besides those that choose features.
+_PARAMETERS = {
+    "lbfgs": (
+        *("c1", "c2", "max_iterations", "num_memories", "epsilon", "period", "delta", "linesearch", "max_linesearch"),
+    ),
+    "l2sgd": (
+        *("c2", "max_iterations", "period", "delta", "calibration_eta", "calibration_rate", "calibration_samples"),
+        *("calibration_candidates", "calibration_max_trials"),
+    ),
+    "ap": ("max_iterations", "epsilon"),
+}
+_OTHERS = ("pa_type", "c", "error_sensitive", "averaging", "variance", "gamma")
+_INSTEAD = (
+    "Use 'ap', the averaged perceptron, for another online learner, or dualfield.CRF(cost='hamming', temperature=0.1) "
+    "for large margins."
+)
+
+
+class CRF(SequenceTagger):
+    r"""Linear-chain CRF that takes the arguments of ``sklearn_crfsuite.CRF``.
+
+    Training minimises CRFsuite's objective, :math:`c_1 \|w\|_1 + c_2 \|w\|^2 - \sum_i \log p(y_i \mid x_i)`, over
+    CRFsuite's features, with the solvers of :class:`dualfield.CRF`, which has C = 1 / (c1 + 2 c2) and
+    l1_ratio = c1 C. All arguments are accepted; those that only steer CRFsuite's own search are not used.
+
+    Parameters
+    ----------
+    algorithm : {"lbfgs", "l2sgd", "ap"}, default=None
+        "lbfgs", also None: to the optimum, by the solver that suits (OWL-QN if c1 > 0); "l2sgd": averaged stochastic
+        gradients; "ap": the averaged perceptron. CRFsuite's "pa" and "arow" are refused.
+    min_freq : float, default=None
+        How often a label must follow another to get a weight, and how much the values of an attribute must add up to
+        where it occurs with a label. None, 0: all that occur get one (CRFsuite drops sums below 0 even then).
+    all_possible_states, all_possible_transitions : bool, default=None
+        Whether pairs of attribute and label, and of labels, that do not occur get a weight too. None: no.
+    c1, c2 : float, default=None
+        Of the penalty; None: 0 and 1. One of them must be above zero: without a penalty there may be no optimum.
+    max_iterations : int, default=None
+        Most passes over the data; reaching it is not warned of. None: until the duality gap is small, and for "l2sgd"
+        and "ap" 30 epochs.
+    num_memories : int, default=None
+        Pairs of vectors that L-BFGS keeps; if it is given, L-BFGS it is.
+    delta : float, default=None
+        For "lbfgs", stop when duality gap / dual value is at most this; None: 1e-4.
+    epsilon, period, linesearch, max_linesearch : default=None
+        Not used.
+    calibration_eta, calibration_rate, calibration_samples : default=None
+        Not used: the first step of "l2sgd" is found by its own trials.
+    calibration_candidates, calibration_max_trials : default=None
+        Not used either.
+    pa_type, c, error_sensitive, averaging, variance, gamma : default=None
+        Refused, as the algorithms they belong to are.
+    verbose : bool, default=False
+        Whether to show a live line.
+    model_filename : str, default=None
+        A model file of CRFsuite, for prediction without training. No file is written by training.
+    keep_tempfiles : bool, default=False
+        Not used: there are no temporary files.
+    trainer_cls : None
+        Refused if given.
+
+    Attributes
+    ----------
+    classes_ : list of str
+        The labels, sorted.
+    state_features_ : dict
+        Weights by (attribute, label).
+    transition_features_ : dict
+        Weights by (label, next label).
+    objective_, dual_gap_ : float
+        CRFsuite's objective, and a proven bound on its distance from the minimum.
+    dev_score_ : float
+        Share of right labels on the development data, if there were any.
+    n_features_, n_iter_, solver_, status_, trace_
+        As in :class:`dualfield.CRF`.
+
+    See Also
+    --------
+    dualfield.CRF : The same model with all that it can do.
+
+    Examples
+    --------
+    >>> from dualfield.estimators.crfsuite import CRF
+    >>> X = [[{"word": "Rex"}, {"word": "barks"}], [{"word": "Tom"}, {"word": "and"}, {"word": "Rex"}]]
+    >>> crf = CRF(algorithm="lbfgs", c1=0.0, c2=0.1, max_iterations=100, all_possible_transitions=True)
+    >>> crf = crf.fit(X, [["name", "other"], ["name", "other", "name"]])
+    >>> crf.predict([[{"word": "Tom"}, {"word": "barks"}]])
+    [['name', 'other']]
+    >>> crf.classes_, len(crf.transition_features_)
+    (['name', 'other'], 4)
+    """
+
+    # What the other models take as arguments, and scripts for sklearn-crfsuite do not.
+    n_jobs = None
+    template = None
+    temperature = 1.0
+
+    def __init__(
+        self,
+        algorithm: str | None = None,
+        min_freq: float | None = None,
+        all_possible_states: bool | None = None,
+        all_possible_transitions: bool | None = None,
+        c1: float | None = None,
+        c2: float | None = None,
+        max_iterations: int | None = None,
+        num_memories: int | None = None,
+        epsilon: float | None = None,
+        period: int | None = None,
+        delta: float | None = None,
+        linesearch: str | None = None,
+        max_linesearch: int | None = None,
+        calibration_eta: float | None = None,
+        calibration_rate: float | None = None,
+        calibration_samples: int | None = None,
+        calibration_candidates: int | None = None,
+        calibration_max_trials: int | None = None,
+        pa_type: int | None = None,
+        c: float | None = None,
+        error_sensitive: bool | None = None,
+        averaging: bool | None = None,
+        variance: float | None = None,
+        gamma: float | None = None,
+        verbose: bool = False,
+        model_filename: str | None = None,
+        keep_tempfiles: bool = False,
+        trainer_cls: Any = None,
+    ) -> None:
+        self.algorithm = algorithm
+        self.min_freq = min_freq
+        self.all_possible_states = all_possible_states
+        self.all_possible_transitions = all_possible_transitions
+        self.c1 = c1
+        self.c2 = c2
+        self.max_iterations = max_iterations
+        self.num_memories = num_memories
+        self.epsilon = epsilon
+        self.period = period
+        self.delta = delta
+        self.linesearch = linesearch
+        self.max_linesearch = max_linesearch
+        self.calibration_eta = calibration_eta
+        self.calibration_rate = calibration_rate
+        self.calibration_samples = calibration_samples
+        self.calibration_candidates = calibration_candidates
+        self.calibration_max_trials = calibration_max_trials
+        self.pa_type = pa_type
+        self.c = c
+        self.error_sensitive = error_sensitive
+        self.averaging = averaging
+        self.variance = variance
+        self.gamma = gamma
+        self.verbose = verbose
+        self.model_filename = model_filename
+        self.keep_tempfiles = keep_tempfiles
+        self.trainer_cls = trainer_cls
+
+    def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> Self:
+        """Train on labelled sequences.
+
+        Parameters
+        ----------
+        X : list of lists of dicts
+            Sequences, in this or any other form that :meth:`dualfield.batch.Batch.build` takes.
+        y : list of lists of str
+            Their labels.
+        X_dev, y_dev : default=None
+            Sequences that are tagged after training; see `dev_score_`. They do not change the model.
+
+        Returns
+        -------
+        CRF
+            The fitted model.
+
+        Examples
+        --------
+        >>> from dualfield.estimators.crfsuite import CRF
+        >>> crf = CRF(c2=0.1).fit([[["a"], ["b"]]], [["x", "y"]], [[["b"]]], [["y"]])
+        >>> crf.dev_score_
+        1.0
+        """
+        if (X_dev is None) != (y_dev is None):
+            raise ValueError("X_dev and y_dev must be given together.")
+        c1, c2 = self._check_parameters()
+        solver, strength = self._solver(), c1 + 2.0 * c2
+        trainer = linear.CRF(
+            C=1.0 / strength,
+            l1_ratio=c1 / strength,
+            tol=1e-4 if self.delta is None else self.delta,
+            max_iter=self.max_iterations,
+            random_state=0,
+            verbose=int(bool(self.verbose)),
+        )
+        data = _choose_features(
+            trainer._training_data(X, y, None, None),
+            0.0 if self.min_freq is None else float(self.min_freq),
+            bool(self.all_possible_states),
+            bool(self.all_possible_transitions),
+        )
+        solution = trainer._solve(solver, data, None)
+        trainer._keep(data, solution)
+        fitted = {name: value for name, value in vars(trainer).items() if name.endswith("_") and name != "classes_"}
+        self.__dict__.update(fitted)
+        rows = solution.trace.rows()
+        rows[:, :3] *= strength
+        self.objective_, self.dual_gap_ = strength * solution.objective, strength * solution.gap
+        self.trace_ = Trace.from_rows(rows)
+        if solution.status not in (Status.CONVERGED, Status.FINISHED) and not (
+            solution.status is Status.ITERATION_LIMIT and self.max_iterations is not None
+        ):
+            warnings.warn(
+                f"{solution.status.sentence} Relative duality gap {solution.relative_gap:.3g}; "
+                "raise delta if this is good enough.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        self.__dict__.pop("dev_score_", None)
+        if X_dev is not None:
+            self.dev_score_ = self.score(X_dev, y_dev)
+        return self
+
+    @property
+    def classes_(self) -> list[Any]:  # type: ignore[override]
+        """The labels, sorted."""
+        check_is_fitted(self)
+        return self._names()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        if not hasattr(self, "parameters_") and self.model_filename is not None:
+            restored = restored_attributes(self.model_filename)
+            del restored["classes_"]
+            self.__dict__.update(restored)
+        return hasattr(self, "parameters_")
+
+    def _solver(self) -> linear.AnySolver:
+        if self.algorithm == "l2sgd":
+            return SGD()
+        if self.algorithm == "ap":
+            return Perceptron()
+        return AutoLinear() if self.num_memories is None else LBFGS(int(self.num_memories))
+
+    def _check_parameters(self) -> tuple[float, float]:
+        """Check the parameters that are used, and return c1 and c2."""
+        if self.algorithm in ("pa", "arow"):
+            raise ValueError(
+                f"The 'algorithm' parameter of CRF must be 'lbfgs', 'l2sgd' or 'ap'. Got {self.algorithm!r} instead. "
+                f"{_INSTEAD}"
+            )
+        if self.algorithm is not None:
+            check_choice("CRF", "algorithm", self.algorithm, tuple(_PARAMETERS), "None")
+        algorithm = self.algorithm or "lbfgs"
+        known = _PARAMETERS[algorithm]
+        for name in sorted({*sum(_PARAMETERS.values(), ()), *_OTHERS} - {*known}):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"The {name!r} parameter of CRF does not belong to algorithm={algorithm!r}. "
+                    f"Got {getattr(self, name)!r} instead of None."
+                )
+        for name in ("c1", "c2", "min_freq"):
+            if getattr(self, name) is not None:
+                check_number("CRF", name, getattr(self, name), 0.0)
+        if self.delta is not None:
+            check_number("CRF", "delta", self.delta, 0.0, open_low=True)
+        check_integer("CRF", "max_iterations", self.max_iterations, 1, or_none=True)
+        check_integer("CRF", "num_memories", self.num_memories, 1, or_none=True)
+        if self.trainer_cls is not None:
+            raise ValueError(f"The 'trainer_cls' parameter of CRF must be None. Got {self.trainer_cls!r} instead.")
+        if self.model_filename is not None:
+            raise ValueError(
+                "The 'model_filename' parameter of CRF must be None in fit, which writes no file of CRFsuite. "
+                f"Got {self.model_filename!r} instead. Keep the fitted model itself, for instance with joblib."
+            )
+        c1, c2 = float(self.c1 or 0.0), 1.0 if self.c2 is None else float(self.c2)
+        if c1 + c2 == 0.0:
+            raise ValueError(
+                "The 'c1' and 'c2' parameters of CRF must not both be 0: without a penalty there may be no optimum. "
+                "Use c2=1e-3 or less to come close to one."
+            )
+        return c1, c2
+
+
+def _choose_features(data: TrainingData, min_freq: float, all_states: bool, all_transitions: bool) -> TrainingData:
+    """Choose the features that CRFsuite chooses: what does not occur has frequency 0, and min_freq is for all."""
+    chain, node, mask = data.chain, data.score_map.node, data.score_map.clique_mask > 0
+    if min_freq > 0.0:
+        node = _occurring(data, min_freq)
+        cliques = chain.clique_indices(data.codes, data.nodes.offsets)
+        mask = np.bincount(cliques, minlength=chain.n_cliques) >= min_freq
+    else:
+        if all_states:
+            node = FeatureTable.all(node.n_columns, chain.n_labels)
+        elif data.nodes.values is not None and data.allowed is None:
+            node = _occurring(data, -np.inf)
+        mask = np.ones_like(mask) if all_transitions else mask
+    return data._replace(score_map=LinearScores(chain, node, None, mask))
+
+
+def _occurring(data: TrainingData, least: float) -> FeatureTable:
+    """Return the pairs of attribute and label where the attribute's values add up to enough.
+
+    An attribute with value 0, as False is, occurs; for the other models it does not.
+    """
+    nodes, n_labels = data.nodes, data.chain.n_labels
+    parts: tuple[Any, Any, Any] = (nodes.indptr, nodes.indices, nodes.values)
+    if nodes.dense is not None:
+        sparse = nodes.to_csr()
+        parts = (sparse.indptr, sparse.indices, sparse.data)
+    indptr, indices, values = parts
+    keys = indices.astype(np.int64) * n_labels + np.repeat(data.codes, np.diff(indptr))
+    found, place = np.unique(keys, return_inverse=True)
+    kept = found[np.bincount(place, weights=values, minlength=len(found)) >= least]
+    sizes = np.bincount(kept // n_labels, minlength=nodes.n_columns)
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return FeatureTable(starts, (kept % n_labels).astype(np.int32), n_labels)

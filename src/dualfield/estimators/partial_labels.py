@@ -1,0 +1,76 @@
+"""Sequences whose labels are known only in part: None, or a set of labels, at a node."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualfield.labels import Labels
+
+_SETS = (set, frozenset)
+
+
+class PartialLabels(NamedTuple):
+    """Codes of the nodes whose label is known, -1 elsewhere, and what every node may have."""
+
+    labels: Labels
+    codes: NDArray[np.int32]
+    allowed: NDArray[np.bool_] | None
+
+
+def read_labels(y: Any, offsets: NDArray[np.int64], known: Labels | None = None) -> PartialLabels:
+    """Read labels that may be None or sets of labels.
+
+    Parameters
+    ----------
+    y : list of lists or arrays
+        One labelling for each sequence.
+    offsets : int64 array of shape (n_examples + 1,)
+        Where each sequence starts.
+    known : Labels, default=None
+        Labels of an earlier fit; None: those that occur.
+
+    Returns
+    -------
+    PartialLabels
+        ``allowed`` is None where all labels are known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.estimators.partial_labels import read_labels
+    >>> read_labels([["x", None, {"x", "y"}]], np.array([0, 3])).allowed
+    array([[ True, False],
+           [ True,  True],
+           [ True,  True]])
+    """
+    partial = isinstance(y, (list, tuple)) and any(
+        isinstance(row, (list, tuple)) and any(label is None or isinstance(label, _SETS) for label in row) for row in y
+    )
+    if not partial:
+        labels = Labels.fit(y, offsets) if known is None else known
+        return PartialLabels(labels, labels.encode(y, offsets), None)
+    lengths = [len(row) for row in y]
+    if lengths != np.diff(offsets).tolist():
+        # The plain reader knows how to say which one differs.
+        Labels.fit([[0] * n for n in lengths], offsets)
+    flat = [label for row in y for label in row]
+    places = [(i, t) for i, row in enumerate(y) for t in range(len(row))]
+    for (i, t), label in zip(places, flat, strict=True):
+        if isinstance(label, _SETS) and not label:
+            raise ValueError(f"y[{i}][{t}] is an empty set: no label is allowed there. Use None if it is not known.")
+    mentioned = [label for one in flat for label in (one if isinstance(one, _SETS) else (one,)) if label is not None]
+    labels = Labels.fit(mentioned) if known is None else known
+    codes = np.full(len(flat), -1, dtype=np.int32)
+    allowed = np.ones((len(flat), len(labels)), dtype=bool)
+    for at, label in enumerate(flat):
+        if label is None:
+            continue
+        choices = sorted({*labels.encode(list(label) if isinstance(label, _SETS) else [label]).tolist()})
+        allowed[at] = False
+        allowed[at, choices] = True
+        if len(choices) == 1:
+            codes[at] = choices[0]
+    return PartialLabels(labels, codes, allowed)

@@ -1,0 +1,164 @@
+"""Limited-memory BFGS, with OWL-QN where there is a penalty on absolute values."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_ARMIJO, _CURVATURE = 1e-4, 0.9
+_MOST_TRIES = 30
+
+
+class Point(NamedTuple):
+    """A point, its value with all penalties, and the gradient of the smooth part."""
+
+    x: Floats
+    value: float
+    gradient: Floats
+
+
+class LimitedMemory:
+    """Steps of L-BFGS on a smooth function plus ``l1`` times the sum of absolute values.
+
+    Without ``l1`` the line search meets the Wolfe conditions (Nocedal and Wright, algorithm 7.5). With it, steps follow
+    Andrew and Gao 2007: directions are made from the pseudo-gradient, keep its signs, and end where a coordinate would
+    change sign.
+
+    Parameters
+    ----------
+    evaluate : callable
+        x to value (with the penalties) and gradient of the smooth part.
+    start : array
+        Where to begin.
+    memory : int
+        Pairs of vectors kept.
+    l1 : float, default=0.0
+        Weight of the absolute values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.solvers.quasi_newton import LimitedMemory
+    >>> run = LimitedMemory(lambda x: (float(((x - 3.0) ** 2).sum()), 2.0 * (x - 3.0)), np.zeros(2), 5)
+    >>> while run.step():
+    ...     pass
+    >>> run.point.x.round(6)
+    array([3., 3.])
+    """
+
+    def __init__(
+        self, evaluate: Callable[[Floats], tuple[float, Floats]], start: Floats, memory: int, l1: float = 0.0
+    ) -> None:
+        self._evaluate, self._l1 = evaluate, l1
+        self._pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=memory)
+        self.n_evaluations = 0
+        self.point = self._at(np.array(start, dtype=np.float64))
+
+    def step(self) -> bool:
+        """Go one step downhill; False where no step does.
+
+        Returns
+        -------
+        bool
+            Whether the value fell.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.solvers.quasi_newton import LimitedMemory
+        >>> LimitedMemory(lambda x: (float(x @ x), 2.0 * x), np.zeros(1), 5).step()   # there already
+        False
+        """
+        steepest = -self._pseudo_gradient(self.point)
+        direction = self._direction(steepest)
+        if self._l1:
+            direction[direction * steepest <= 0.0] = 0.0
+        slope = -float(direction @ steepest)
+        if not slope < 0.0 and self._pairs:  # the pairs have lost touch
+            self._pairs.clear()
+            direction = steepest.copy()
+            slope = -float(direction @ steepest)
+        if not slope < 0.0:
+            return False
+        first = 1.0 if self._pairs else min(1.0, 1.0 / max(float(np.linalg.norm(direction)), 1e-300))
+        found = self._project(direction, steepest, slope, first) if self._l1 else self._wolfe(direction, slope, first)
+        if found is None:
+            if not self._pairs:
+                return False
+            self._pairs.clear()
+            return self.step()
+        moved, change = found.x - self.point.x, found.gradient - self.point.gradient
+        curvature = float(moved @ change)
+        if curvature > 1e-10 * float(change @ change):
+            self._pairs.append((moved, change, 1.0 / curvature))
+        fell = found.value < self.point.value
+        self.point = found
+        return fell
+
+    def _at(self, x: Floats) -> Point:
+        self.n_evaluations += 1
+        return Point(x, *self._evaluate(x))
+
+    def _pseudo_gradient(self, point: Point) -> Floats:
+        """Return the gradient, and at kinks the subgradient nearest to zero."""
+        if not self._l1:
+            return point.gradient
+        right, left = point.gradient + self._l1, point.gradient - self._l1
+        at_kink = np.where(right < 0.0, right, np.where(left > 0.0, left, 0.0))
+        return np.where(point.x > 0.0, right, np.where(point.x < 0.0, left, at_kink))
+
+    def _direction(self, steepest: Floats) -> Floats:
+        """Multiply with the inverse Hessian of the pairs: the two loops."""
+        direction = steepest.copy()
+        shares = []
+        for moved, change, factor in reversed(self._pairs):
+            share = factor * float(moved @ direction)
+            direction -= share * change
+            shares.append(share)
+        if self._pairs:
+            _, change, factor = self._pairs[-1]
+            direction *= 1.0 / (factor * float(change @ change))
+        for (moved, change, factor), share in zip(self._pairs, reversed(shares), strict=True):
+            direction += (share - factor * float(change @ direction)) * moved
+        return direction
+
+    def _wolfe(self, direction: Floats, slope: float, length: float) -> Point | None:
+        """Find a step by doubling and cutting until both Wolfe conditions hold; the best fall otherwise."""
+        low, high, best = 0.0, np.inf, None
+        for _ in range(_MOST_TRIES):
+            tried = self._at(self.point.x + length * direction)
+            if not tried.value <= self.point.value + _ARMIJO * length * slope:
+                high = length
+                # The minimum of the parabola through what is known, kept inside.
+                rise = tried.value - self.point.value - slope * length
+                cut = -slope * length / (2.0 * rise) if np.isfinite(rise) and rise > 0 else 0.1
+                length = low + (high - low) * min(0.5, max(0.1, cut)) if low == 0.0 else 0.5 * (low + high)
+                continue
+            if best is None or tried.value < best.value:
+                best = tried
+            if float(tried.gradient @ direction) >= _CURVATURE * slope:
+                return tried
+            low = length
+            length = 2.0 * low if np.isinf(high) else 0.5 * (low + high)
+            if high - low <= 1e-12 * low:
+                break
+        return best
+
+    def _project(self, direction: Floats, steepest: Floats, slope: float, length: float) -> Point | None:
+        """Halve the step until the value falls; coordinates stop at zero."""
+        orthant = np.where(self.point.x != 0.0, np.sign(self.point.x), np.sign(steepest))
+        for _ in range(_MOST_TRIES):
+            x = self.point.x + length * direction
+            x[x * orthant < 0.0] = 0.0
+            tried = self._at(x)
+            fall = float(steepest @ (x - self.point.x))
+            if tried.value <= self.point.value - _ARMIJO * fall:
+                return tried
+            length *= 0.5
+        return None
