@@ -19,6 +19,9 @@ CASES = (
     "kernel_logistic_peers",
     "kernel_logistic_alternatives",
     "kernel_logistic_scaling",
+    "crf_training",
+    "crf_tagging",
+    "crf_scaling",
 )
 
 
