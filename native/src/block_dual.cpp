@@ -117,7 +117,7 @@ class BlockDual {
     }
 
   private:
-    bool is_small() const { return dual_ > 0.0 && primal_ - dual_ <= settings_.tolerance * dual_; }
+    bool is_small() const { return primal_ - dual_ <= settings_.tolerance * dual_; }
 
     S* theta_of(std::size_t i) { return theta_.data() + data_.first(i) * n_labels_; }
     S* mu_of(std::size_t i) { return mu_.data() + data_.first(i) * n_labels_; }
@@ -222,8 +222,8 @@ class BlockDual {
             grown += change * (weight + 0.5 * change);
             weight += change;
         };
-        for (std::size_t c = 0; c < n_cliques_; ++c)
-            add(w_[model_.clique_begin() + c], scale * clique_d[c] * model_.clique_mask[c]);
+        grown +=
+            routines().add_masked(clique_d, model_.clique_mask, scale, n_cliques_, w_.data() + model_.clique_begin());
         if (model_.with_ends)
             for (std::size_t k = 0; k < n_labels_; ++k) {
                 add(w_[model_.start_begin() + k], scale * d[k]);
@@ -260,14 +260,31 @@ class BlockDual {
         for (std::size_t left = order_.size(); left > 1; --left)
             std::swap(order_[left - 1], order_[random.next() % left]);
         const double least = epoch > kSelectFrom && epoch % kFullEvery != 0 ? selected_gain() : 0.0;
-        std::size_t visited = 0;
-        for (const std::size_t i : order_) {
-            if (gain_[i] < least) continue;
+        chosen_.clear();
+        for (const std::size_t i : order_)
+            if (gain_[i] >= least) chosen_.push_back(i);
+        for (std::size_t at = 0; at < chosen_.size(); ++at) {
+            const std::size_t i = chosen_[at];
+            if (at + 1 < chosen_.size()) prefetch(chosen_[at + 1]);
             gain_[i] = visit(i);
             dual_ += gain_[i];
-            if (++visited % 256 == 0 && !tell()) return false;
+            if (at % 256 == 255 && !tell()) return false;
         }
         return true;
+    }
+
+    // Asks for the state of the example that comes next: it lies anywhere.
+    void prefetch(std::size_t i) {
+        const auto all = [](const S* numbers, std::size_t n) {
+            const auto* bytes = reinterpret_cast<const char*>(numbers);
+            for (std::size_t at = 0; at < n * sizeof(S); at += 64) prefetch_line(bytes + at);
+        };
+        const std::size_t size = data_.length(i) * n_labels_;
+        all(theta_of(i), size);
+        all(mu_of(i), size);
+        all(clique_theta_of(i), n_cliques_);
+        all(clique_mu_of(i), n_cliques_);
+        objective_.features().prefetch(data_.first(i), data_.first(i + 1));
     }
 
     // The examples that gained at least this much at their last visit have kSelectShare of all gains.
@@ -344,7 +361,7 @@ class BlockDual {
     Aligned<S> theta_, mu_, clique_theta_, clique_mu_;  // [N][K], [N][K], [n][n_cliques], [n][n_cliques]
     std::vector<double> value_, eta_, gain_, sorted_;   // [n]: T H + <D, mu>, step size, gain of the last visit
     Aligned<double> w_;
-    std::vector<std::size_t> order_;
+    std::vector<std::size_t> order_, chosen_;
     Buffer scores_, new_theta_, new_mu_, moved_, new_clique_theta_, new_clique_mu_, clique_moved_, scratch_;
     double primal_ = kInfinity, dual_ = 0.0, dual_at_check_ = 0.0, last_gap_ = kInfinity;
     double passes_ = 0.0, passes_at_check_ = 0.0, last_passes_ = 0.0;

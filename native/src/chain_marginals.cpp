@@ -185,6 +185,18 @@ void ChainOracle::entropy(double* out) {
 
 ChainBlock::Answer ChainBlock::marginals(const double* node, std::size_t length, const double* cliques,
                                          double* node_marginals, double* clique_sums) {
+    const bool plain = topology_.is_plain() && !topology_.has_forbidden() && !start_ && !stop_;
+    if (plain && topology_.n_labels() <= BlockTask::kMostLabels) {
+        const std::size_t n_labels = topology_.n_labels();
+        BlockTask task{length,
+                       n_labels,
+                       node,
+                       cliques,
+                       node_marginals,
+                       clique_sums,
+                       workspace_.rows.require(BlockTask::doubles_needed(length, n_labels))};
+        if (routines().plain_block(task)) return {task.log_partition, Status::ok};
+    }
     offsets_[1] = static_cast<std::int64_t>(length);
     edge_offsets_[1] = offsets_[1] - 1;
     const ChainScores scores{.offsets = offsets_,

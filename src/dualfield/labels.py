@@ -99,6 +99,8 @@ class Labels:
         >>> Labels.fit([[3, 1], [3]]).classes
         array([1, 3])
         """
+        if _is_plain_array(y, offsets):
+            return cls(np.unique(y).astype(np.int64), "int", True)
         flat = _flattened(y, offsets, name)
         kind = _kind_of(flat, None, name)
         if kind is None:
@@ -149,6 +151,10 @@ class Labels:
         >>> Labels.fit(["a", "b"]).encode([["b"], ["a", "b"]])
         array([1, 0, 1], dtype=int32)
         """
+        if self.kind == "int" and _is_plain_array(y, offsets):
+            codes: NDArray[np.int32] = np.searchsorted(self.classes, y).astype(np.int32)
+            if np.array_equal(self.classes[np.minimum(codes, self.n_classes - 1)], y):
+                return codes  # else the slow way finds the label that is not known
         flat = _flattened(y, offsets, name)
         _kind_of(flat, self.kind, name)
         try:
@@ -200,6 +206,18 @@ class Labels:
 
     def _known(self) -> str:
         return f"the {self.n_classes} known are {_shown(self.classes.tolist())}"
+
+
+def _is_plain_array(y: Any, offsets: Any) -> bool:
+    """Whether labels are one flat array of integers, one for each node: millions of them need no Python objects."""
+    return (
+        isinstance(y, np.ndarray)
+        and y.ndim == 1
+        and y.size > 0
+        and y.dtype.kind in "iu"
+        and y.dtype != np.uint64
+        and (offsets is None or y.size == np.asarray(offsets)[-1])
+    )
 
 
 def _shown(labels: list[Any]) -> str:

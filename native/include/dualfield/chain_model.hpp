@@ -61,6 +61,11 @@ class NodeFeatures {
     // w += scale * features' d; returns how much |w|^2 / 2 grows.
     double add(const double* d, double scale, std::size_t first, std::size_t last, double* w, double* scratch) const;
 
+    // Asks for the plan of rows that will be needed soon.
+    void prefetch(std::size_t first, std::size_t last) const {
+        if (plan_) plan_->prefetch(first, last);
+    }
+
   private:
     const LinearMap& map_;
     const FeatureRows& rows_;

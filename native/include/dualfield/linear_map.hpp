@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "dualfield/layout.hpp"
+#include "dualfield/memory.hpp"
 
 namespace dualfield {
 
@@ -81,6 +82,20 @@ class FeaturePlan {
                 outputs_.data() + l,
                 whole_values_.empty() ? nullptr : whole_values_.data() + w,
                 whole_values_.empty() ? nullptr : listed_values_.data() + l};
+    }
+
+    // Asks for what describes the rows, not for their weights.
+    void prefetch(std::size_t first, std::size_t last) const {
+        const auto all = [](const auto* begin, std::size_t n) {
+            const auto* bytes = reinterpret_cast<const char*>(begin);
+            for (std::size_t at = 0; at < n * sizeof(*begin); at += 64) prefetch_line(bytes + at);
+        };
+        const std::size_t l = listed_begin_[first], n_listed = listed_begin_[last] - l;
+        all(whole_.data() + whole_begin_[first], whole_begin_[last] - whole_begin_[first]);
+        all(listed_.data() + l, n_listed);
+        all(outputs_.data() + l, n_listed);
+        all(whole_begin_.data() + first, last - first);
+        all(listed_begin_.data() + first, last - first);
     }
 
   private:

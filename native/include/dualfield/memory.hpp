@@ -27,6 +27,15 @@ inline void* allocate(std::size_t bytes) {
     return memory;
 }
 
+// A hint that the cache line at `address` will be read soon; any address is allowed.
+inline void prefetch_line(const void* address) noexcept {
+#if defined(__GNUC__)
+    __builtin_prefetch(address);
+#else
+    static_cast<void>(address);
+#endif
+}
+
 // A fixed number of numbers on cache lines of their own.
 template <class T>
 class Aligned {

@@ -12,6 +12,7 @@
 
 #include "dualfield/chain_passes.hpp"
 #include "dualfield/kernel.hpp"
+#include "dualfield/layout.hpp"
 #include "dualfield/linear_map.hpp"
 #include "dualfield/smo_rows.hpp"
 #include "dualfield/softmax_rows.hpp"
@@ -26,6 +27,22 @@ struct RowBounds {
 struct NumberRange {
     double lowest, highest;  // of the numbers that are not minus infinity
     bool has_minus_infinity, bad_number;
+};
+
+// One chain of order 1 with nothing forbidden.
+struct BlockTask {
+    static constexpr std::size_t kMostLabels = 32;
+
+    std::size_t length, n_labels;
+    const double *node, *cliques;  // scores [length][K], [K][K]
+    double *node_marginals, *clique_sums;
+    double* memory;  // doubles_needed
+    double log_partition = 0.0;
+
+    static std::size_t doubles_needed(std::size_t length, std::size_t n_labels) {
+        const std::size_t width = padded(n_labels);
+        return 2 * width * width + 2 * length * width + length;
+    }
 };
 
 // What is summed over features, and what is made of the sum.
@@ -103,6 +120,9 @@ struct Routines {
     // sums[forward entry of (i, j)] = sum_t alpha[t - 1][i] emission[t][j], after forward_scaled and backward_scaled.
     void (*outer_sums)(const ChainTopology&, const ChainLane&, double* sums);
 
+    // Marginals and clique sums of one chain; false if its scores are too far apart, or it has more than kMostLabels.
+    bool (*plain_block)(BlockTask&);
+
     // out[i] = exp(in[i] - shift) for n values, n a multiple of the vector length; returns their sum.
     double (*exponentials)(const double* in, double shift, std::size_t n, double* out);
 
@@ -125,6 +145,9 @@ struct Routines {
                        double* out, double* scratch);
     double (*add_plan)(const LinearMap&, const FeaturePlan&, const double* d, double scale, std::size_t first,
                        std::size_t last, double* weights, double* scratch);
+
+    // weights += scale * d where mask is 1, n numbers; returns how much half the square of the weights grows.
+    double (*add_masked)(const double* d, const double* mask, double scale, std::size_t n, double* weights);
 
     StateRoutines<float> single_state;
     StateRoutines<double> double_state;

@@ -14,16 +14,9 @@
 #include <string_view>
 #include <vector>
 
-namespace dualfield {
+#include "dualfield/memory.hpp"
 
-// A hint that the cache line at `address` will be read soon; any address is allowed.
-inline void prefetch_line(const void* address) noexcept {
-#if defined(__GNUC__)
-    __builtin_prefetch(address);
-#else
-    static_cast<void>(address);
-#endif
-}
+namespace dualfield {
 
 // Both halves of the 128-bit product, folded into one word: for compilers without a 128-bit integer.
 inline std::uint64_t multiply_fold_by_halves(std::uint64_t a, std::uint64_t b) noexcept {

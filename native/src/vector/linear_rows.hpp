@@ -127,8 +127,7 @@ DF_INLINE double add_row(const LinearMap& map, const FeatureRows& rows, const do
 DF_INLINE void scale_step(const double* d, double scale, std::size_t n, std::size_t width, double* out) {
     std::size_t k = 0;
     for (; k + kLanes <= n; k += kLanes) store(out + k, splat(scale) * load(d + k));
-    for (; k < n; ++k) out[k] = scale * d[k];
-    for (; k < width; ++k) out[k] = 0.0;
+    if (k < width) store(out + k, splat(scale) * load_first(d + k, n - k, 0.0));
 }
 
 template <int V>
@@ -151,8 +150,9 @@ DF_INLINE void score_planned(const LinearMap& map, const FeaturePlan::Row& row, 
     const double* listed = weights + map.listed_begin();
     // Neighbours often score the same output: two rows of sums, so that one addition need not wait for the other.
     double* second = scratch + width;
-    std::fill_n(scratch, 2 * width, 0.0);
-    Vec sums[V > 0 ? V : 1] = {};
+    for (std::size_t k = 0; k < 2 * width; k += kLanes) store(scratch + k, splat(0.0));
+    Vec sums[V > 0 ? V : 1];
+    for (Vec& sum : sums) sum = splat(0.0);
     for (std::size_t i = 0; i < row.whole.size(); ++i) {
         const double* own = weights + row.whole[i] * width;
         const Vec value = splat(Weighted ? row.whole_values[i] : 1.0);
@@ -217,11 +217,30 @@ DF_INLINE double add_planned(const LinearMap& map, const FeaturePlan::Row& row, 
     return sum + listed_total;
 }
 
+// Asks for the weights of a row a few rows ahead: they lie anywhere, and waiting for them one by one costs more than
+// all arithmetic.
+constexpr std::size_t kAhead = 2;
+
+template <int V>
+DF_INLINE void prefetch_row(const LinearMap& map, const FeaturePlan& plan, std::size_t row, std::size_t last,
+                            const double* weights) {
+    if (row >= last) return;
+    const FeaturePlan::Row ahead = plan.row(row);
+    const std::size_t width = map.width();
+    for (const std::uint32_t at : ahead.whole) {
+        const double* own = weights + at * width;
+        for (int v = 0; v < V; v += 2) __builtin_prefetch(own + kLanes * v);
+    }
+    const double* listed = weights + map.listed_begin();
+    for (const std::uint32_t at : ahead.listed) __builtin_prefetch(listed + at);
+}
+
 template <int V, bool Weighted>
 void score_plan_of(const LinearMap& map, const FeaturePlan& plan, const double* weights, std::size_t first,
                    std::size_t last, double* out, double* scratch) {
     const std::size_t n = map.n_outputs();
     for (std::size_t row = first; row < last; ++row, out += n) {
+        prefetch_row<V>(map, plan, row + kAhead, last, weights);
         score_planned<V, Weighted>(map, plan.row(row), weights, scratch);
         write_row(out, scratch, n);
     }
@@ -233,6 +252,7 @@ double add_plan_of(const LinearMap& map, const FeaturePlan& plan, const double* 
     const std::size_t n = map.n_outputs();
     double total = 0.0;
     for (std::size_t row = first; row < last; ++row, d += n) {
+        prefetch_row<V>(map, plan, row + kAhead, last, weights);
         scale_step(d, scale, n, map.width(), scratch);
         total += add_planned<V, Weighted>(map, plan.row(row), scratch, weights);
     }

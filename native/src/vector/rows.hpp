@@ -23,10 +23,39 @@ DF_INLINE void take_row(double* row, const double* summand, std::size_t n) {
     store(row + i, Add ? load(row + i) + last : last);
 }
 
+// The first `count` < kLanes numbers, spelled out: the compiler would make a call of a loop.
+DF_INLINE void store_first(double* out, Vec v, std::size_t count) {
+    switch (count) {
+        case 3:
+            out[2] = v[2];
+            [[fallthrough]];
+        case 2:
+            out[1] = v[1];
+            [[fallthrough]];
+        case 1:
+            out[0] = v[0];
+            break;
+        default:
+            break;
+    }
+}
+
+// row has room for whole vectors.
 DF_INLINE void write_row(double* out, const double* row, std::size_t n) {
     std::size_t i = 0;
     for (; i + kLanes <= n; i += kLanes) store(out + i, load(row + i));
-    for (; i < n; ++i) out[i] = row[i];
+    if (i < n) store_first(out + i, load(row + i), n - i);
+}
+
+// The first n of V vectors, where n reaches into the last one.
+template <int V>
+DF_INLINE void write_vectors(double* out, const Vec (&row)[V], std::size_t n) {
+    constexpr std::size_t kBefore = kLanes * (V - 1);
+    for (int v = 0; v + 1 < V; ++v) store(out + kLanes * v, row[v]);
+    if (n == kBefore + kLanes)
+        store(out + kBefore, row[V - 1]);
+    else
+        store_first(out + kBefore, row[V - 1], n - kBefore);
 }
 
 // rows[l] = source[l] * factor for L rows of n scores, -inf in the padding; highest[l] is the largest of row l.

@@ -7,6 +7,7 @@
 #include "interleaved.hpp"
 #include "kernel_tiles.hpp"
 #include "linear_rows.hpp"
+#include "plain_block.hpp"
 #include "smo_scan.hpp"
 #include "softmax_blocks.hpp"
 #include "softmax_columns.hpp"
@@ -48,6 +49,7 @@ constexpr Routines make_routines(const char* name, bool (*is_supported)()) {
             .interleaved_scaled = &interleaved_scaled,
             .interleaved_max = &interleaved_max,
             .outer_sums = &outer_sums,
+            .plain_block = &plain_block,
             .exponentials = &exponentials,
             .read_row = &read_row,
             .range = &range,
@@ -55,6 +57,7 @@ constexpr Routines make_routines(const char* name, bool (*is_supported)()) {
             .add_rows = &add_rows,
             .score_plan = &score_plan,
             .add_plan = &add_plan,
+            .add_masked = &add_masked,
             .single_state = make_state_routines<float>(),
             .double_state = make_state_routines<double>(),
             .single_precision = make_kernel_routines<float>(),

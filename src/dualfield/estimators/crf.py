@@ -292,7 +292,7 @@ class CRF(SequenceTagger):
         Examples
         --------
         >>> from dualfield import CRF
-        >>> model = CRF().partial_fit([[["a"], ["b"]]] * 20, [["x", "y"]] * 20)
+        >>> model = CRF(random_state=0).partial_fit([[["a"], ["b"]]] * 20, [["x", "y"]] * 20)
         >>> model.partial_fit([[["c"], ["a"]]] * 20, [["y", "x"]] * 20).predict([[["c"], ["a"]]])
         [['y', 'x']]
         """

@@ -288,4 +288,6 @@ def relative_gap(objective: float, gap: float) -> float:
     (0.5, inf)
     """
     dual = objective - gap
+    if gap <= 0.0:  # also where there is nothing to gain: zero by zero
+        return 0.0
     return gap / dual if dual > 0 or np.isnan(gap) else np.inf

@@ -8,6 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from dualfield.objectives import ChainLoss, KernelSoftmax
 from dualfield.solvers.base import LinearSolution, Progress, Solution, Start, Status, StopRule, Trace, relative_gap
@@ -100,7 +101,9 @@ class LBFGS:
         """
         if isinstance(objective, KernelSoftmax):
             return solve_representer(objective, rule, start, told, self.memory)
-        return _solve_chain(objective, rule, start, told, self.memory)
+        # Long inner products on many BLAS threads gain little, lose much on a busy machine, and differ in the last bit.
+        with threadpool_limits(1, user_api="blas"):
+            return _solve_chain(objective, rule, start, told, self.memory)
 
 
 def _solve_chain(

@@ -25,8 +25,8 @@ class BlockDual:
 
     Needs the log-loss (any temperature above zero, any cost), no penalty on absolute values, examples with all their
     labels, and no features of label pairs. Memory: 8 bytes for each node and label and for each example and label pair,
-    16 for tolerances below 2e-6, within `memory`. The ascent runs on one thread, so that it does not depend on their number; certificates use
-    all of them.
+    16 for tolerances below 2e-6, within `memory`. The ascent runs on one thread, so that it does not depend on their
+    number; certificates use all of them.
 
     Parameters
     ----------
