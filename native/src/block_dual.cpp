@@ -72,11 +72,26 @@ class BlockDual {
         scratch_.require(2 * padded(std::max(n_labels_, n_cliques_)));
     }
 
-    LinearSolution solve(const double* start) {
+    void begin(const double* start) {
         if (start)
             start_from(start);
         else
             start_from_truth();
+    }
+
+    // Begins where a state in another precision stands.
+    template <class Other>
+    void take_over(const BlockDual<Other>& before) {
+        std::copy(before.theta_.begin(), before.theta_.end(), theta_.begin());
+        std::copy(before.clique_theta_.begin(), before.clique_theta_.end(), clique_theta_.begin());
+        eta_ = before.eta_;
+        gain_ = before.gain_;
+        passes_ = before.passes_;
+        clock_ = before.clock_;
+        rebuild();
+    }
+
+    LinearSolution solve() {
         LinearSolution solution;
         std::size_t next_check = 3;
         for (std::size_t epoch = 1;; ++epoch) {
@@ -117,6 +132,9 @@ class BlockDual {
     }
 
   private:
+    template <class Other>
+    friend class BlockDual;
+
     bool is_small() const { return primal_ - dual_ <= settings_.tolerance * dual_; }
 
     S* theta_of(std::size_t i) { return theta_.data() + data_.first(i) * n_labels_; }
@@ -380,8 +398,21 @@ LinearSolution solve_block_dual(const ChainModel& model, const ChainData& data, 
                                 const BlockDualSettings& settings, const Report& report) {
     if (model.pair || data.allowed)
         throw std::invalid_argument("block_dual needs shared clique scores and examples with all their labels");
-    if (settings.tolerance >= kSingleFrom) return BlockDual<float>(model, data, settings, report).solve(start);
-    return BlockDual<double>(model, data, settings, report).solve(start);
+    if (settings.tolerance < kSingleFrom) {
+        BlockDual<double> run(model, data, settings, report);
+        run.begin(start);
+        return run.solve();
+    }
+    BlockDual<float> run(model, data, settings, report);
+    run.begin(start);
+    const LinearSolution rough = run.solve();
+    if (rough.outcome != Outcome::stalled) return rough;
+    // Large weights can need more digits than single precision has.
+    BlockDual<double> exact(model, data, settings, report);
+    exact.take_over(run);
+    LinearSolution solution = exact.solve();
+    solution.n_iterations += rough.n_iterations;
+    return solution;
 }
 
 }  // namespace dualfield
