@@ -189,14 +189,14 @@ void register_solvers(nb::module_& module) {
     module.def(
         "solve_block_dual",
         [](const BoundData& data, MaybeNumbers start, double tolerance, double most_passes, std::uint64_t seed,
-           std::size_t n_threads, nb::object told, double interval) {
-            const BlockDualSettings settings{tolerance, most_passes, seed, n_threads};
+           std::size_t n_threads, double patience, nb::object told, double interval) {
+            const BlockDualSettings settings{tolerance, most_passes, seed, n_threads, patience};
             return run(data, start, std::move(told), interval, [&](const double* begin, const Report& report) {
                 return solve_block_dual(data.model.model, data.data, begin, settings, report);
             });
         },
-        "data"_a, "start"_a.none(), "tolerance"_a, "most_passes"_a, "seed"_a, "n_threads"_a, "told"_a.none(),
-        "interval"_a, "Returns parameters, objective, gap, outcome, number of epochs, trace.");
+        "data"_a, "start"_a.none(), "tolerance"_a, "most_passes"_a, "seed"_a, "n_threads"_a, "patience"_a,
+        "told"_a.none(), "interval"_a, "Returns parameters, objective, gap, outcome, number of epochs, trace.");
     module.def(
         "solve_sgd",
         [](const BoundData& data, MaybeNumbers start, std::size_t n_epochs, double rate, bool average,

@@ -1,6 +1,8 @@
 #include "dualfield/chain_model.hpp"
 
 #include <algorithm>
+#include <stdexcept>
+#include <string>
 
 #include "dualfield/parallel.hpp"
 #include "dualfield/routines.hpp"
@@ -111,7 +113,16 @@ void tag(const ChainModel& model, const ChainData& data, const double* w, std::s
     std::vector<ChunkScores> workers = one_for_each<ChunkScores>(n_threads, model, data, features);
     parallel_for(chunks.size() - 1, n_threads, [&](std::size_t worker, std::size_t c) {
         const ChainScores& scores = workers[worker].compute(w, 1.0, chunks[c], chunks[c + 1], false);
-        ChainOracle(*model.topology, scores, 1).argmax(labels + data.first(chunks[c]));
+        ChainOracle oracle(*model.topology, scores, 1);
+        oracle.argmax(labels + data.first(chunks[c]));
+        for (std::size_t i = chunks[c]; i < chunks[c + 1]; ++i) {
+            const Status status = oracle.statuses()[i - chunks[c]];
+            if (status == Status::ok) continue;
+            throw std::invalid_argument(
+                status == Status::impossible
+                    ? "Example " + std::to_string(i) + " has no allowed labelling: the constraints leave none."
+                    : "The scores of example " + std::to_string(i) + " are not finite: its features are too large.");
+        }
     });
 }
 

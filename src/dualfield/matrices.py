@@ -120,7 +120,7 @@ def _real_array(data: Any, place: str) -> NDArray[Any]:
 
 
 def _dense_rows(matrices: list[NDArray[Any]], offsets: NDArray[np.int64], name: str) -> NumberRows:
-    dense = np.ascontiguousarray(matrices[0]) if len(matrices) == 1 else np.concatenate(matrices)
+    dense = np.ascontiguousarray(matrices[0] if len(matrices) == 1 else np.concatenate(matrices))
     n_columns = dense.shape[1]
     at = _first_not_finite(dense.reshape(-1))
     if at is not None:

@@ -96,7 +96,7 @@ X = [[("a", "x"), ("b", "y")], [], [("c", "z")]]
         [np.array(sentence, dtype=object) for sentence in X],
         np.array([X[0], [], X[2]], dtype=object),
     ],
-    ids=str,
+    ids=range(10),
 )
 def test_forms_of_input(form):
     batch = Template(BOTH).read(form).nodes

@@ -46,7 +46,7 @@ def check(problem, solution, best, tol, l1_ratio=0.0):
 def test_same_minimum(solver, variant):
     for weight in (1e-3, 1.0, 30.0):
         problem, best, at = solved(variant, weight)
-        for tol in (1e-2, 1e-5, 1e-8) if weight <= 1 else (1e-2, 1e-8):
+        for tol in (1e-2, 1e-5, 1e-8):
             solution = solver.solve(problem.loss(), StopRule(tol), random_state=3)
             check(problem, solution, best, tol)
         # Strong convexity: |w - w*|^2 / 2 is at most the distance in value.

@@ -14,6 +14,7 @@ struct BlockDualSettings {
     double most_passes = 1e300;
     std::uint64_t seed = 0;     // of the order of the examples
     std::size_t n_threads = 1;  // for certificates; the ascent itself is serial
+    double patience = 1e300;    // gives up (too_slow) where it expects to need more passes than this
 };
 
 struct LinearSolution {

@@ -322,7 +322,15 @@ class CRF(SequenceTagger):
         vocabulary = None if grown_from is None or grown_from.vocabulary_ is None else grown_from.vocabulary_.copy()
         pairs: Batch | None
         if self.template is not None and not isinstance(X, Batch):
-            rows = self._template().read(X)
+            if lengths is not None:
+                raise ValueError("lengths must be None with a template: X is a list of sentences.")
+            before = None if grown_from is None or grown_from.pair_vocabulary_ is None else grown_from.pair_vocabulary_
+            rows = self._template().read(
+                X,
+                vocabulary,
+                None if vocabulary is None or before is None else before.copy(),
+                grow=vocabulary is not None,
+            )
             nodes, pairs = rows.nodes, rows.pairs
         else:
             nodes = Batch.build(X, lengths=lengths, vocabulary=vocabulary, grow=vocabulary is not None)
@@ -348,8 +356,10 @@ class CRF(SequenceTagger):
         )
         weights = float(self.C) * example_weights(nodes, labels, codes, sample_weight, self.class_weight)
         if not weights.any():
-            raise ValueError("sample_weight must have an entry above zero. Got zeros only.")
+            raise ValueError("sample_weight and class_weight must leave a sequence with a weight above zero.")
         cost = check_cost(self.cost, len(labels))
+        if cost is not None and allowed is not None:
+            raise ValueError("cost needs the true label of every node: it cannot be used with partly labelled y.")
         return TrainingData(nodes, pairs, labels, codes, allowed, chain, score_map, weights, cost)
 
     def _solve(self, solver: AnySolver, data: TrainingData, start: NDArray[np.float64] | None) -> LinearSolution:

@@ -85,7 +85,12 @@ def pair_columns(pair_features: Any, nodes: Batch) -> NDArray[np.bool_] | None:
         return None
     if pair_features is True:
         return np.ones(nodes.n_columns, dtype=bool)
-    chosen = list(pair_features) if not isinstance(pair_features, str) else [pair_features]
+    if not isinstance(pair_features, (str, list, tuple, np.ndarray)):
+        raise ValueError(
+            "The 'pair_features' parameter of CRF must be a bool, or a list of str or of columns. "
+            f"Got {pair_features!r} instead."
+        )
+    chosen = [pair_features] if isinstance(pair_features, str) else list(pair_features)
     if nodes.vocabulary is not None and all(isinstance(name, str) for name in chosen):
         begins = tuple(chosen)
         return np.array([name.startswith(begins) for name in nodes.vocabulary], dtype=bool)
@@ -239,7 +244,11 @@ def carry_over(old: SequenceTagger, data: TrainingData) -> Floats:
     node = _matched(now.node, before.node, weights.node, _columns(data.nodes, old.vocabulary_, before.node), label)
     cliques = np.zeros(data.chain.n_cliques)
     known = {tuple(window): at for at, window in enumerate(before.chain.cliques.tolist())}
-    windows = [tuple(int(label[k]) if k >= 0 else -1 for k in window) for window in data.chain.cliques.tolist()]
+    # A label that is new has no old window, not even one of those that begin before the first node.
+    windows = [
+        tuple((int(label[k]) if label[k] >= 0 else -2) if k >= 0 else -1 for k in window)
+        for window in data.chain.cliques.tolist()
+    ]
     clique = np.array([known.get(window, -1) for window in windows])
     cliques[clique >= 0] = weights.cliques[clique[clique >= 0]]
     start, stop = (np.where(label >= 0, end[np.maximum(label, 0)], 0.0) for end in (weights.start, weights.stop))

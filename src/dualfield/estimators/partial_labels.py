@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,6 +47,8 @@ def read_labels(y: Any, offsets: NDArray[np.int64], known: Labels | None = None)
            [ True,  True],
            [ True,  True]])
     """
+    if isinstance(y, Iterator):
+        y = list(y)
     partial = isinstance(y, (list, tuple)) and any(
         isinstance(row, (list, tuple)) and any(label is None or isinstance(label, _SETS) for label in row) for row in y
     )
@@ -63,12 +66,18 @@ def read_labels(y: Any, offsets: NDArray[np.int64], known: Labels | None = None)
             raise ValueError(f"y[{i}][{t}] is an empty set: no label is allowed there. Use None if it is not known.")
     mentioned = [label for one in flat for label in (one if isinstance(one, _SETS) else (one,)) if label is not None]
     labels = Labels.fit(mentioned) if known is None else known
+    code = {name: at for at, name in enumerate(labels.classes.tolist())}
     codes = np.full(len(flat), -1, dtype=np.int32)
     allowed = np.ones((len(flat), len(labels)), dtype=bool)
     for at, label in enumerate(flat):
         if label is None:
             continue
-        choices = sorted({*labels.encode(list(label) if isinstance(label, _SETS) else [label]).tolist()})
+        named = label if isinstance(label, _SETS) else (label,)
+        unknown = [one for one in named if one not in code]
+        if unknown:
+            i, t = places[at]
+            raise ValueError(f"y[{i}][{t}] is {unknown[0]!r}, a label not seen in training.")
+        choices = [code[one] for one in named]
         allowed[at] = False
         allowed[at, choices] = True
         if len(choices) == 1:

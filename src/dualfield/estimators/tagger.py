@@ -70,6 +70,8 @@ class SequenceTagger(TaggerInspection, BaseEstimator):  # type: ignore[misc]
         """Turn input into rows of the columns seen in training; the second batch has those that score label pairs."""
         check_is_fitted(self)
         if self.template is not None and not isinstance(X, Batch):
+            if lengths is not None:
+                raise ValueError("lengths must be None with a template: X is a list of sentences.")
             rows = self._template().read(X, vocabulary=self.vocabulary_, pair_vocabulary=self.pair_vocabulary_)
             return rows.nodes, rows.pairs if self.score_map_.pair is not None else None
         numeric = None if self.vocabulary_ is not None else self.score_map_.node.n_columns
@@ -179,6 +181,7 @@ class SequenceTagger(TaggerInspection, BaseEstimator):  # type: ignore[misc]
         array([[0.68, 0.32],
                [0.32, 0.68]])
         """
+        check_is_fitted(self)
         if pairwise and self.structure_.order != 1:
             raise ValueError(f"pairwise needs a chain of order 1. This one has order {self.structure_.order}.")
         scores = self.decision_scores(X, lengths=lengths)
@@ -208,6 +211,7 @@ class SequenceTagger(TaggerInspection, BaseEstimator):  # type: ignore[misc]
         >>> sorted(CRF().fit([[["a"], ["b"]]], [["x", "y"]]).predict_marginals([[["a"]]])[0][0])
         ['x', 'y']
         """
+        check_is_fitted(self)
         names = self._names()
         rows = self.predict_proba(X, lengths=lengths)
         return [[dict(zip(names, row, strict=True)) for row in np.asarray(one).tolist()] for one in rows]

@@ -225,6 +225,7 @@ class Template:
         vocabulary: Vocabulary | None = None,
         pair_vocabulary: Vocabulary | None = None,
         *,
+        grow: bool = False,
         name: str = "X",
     ) -> TemplateRows:
         """Turn sentences into attributes.
@@ -239,6 +240,8 @@ class Template:
             of all attributes, in order of first appearance.
         pair_vocabulary : Vocabulary or None
             The same for attributes of pairs; given together with `vocabulary` if the template has such lines.
+        grow : bool
+            Whether attributes that the vocabularies do not hold are added to them instead of being left out.
         name : str
             What errors call `X`.
 
@@ -265,15 +268,19 @@ class Template:
         X = unwrapped(X)
         if isinstance(X, (str, bytes, dict, set, frozenset)) or not isinstance(X, Iterable):
             raise TypeError(f"{name} must be a list of sentences. Got {type(X).__name__} instead.")
-        grow = vocabulary is None
-        if self.has_pairs and grow != (pair_vocabulary is None):
+        if self.has_pairs and (vocabulary is None) != (pair_vocabulary is None):
             raise ValueError(
                 "'vocabulary' and 'pair_vocabulary' must be given together, as the template has attributes of pairs."
             )
         of_nodes = Vocabulary() if vocabulary is None else vocabulary
         of_pairs = (Vocabulary() if pair_vocabulary is None else pair_vocabulary) if self.has_pairs else None
         offsets, nodes, pairs = self._compiled.read(
-            X, _opened, of_nodes._native, None if of_pairs is None else of_pairs._native, grow=grow, name=name
+            X,
+            _opened,
+            of_nodes._native,
+            None if of_pairs is None else of_pairs._native,
+            grow=grow or vocabulary is None,
+            name=name,
         )
         return TemplateRows(
             _batch(offsets, nodes, of_nodes),

@@ -18,6 +18,7 @@ from dualfield.solvers.representer import solve_representer
 __all__ = ["LBFGS"]
 
 Floats = NDArray[np.float64]
+_NOTHING = 1e-14  # a gap of rounding alone, where there is nothing to lose
 
 
 @dataclass(frozen=True)
@@ -136,13 +137,13 @@ def _solve_chain(
             # Every point has a dual one, and each of them bounds the minimum: the best of both sides counts.
             found = run.point.value - gap_at(run)
             dual = max(dual, found) if objective.convex else float("nan")
-            gap = best.value - dual
+            gap = max(best.value - dual, 0.0) if objective.convex else float("nan")
             rows.append((best.value, dual, gap, float(run.n_evaluations), time.perf_counter() - began))
             if told is not None:
                 told(*rows[-1])
             # Without a gap, where the problem is not convex, the gradient must vanish beside the value.
             small = (
-                relative_gap(best.value, gap) <= rule.tol
+                relative_gap(best.value, gap) <= rule.tol or gap <= _NOTHING
                 if objective.convex
                 else float(np.linalg.norm(run.point.gradient)) <= rule.tol * max(1.0, abs(run.point.value))
             )

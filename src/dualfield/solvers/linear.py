@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ __all__ = ["SGD", "AutoLinear", "BlockDual", "Perceptron"]
 
 Floats = NDArray[np.float64]
 _EPOCHS = 30
+_PATIENCE = 400.0  # passes of the block dual; L-BFGS, whose gap is coarser, seldom needs more
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class BlockDual:
     ----------
     memory : float, default=4e9
         Bytes that its state may take.
+    patience : float, default=inf
+        Give up where more passes than this are expected.
 
     Examples
     --------
@@ -42,6 +45,7 @@ class BlockDual:
     """
 
     memory: float = 4e9
+    patience: float = np.inf
 
     def missing(self, objective: ChainLoss, tol: float = 1e-4) -> str | None:
         """Say what an objective has that this solver cannot take.
@@ -133,6 +137,7 @@ class BlockDual:
             rule.max_passes,
             random_state or 0,
             objective.n_threads,
+            min(self.patience, 1e300),
             told,
             getattr(told, "interval", 0.05),
         )
@@ -206,6 +211,10 @@ class SGD:
         >>> SGD().solve(ChainLoss(score_map, data), StopRule(1e-6)).n_iter
         30
         """
+        if self.rate is not None and not self.rate > 0:
+            raise ValueError(f"The 'rate' parameter of SGD must be None or a float in (0, inf). Got {self.rate!r}.")
+        if self.n_epochs is not None and self.n_epochs < 1:
+            raise ValueError(f"The 'n_epochs' parameter of SGD must be None or at least 1. Got {self.n_epochs!r}.")
         if objective.l1_ratio > 0:
             raise ValueError("solver='sgd' cannot penalise absolute values (l1_ratio > 0). Use solver='lbfgs'.")
         result = _native.solve_sgd(
@@ -292,7 +301,7 @@ class Perceptron:
 
 @dataclass(frozen=True)
 class AutoLinear:
-    """Block dual ascent where it can take the problem, L-BFGS where it cannot.
+    """Block dual ascent where it can take the problem, L-BFGS where it cannot or would take hundreds of passes.
 
     Examples
     --------
@@ -334,8 +343,17 @@ class AutoLinear:
         >>> AutoLinear().solve(ChainLoss(score_map, data, l1_ratio=0.5), StopRule(1e-6)).solver
         'lbfgs'
         """
-        solver = BlockDual() if BlockDual().missing(objective, rule.tol) is None else LBFGS()
-        return solver.solve(objective, rule, start, told, random_state)
+        block_dual = BlockDual(patience=_PATIENCE)
+        if block_dual.missing(objective, rule.tol) is not None:
+            return LBFGS().solve(objective, rule, start, told)
+        first = block_dual.solve(objective, rule, start, told, random_state)
+        if first.status is not Status.TOO_SLOW:
+            return first
+        rest = StopRule(rule.tol, max(rule.max_passes - first.trace.passes[-1], 1.0))
+        second = LBFGS().solve(objective, rest, first.parameters, told)
+        rows = second.trace.rows() + np.array([0.0, 0.0, 0.0, first.trace.passes[-1], first.trace.seconds[-1]])
+        course = Trace.from_rows(np.concatenate([first.trace.rows(), rows]))
+        return replace(second, n_iter=first.n_iter + second.n_iter, trace=course)
 
 
 def _epochs(rule: StopRule) -> int:
