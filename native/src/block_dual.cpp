@@ -25,6 +25,7 @@
 #include "dualfield/memory.hpp"
 #include "dualfield/random.hpp"
 #include "dualfield/routines.hpp"
+#include "gap_forecast.hpp"
 
 namespace dualfield {
 namespace {
@@ -34,8 +35,6 @@ constexpr double kSure = 14.0;  // score of the true labels at the start: nearly
 constexpr double kSingleFrom = 2e-6;
 constexpr double kGrow = 1.1, kShrink = 0.5;
 constexpr int kMostTries = 12;
-constexpr double kFairTrial = 50.0;    // passes before patience ends
-constexpr double kNotFalling = 1e299;  // passes left where the gap does not fall: less than endless patience
 // From this epoch on two of three visit only the examples that gained most, which have this share of all gains.
 constexpr std::size_t kSelectFrom = 8, kFullEvery = 3;
 constexpr double kSelectShare = 0.8;
@@ -117,13 +116,13 @@ class BlockDual {
                                               : Outcome::stalled;
                 break;
             }
-            if (is_slow()) {
+            if (forecast_.is_slow(small(), settings_.patience)) {
                 rebuild();
                 certify();
                 solution.outcome = Outcome::too_slow;
                 break;
             }
-            next_check = epoch + epochs_to_wait();
+            next_check = epoch + forecast_.passes_to_wait(small());
             if (!tell()) {
                 solution.outcome = Outcome::interrupted;
                 break;
@@ -145,12 +144,8 @@ class BlockDual {
     friend class BlockDual;
 
     // Beside losses of this size a smaller gap is rounding, also where there is nothing to lose.
-    bool is_small() const { return primal_ - dual_ <= std::max(settings_.tolerance * dual_, 1e-14 * mass_); }
-    // Twice in a row: one look can be misled.
-    bool is_slow() {
-        n_slow_ = passes_ > kFairTrial && passes_left() > settings_.patience ? n_slow_ + 1 : 0;
-        return n_slow_ >= 2;
-    }
+    double small() const { return std::max(settings_.tolerance * dual_, 1e-14 * mass_); }
+    bool is_small() const { return primal_ - dual_ <= small(); }
 
     S* theta_of(std::size_t i) { return theta_.data() + data_.first(i) * n_labels_; }
     S* mu_of(std::size_t i) { return mu_.data() + data_.first(i) * n_labels_; }
@@ -364,23 +359,8 @@ class BlockDual {
     }
 
     void certify() {
-        last_gap_ = primal_ - dual_at_check_;
-        last_passes_ = passes_at_check_;
         primal_ = half_square() + objective_.loss(w_.data());
-        dual_at_check_ = dual_;
-        passes_at_check_ = passes_;
-    }
-
-    // How many passes until the gap will be small enough, if it falls on as it has since the last look.
-    double passes_left() const {
-        const double gap = primal_ - dual_;
-        if (!(last_gap_ < kInfinity) || !(gap > 0.0) || gap >= last_gap_) return kNotFalling;
-        const double rate = std::log(gap / last_gap_) / (passes_at_check_ - last_passes_);
-        return std::log(settings_.tolerance * std::max(dual_, 1e-300) / gap) / rate;
-    }
-    std::size_t epochs_to_wait() const {
-        const double left = passes_left();
-        return left < kNotFalling ? static_cast<std::size_t>(std::clamp(0.7 * left, 1.0, 8.0)) : 2;
+        forecast_.look(primal_ - dual_, passes_);
     }
 
     bool tell() { return report_({primal_, dual_, primal_ - dual_, passes_, clock_.seconds()}); }
@@ -399,10 +379,9 @@ class BlockDual {
     Aligned<double> w_;
     std::vector<std::size_t> order_, chosen_;
     Buffer scores_, new_theta_, new_mu_, moved_, new_clique_theta_, new_clique_mu_, clique_moved_, scratch_;
-    int n_slow_ = 0;
+    GapForecast forecast_;
     double mass_ = 0.0;  // what the losses would be at one unit for each node
-    double primal_ = kInfinity, dual_ = 0.0, dual_at_check_ = 0.0, last_gap_ = kInfinity;
-    double passes_ = 0.0, passes_at_check_ = 0.0, last_passes_ = 0.0;
+    double primal_ = kInfinity, dual_ = 0.0, passes_ = 0.0;
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from dualfield.batch import Batch
-from dualfield.estimators.checks import check_choice, check_flag, check_integer, check_number
+from dualfield.estimators.checks import check_choice, check_flag, check_integer, check_number, pick_solver
 from dualfield.estimators.crf_data import (
     TrainingData,
     build_chain,
@@ -423,11 +423,4 @@ class CRF(SequenceTagger):
                 f"The 'template' parameter of {owner} must be None, a Template or its text. "
                 f"Got {self.template!r} instead."
             )
-        if isinstance(self.solver, str):
-            check_choice(owner, "solver", self.solver, tuple(_SOLVERS), "an object of dualfield.solvers")
-        elif not isinstance(self.solver, tuple(_SOLVERS.values())):
-            raise ValueError(
-                f"The 'solver' parameter of {owner} must be one of {list(_SOLVERS)} or an object of dualfield.solvers. "
-                f"Got {self.solver!r} instead."
-            )
-        return _SOLVERS[self.solver]() if isinstance(self.solver, str) else self.solver
+        return pick_solver(owner, self.solver, _SOLVERS)

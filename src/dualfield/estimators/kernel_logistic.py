@@ -24,6 +24,7 @@ from dualfield.estimators.checks import (
     check_kernel_values,
     check_label_kernel,
     check_number,
+    pick_solver,
 )
 from dualfield.estimators.inducing import solve_with_inducing_points
 from dualfield.kernels import KERNEL_NAMES, Kernel
@@ -357,20 +358,14 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         check_flag(owner, "warm_start", self.warm_start)
         if self.kernel_params is not None and not callable(self.kernel):
             raise ValueError(f"The 'kernel_params' parameter of {owner} needs a callable kernel. Got {self.kernel!r}.")
-        if isinstance(self.solver, str):
-            check_choice(owner, "solver", self.solver, tuple(_SOLVERS), "an object of dualfield.solvers")
-        elif not isinstance(self.solver, tuple(_SOLVERS.values())):
-            raise ValueError(
-                f"The 'solver' parameter of {owner} must be one of {list(_SOLVERS)} or an object of dualfield.solvers. "
-                f"Got {self.solver!r} instead."
-            )
+        chosen = pick_solver(owner, self.solver, _SOLVERS)
         if callable(self.label_kernel) and self.solver not in ("auto", "online"):
             raise ValueError(
                 f"A label_kernel on pairs of point and label needs solver='online' or 'auto'. Got {self.solver!r}."
             )
         if self.kernel_approx is not None and self.kernel == "precomputed":
             raise ValueError("kernel_approx needs points: it cannot be used with kernel='precomputed'.")
-        return _SOLVERS[self.solver]() if isinstance(self.solver, str) else self.solver
+        return chosen
 
     def _weights(
         self, X: Any, y: NDArray[Any], classes: NDArray[Any], codes: NDArray[np.intp], sample_weight: ArrayLike | None

@@ -1,4 +1,4 @@
-"""Score maps: from a vector of parameters to the scores of a structure."""
+"""The score map of linear chains."""
 
 from __future__ import annotations
 
@@ -12,107 +12,12 @@ from numpy.typing import NDArray
 
 from dualfield import _native
 from dualfield.batch import Batch
+from dualfield.scores.feature_table import FeatureTable, native_rows
 from dualfield.structures import Chain, Scores
 
-__all__ = ["FeatureTable", "LinearScores", "Weights"]
+__all__ = ["LinearScores", "Weights"]
 
 Floats = NDArray[np.float64]
-# Dense matrices with more zeros than this are faster as sparse ones.
-_MOST_ZEROS = 0.5
-
-
-@dataclass(frozen=True, eq=False)
-class FeatureTable:
-    """Which columns have a weight for which outputs, as in CSR form.
-
-    Parameters
-    ----------
-    indptr : int64 array of shape (n_columns + 1,)
-        Where the outputs of each column start.
-    outputs : int32 array of shape (n_features,)
-        Labels, or cliques; rising within a column.
-    n_outputs : int
-        How many there are.
-
-    Examples
-    --------
-    >>> from dualfield.scores import FeatureTable
-    >>> FeatureTable.all(3, 2).outputs
-    array([0, 1, 0, 1, 0, 1], dtype=int32)
-    """
-
-    indptr: NDArray[np.int64]
-    outputs: NDArray[np.int32]
-    n_outputs: int
-
-    @classmethod
-    def all(cls, n_columns: int, n_outputs: int) -> FeatureTable:
-        """Give every column a weight for every output.
-
-        Parameters
-        ----------
-        n_columns, n_outputs : int
-            Sizes.
-
-        Returns
-        -------
-        FeatureTable
-            With n_columns * n_outputs features.
-
-        Examples
-        --------
-        >>> FeatureTable.all(2, 2).indptr
-        array([0, 2, 4])
-        """
-        indptr = n_outputs * np.arange(n_columns + 1, dtype=np.int64)
-        return cls(indptr, np.tile(np.arange(n_outputs, dtype=np.int32), n_columns), n_outputs)
-
-    @classmethod
-    def observed(cls, batch: Batch, outputs: NDArray[np.int32], n_outputs: int, min_freq: int = 1) -> FeatureTable:
-        """Give a column a weight for the outputs that occur with it.
-
-        Parameters
-        ----------
-        batch : Batch
-            Rows of features.
-        outputs : int32 array of shape (n_nodes,)
-            What occurs at each row; -1 where nothing does.
-        n_outputs : int
-            How many there are.
-        min_freq : int, default=1
-            How often an output must occur with a column.
-
-        Returns
-        -------
-        FeatureTable
-            The features found.
-
-        Examples
-        --------
-        >>> from dualfield.batch import Batch
-        >>> batch = Batch.build([[["a"], ["a", "b"]]])
-        >>> FeatureTable.observed(batch, np.array([0, 1], dtype=np.int32), 2).outputs
-        array([0, 1, 1], dtype=int32)
-        """
-        indptr, found = _native.observe_features(_rows(batch), outputs, n_outputs, max(min_freq, 1))
-        return cls(indptr, found, n_outputs)
-
-    @property
-    def n_columns(self) -> int:
-        """Number of columns."""
-        return self.indptr.size - 1
-
-    @property
-    def columns(self) -> NDArray[np.int64]:
-        """The column of each feature."""
-        return np.repeat(np.arange(self.n_columns), np.diff(self.indptr))
-
-    @cached_property
-    def _native_map(self) -> _native.LinearMap:
-        return _native.LinearMap(self.n_outputs, self.indptr, self.outputs)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_native_map"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,9 +240,9 @@ class LinearScores:
         >>> type(score_map.bind(Batch.build([np.array([[2.0]])]))).__name__
         'ChainData'
         """
-        pair_rows = None if pair_batch is None or self.pair is None else _rows(pair_batch)
+        pair_rows = None if pair_batch is None or self.pair is None else native_rows(pair_batch)
         return _native.ChainData(
-            self._model, batch.offsets, _rows(batch), pair_rows, labels, weights, cost, allowed, temperature
+            self._model, batch.offsets, native_rows(batch), pair_rows, labels, weights, cost, allowed, temperature
         )
 
     def scores(self, w: Floats, batch: Batch, pair_batch: Batch | None = None, n_threads: int = 1) -> Scores:
@@ -424,16 +329,3 @@ class LinearScores:
             shape=(self.node.n_columns, self.chain.n_labels),
         )
         return by_column.T.tocsr()
-
-
-def _rows(batch: Batch) -> _native.FeatureRows:
-    """Hand out the native twin of the rows of a batch."""
-    if batch.dense is None:
-        return _native.FeatureRows(batch.indptr, batch.indices, batch.values, None, batch.n_columns)
-    dense = np.ascontiguousarray(batch.dense, dtype=np.float64)
-    if dense.size and np.count_nonzero(dense) < _MOST_ZEROS * dense.size:
-        sparse = scipy.sparse.csr_array(dense)
-        indptr, indices = sparse.indptr.astype(np.int64), sparse.indices.astype(np.int32)
-        values = None if (sparse.data == 1.0).all() else sparse.data
-        return _native.FeatureRows(indptr, indices, values, None, batch.n_columns)
-    return _native.FeatureRows(None, None, None, dense, batch.n_columns)

@@ -1,0 +1,134 @@
+"""The choice of a solver, by the problem and by counted work, never by the clock: the same data give the same model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualfield.objectives import ChainLoss, KernelSoftmax
+from dualfield.solvers.base import LinearSolution, Progress, Solution, Start, Status, StopRule, Trace
+from dualfield.solvers.block_dual import BlockDual
+from dualfield.solvers.kernel_tasks import SMALL
+from dualfield.solvers.lbfgs import LBFGS
+from dualfield.solvers.newton import NewtonCG
+from dualfield.solvers.working_set import WorkingSet
+
+__all__ = ["Auto", "AutoLinear"]
+
+Floats = NDArray[np.float64]
+_PATIENCE = 400.0  # passes of the block dual; L-BFGS, whose gap is coarser, seldom needs more
+
+
+@dataclass(frozen=True)
+class Auto:
+    """Newton's method on small problems; on larger ones working sets, and Newton's method where they are slow.
+
+    The choice depends on the problem and on counted work, never on the clock: the same data give the same model.
+
+    Examples
+    --------
+    >>> from dualfield.solvers import Auto
+    >>> Auto()
+    Auto()
+    """
+
+    def solve(
+        self,
+        objective: KernelSoftmax,
+        rule: StopRule,
+        start: Start | None = None,
+        told: Progress | None = None,
+        random_state: Any = None,
+    ) -> Solution:
+        """Solve an objective; see :meth:`WorkingSet.solve`.
+
+        Parameters
+        ----------
+        objective, rule, start, told, random_state
+            As for :meth:`WorkingSet.solve`.
+
+        Returns
+        -------
+        Solution
+            The point, its gap and the course.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.kernels import Kernel
+        >>> from dualfield.objectives import KernelSoftmax
+        >>> from dualfield.solvers import Auto, StopRule
+        >>> y = np.array([0, 1, 0, 1], dtype=np.int32)
+        >>> problem = KernelSoftmax(Kernel(), np.eye(4), y, np.ones(4), 2, True, True)
+        >>> Auto().solve(problem, StopRule(1e-3)).solver
+        'newton'
+        """
+        fits = objective.fits(4)
+        if objective.label_kernel is not None or (objective.size <= SMALL and objective.fits(12)):
+            return NewtonCG().solve(objective, rule, start, told)
+        # Recomputed rows make every product of Newton's method as dear as the whole matrix.
+        patience = (100.0 if rule.tol >= 1e-4 else 300.0) if fits else np.inf
+        first = WorkingSet(patience=patience).solve(objective, rule, start, told)
+        if first.status is not Status.TOO_SLOW:
+            return first
+        return NewtonCG().solve(objective, rule, Start(first.coefficients, first.bias), told, before=first)
+
+
+@dataclass(frozen=True)
+class AutoLinear:
+    """Block dual ascent where it can take the problem, L-BFGS where it cannot or would take hundreds of passes.
+
+    Examples
+    --------
+    >>> from dualfield.solvers import AutoLinear
+    >>> AutoLinear()
+    AutoLinear()
+    """
+
+    def solve(
+        self,
+        objective: ChainLoss,
+        rule: StopRule,
+        start: Floats | None = None,
+        told: Progress | None = None,
+        random_state: Any = None,
+    ) -> LinearSolution:
+        """Solve an objective.
+
+        Parameters
+        ----------
+        objective, rule, start, told, random_state
+            As for :meth:`BlockDual.solve`.
+
+        Returns
+        -------
+        LinearSolution
+            The point, its gap and the course.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.batch import Batch
+        >>> from dualfield.objectives import ChainLoss
+        >>> from dualfield.scores import FeatureTable, LinearScores
+        >>> from dualfield.solvers import AutoLinear, StopRule
+        >>> from dualfield.structures import Chain
+        >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
+        >>> data = score_map.bind(Batch.build([np.ones((1, 1))]), labels=np.zeros(1, np.int32), weights=np.ones(1))
+        >>> AutoLinear().solve(ChainLoss(score_map, data, l1_ratio=0.5), StopRule(1e-6)).solver
+        'lbfgs'
+        """
+        block_dual = BlockDual(patience=_PATIENCE)
+        if block_dual.missing(objective, rule.tol) is not None:
+            return LBFGS().solve(objective, rule, start, told)
+        first = block_dual.solve(objective, rule, start, told, random_state)
+        if first.status is not Status.TOO_SLOW:
+            return first
+        rest = StopRule(rule.tol, max(rule.max_passes - first.trace.passes[-1], 1.0))
+        second = LBFGS().solve(objective, rest, first.parameters, told)
+        rows = second.trace.rows() + np.array([0.0, 0.0, 0.0, first.trace.passes[-1], first.trace.seconds[-1]])
+        course = Trace.from_rows(np.concatenate([first.trace.rows(), rows]))
+        return replace(second, n_iter=first.n_iter + second.n_iter, trace=course)
