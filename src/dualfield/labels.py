@@ -65,9 +65,14 @@ class Labels:
     kind: Kind
     arrays: bool = False
     _codes: dict[Any, int] = field(init=False)
+    _objects: NDArray[Any] = field(init=False)  # the labels as Python objects, made once and not for every node
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_codes", {label: code for code, label in enumerate(self.classes.tolist())})
+        names = self.classes.tolist()
+        objects = np.empty(len(names), dtype=object)
+        objects[:] = names
+        object.__setattr__(self, "_codes", {label: code for code, label in enumerate(names)})
+        object.__setattr__(self, "_objects", objects)
 
     @classmethod
     def fit(cls, y: Any, offsets: Sequence[int] | NDArray[np.int64] | None = None, *, name: str = "y") -> Labels:
@@ -189,8 +194,7 @@ class Labels:
         codes = np.asarray(codes)
         if codes.size and not (codes.min() >= 0 and codes.max() < self.n_classes):
             raise ValueError(f"'codes' must be in [0, {self.n_classes}). Got {codes.min()} to {codes.max()} instead.")
-        labels = self.classes[codes]
-        flat = labels if self.arrays else labels.tolist()
+        flat = self.classes[codes] if self.arrays else self._objects[codes].tolist()
         if offsets is None:
             return flat
         bounds = np.asarray(offsets).tolist()
