@@ -157,10 +157,11 @@ TASKS: dict[str, Callable[..., dict[str, Any]]] = {
 def measure(task: str, **options: Any) -> dict[str, Any]:
     """Run a task in a new process, whose memory nothing else has touched; an error that it ends with is its result."""
     command = [sys.executable, "-m", "benchmarks.crf_memory", task, json.dumps(options)]
+    told = {name: value for name, value in options.items() if name != "folder"}  # where it was is no result
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[1])
     if done.returncode:
-        return {**options, "failed": done.stderr.strip().splitlines()[-1] if done.stderr.strip() else str(done)}
-    return {**options, **json.loads(done.stdout)}
+        return {**told, "failed": done.stderr.strip().splitlines()[-1] if done.stderr.strip() else str(done)}
+    return {**told, **json.loads(done.stdout)}
 
 
 if __name__ == "__main__":
