@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <vector>
 
 #include "dualfield/memory.hpp"
@@ -44,6 +45,10 @@ class Output {
     };
     std::unique_ptr<T, Free> data_;
 };
+
+inline void require(bool condition, const char* message) {
+    if (!condition) throw std::invalid_argument(message);
+}
 
 template <class Array>
 const typename Array::Scalar* data_or_null(const std::optional<Array>& array) {

@@ -20,48 +20,9 @@
 #include <vector>
 
 #include "dualfield/vocabulary.hpp"
+#include "growing_array.hpp"
 
 namespace dualfield::bindings {
-
-// Like std::vector, but grown by realloc, which moves pages instead of bytes, and able to hand its memory over.
-template <class T>
-class GrowingArray {
-    static_assert(std::is_trivially_copyable_v<T>);
-
-  public:
-    GrowingArray() = default;
-    GrowingArray(const GrowingArray&) = delete;
-    GrowingArray& operator=(const GrowingArray&) = delete;
-    ~GrowingArray() { std::free(data_); }
-
-    std::size_t size() const noexcept { return size_; }
-    // Room for `count` more; written by the caller, who then says how many were.
-    T* room(std::size_t count) {
-        if (size_ + count > capacity_) reallocate(std::max(size_ + count, capacity_ + capacity_ / 2));
-        return data_ + size_;
-    }
-    void advance(std::size_t count) noexcept { size_ += count; }
-    void push(T value) {
-        *room(1) = value;
-        ++size_;
-    }
-    // Exactly size() elements, to be freed with std::free.
-    T* release() {
-        reallocate(std::max<std::size_t>(size_, 1));
-        return std::exchange(data_, nullptr);
-    }
-
-  private:
-    void reallocate(std::size_t count) {
-        void* moved = std::realloc(data_, count * sizeof(T));
-        if (moved == nullptr) throw std::bad_alloc();
-        data_ = static_cast<T*>(moved);
-        capacity_ = count;
-    }
-
-    T* data_ = nullptr;
-    std::size_t size_ = 0, capacity_ = 0;
-};
 
 // Memory for composed strings: addresses stay until clear().
 class TextBlocks {

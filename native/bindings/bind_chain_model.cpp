@@ -23,10 +23,6 @@ using Numbers = Input<double, 1>;
 using MaybeNumbers = std::optional<Numbers>;
 using MaybeMatrix = std::optional<Input<double, 2>>;
 
-void require(bool condition, const char* message) {
-    if (!condition) throw std::invalid_argument(message);
-}
-
 // Rows with the arrays that they view.
 struct BoundRows {
     std::optional<Input<std::int64_t, 1>> indptr;

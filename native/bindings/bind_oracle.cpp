@@ -22,10 +22,6 @@ using Matrix = Input<double, 2>;
 using MaybeMatrix = std::optional<Matrix>;
 using MaybeVector = std::optional<Input<double, 1>>;
 
-void require(bool condition, const char* message) {
-    if (!condition) throw std::invalid_argument(message);
-}
-
 // An oracle with the arrays that it reads; they stay alive as long as it does.
 class BoundOracle {
   public:

@@ -33,19 +33,8 @@ namespace {
 
 constexpr std::size_t usual_block = std::size_t{1} << 17;  // tokens that are read before the lock is released
 
-template <class T>
-using Vector = nb::ndarray<nb::numpy, T, nb::ndim<1>, nb::c_contig>;
 using Objects = nb::typed<nb::iterable, nb::object>;
 using Opener = nb::typed<nb::callable, nb::object(nb::object)>;
-
-// NumPy takes the memory over; nothing is copied.
-template <class T>
-Vector<T> hand_over(GrowingArray<T>& array) {
-    const std::size_t size = array.size();
-    std::unique_ptr<T, decltype(&std::free)> memory(array.release(), &std::free);
-    nb::capsule owner(memory.get(), [](void* data) noexcept { std::free(data); });
-    return Vector<T>(memory.release(), {size}, owner);
-}
 
 // Python's own tables; reading them needs no lock.
 unsigned classes_of(char32_t character) {

@@ -25,19 +25,8 @@ namespace dualfield::bindings {
 
 namespace {
 
-template <class T>
-using Vector = nb::ndarray<nb::numpy, T, nb::ndim<1>, nb::c_contig>;
 using Strings = nb::typed<nb::iterable, nb::str>;
 using Objects = nb::typed<nb::iterable, nb::object>;
-
-// NumPy takes the memory over; nothing is copied.
-template <class T>
-Vector<T> hand_over(GrowingArray<T>& array) {
-    const std::size_t size = array.size();
-    std::unique_ptr<T, decltype(&std::free)> memory(array.release(), &std::free);
-    nb::capsule owner(memory.get(), [](void* data) noexcept { std::free(data); });
-    return Vector<T>(memory.release(), {size}, owner);
-}
 
 template <class T, class Source>
 Vector<T> copied(std::span<const Source> source) {

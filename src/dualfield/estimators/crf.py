@@ -319,22 +319,15 @@ class CRF(SequenceTagger):
         grown_from: CRF | None = None,
     ) -> TrainingData:
         """Read and check everything, and lay out the features."""
-        vocabulary = None if grown_from is None or grown_from.vocabulary_ is None else grown_from.vocabulary_.copy()
-        pairs: Batch | None
+        before = (None, None) if grown_from is None else (grown_from.vocabulary_, grown_from.pair_vocabulary_)
+        vocabulary, pair_vocabulary = (None if one is None else one.copy() for one in before)
+        grow, pairs = vocabulary is not None, None
         if self.template is not None and not isinstance(X, Batch):
             if lengths is not None:
                 raise ValueError("lengths must be None with a template: X is a list of sentences.")
-            before = None if grown_from is None or grown_from.pair_vocabulary_ is None else grown_from.pair_vocabulary_
-            rows = self._template().read(
-                X,
-                vocabulary,
-                None if vocabulary is None or before is None else before.copy(),
-                grow=vocabulary is not None,
-            )
-            nodes, pairs = rows.nodes, rows.pairs
+            nodes, pairs = self._template().read(X, vocabulary, pair_vocabulary, grow=grow)
         else:
-            nodes = Batch.build(X, lengths=lengths, vocabulary=vocabulary, grow=vocabulary is not None)
-            pairs = None
+            nodes = Batch.build(X, lengths=lengths, vocabulary=vocabulary, grow=grow)
         if nodes.n_nodes == 0:
             raise ValueError("X must have at least one node. Got none.")
         labels, codes, allowed = read_labels(y, nodes.offsets, known)
@@ -396,9 +389,6 @@ class CRF(SequenceTagger):
         self.solver_ = solution.solver
         self.status_ = solution.status
         self.trace_ = solution.trace
-
-    def _template(self) -> Template:
-        return self.template if isinstance(self.template, Template) else Template.parse(str(self.template))
 
     def _check_parameters(self) -> AnySolver:
         owner = type(self).__name__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,7 +66,7 @@ class TopFeatures:
         return "\n".join(lines)
 
 
-class TaggerInspection:
+class TaggerInspection(ABC):
     """What can be asked of a fitted model of sequences beyond labels and their probabilities.
 
     Columns of numeric input are called ``x[0]``, ``x[1]``, and so on.
@@ -87,8 +88,9 @@ class TaggerInspection:
     score_map_: LinearScores
     parameters_: Floats
 
+    @abstractmethod
     def _read(self, X: Any, lengths: ArrayLike | None) -> tuple[Batch, Batch | None]:
-        raise NotImplementedError
+        """Turn input into rows of the columns seen in training."""
 
     def predict_spans(
         self, X: Any, *, outside: str = "O", min_proba: float = 0.0, lengths: ArrayLike | None = None
@@ -153,7 +155,7 @@ class TaggerInspection:
         --------
         >>> from dualfield import CRF
         >>> X = [[["the"], ["dog"]], [["dogs"], ["run"]], [["the"], ["run"]]]
-        >>> model = CRF(tol=1e-9).fit(X, [["DT", "NN"], ["NN", "VB"], ["DT", "NN"]])
+        >>> model = CRF(tol=1e-12).fit(X, [["DT", "NN"], ["NN", "VB"], ["DT", "NN"]])
         >>> print(model.explain([["the"], ["run"]])[1])
         1: NN with probability 0.47, not VB; the scores differ by 0.90
             +1.025  transition: DT > NN, not DT > VB
@@ -205,12 +207,12 @@ class TaggerInspection:
         --------
         >>> from dualfield import CRF
         >>> X = [[["the"], ["dog"]], [["dogs"], ["run"]], [["the"], ["run"]]]
-        >>> model = CRF(tol=1e-9).fit(X, [["DT", "NN"], ["NN", "VB"], ["DT", "NN"]])
+        >>> model = CRF(C=3.0, tol=1e-12).fit(X, [["DT", "NN"], ["NN", "VB"], ["DT", "NN"]])
         >>> print(model.top_features(2, label="DT"))
         Attributes for a label
-            +0.766  the -> DT
+            +1.281  the -> DT
         Transitions, likely
-            +1.025  DT -> NN
+            +1.715  DT -> NN
         """
         check_is_fitted(self)
         check_integer("top_features", "n", n, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -17,6 +17,7 @@ from dualfield.attributes import Vocabulary
 from dualfield.batch import Batch
 from dualfield.estimators.checks import check_integer
 from dualfield.estimators.inspection import TaggerInspection
+from dualfield.features import Template
 from dualfield.labels import Labels
 from dualfield.scores import LinearScores
 from dualfield.structures import Chain, Scores
@@ -78,8 +79,8 @@ class SequenceTagger(TaggerInspection, BaseEstimator):  # type: ignore[misc]
         batch = Batch.build(X, lengths=lengths, vocabulary=self.vocabulary_, n_columns=numeric)
         return batch, batch if self.score_map_.pair is not None else None
 
-    def _template(self) -> Any:
-        raise NotImplementedError
+    def _template(self) -> Template:
+        return self.template if isinstance(self.template, Template) else Template.parse(str(self.template))
 
     def _heat(self) -> dict[str, Any]:
         """Arguments of every question about probabilities."""
@@ -391,29 +392,6 @@ class SequenceTagger(TaggerInspection, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "parameters_")
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Train the model; see the models themselves.
-
-        Parameters
-        ----------
-        X : list
-            Sequences.
-        y : list
-            Their labels.
-
-        Returns
-        -------
-        SequenceTagger
-            The fitted model.
-
-        Examples
-        --------
-        >>> from dualfield import CRF
-        >>> CRF().fit([[["a"]], [["b"]]], [["x"], ["y"]]).classes_
-        array(['x', 'y'], dtype='<U1')
-        """
-        raise NotImplementedError
 
 
 def _split(rows: NDArray[Any], offsets: Sequence[int] | NDArray[Any]) -> list[NDArray[Any]]:
