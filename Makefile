@@ -14,7 +14,7 @@ NATIVE_OPTIONS := -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DDUALFI
 # Measurements and the tests on real data look here; they skip where it is absent.
 export DUALFIELD_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo test pytest native-test lint format bench docs sanitize clean help
+.PHONY: demo test pytest native-test lint format bench docs sanitize fuzz clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo "make bench     side-by-side measurements, written to benchmarks/results/"
 	@echo "make docs      the HTML documentation, in docs/_build/html"
 	@echo "make sanitize  native tests and part of the Python suite under ASan and UBSan"
+	@echo "make fuzz      changed files for every reader, FUZZ_SECONDS=60 for each"
 	@echo "make clean     remove what was built"
 
 demo: $(VENV)/.built
@@ -32,7 +33,7 @@ demo: $(VENV)/.built
 
 test: lint native-test pytest docs
 
-pytest: $(VENV)/.built
+pytest: $(VENV)/.built $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
 native-test: $(VENV)/.dev
@@ -40,7 +41,7 @@ native-test: $(VENV)/.dev
 	$(BIN)/cmake --build $(BUILD)/native
 	$(BUILD)/native/native_tests
 
-lint: $(VENV)/.built
+lint: $(VENV)/.built $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m mypy
@@ -51,16 +52,16 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(filter %.cpp %.hpp,$(NATIVE))
 
-bench: $(VENV)/.built
+bench: $(VENV)/.built $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 
-docs: $(VENV)/.built
+docs: $(VENV)/.built $(VENV)/.dev
 	$(BIN)/python -m sphinx -q -W --keep-going -j auto -b html docs docs/_build/html
 
 # The interpreter itself is not instrumented, so the run time is preloaded and leaks of Python's own are not counted. -S keeps the
 # editable install, which would win over PYTHONPATH, out of the way.
 SANITIZED := $(BUILD)/sanitize
-sanitize: $(VENV)/.built
+sanitize: $(VENV)/.built $(VENV)/.dev
 	$(BIN)/cmake -S . -B $(SANITIZED)/native $(NATIVE_OPTIONS) -DDUALFIELD_SANITIZE=ON > /dev/null
 	$(BIN)/cmake --build $(SANITIZED)/native
 	$(SANITIZED)/native/native_tests
@@ -71,17 +72,35 @@ sanitize: $(VENV)/.built
 	    ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -S -m pytest -q -s -p no:cacheprovider \
 	    tests/structures tests/test_batch.py tests/test_matrices.py tests/test_vocabulary.py
 
-# Installed once per change of pyproject.toml; the library itself is installed in place, so that Python changes need no build.
-$(VENV)/.dev: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --upgrade pip
-	$(PIP) install --group dev
-	touch $@
+# Each harness leaves what it has found in a folder of its own, and goes on from there the next time.
+FUZZ_SECONDS ?= 60
+fuzz: $(VENV)/.built $(VENV)/.dev
+	$(PIP) install --group fuzz
+	for harness in $(basename $(notdir $(wildcard fuzz/fuzz_*.py))); do \
+	    mkdir -p $(BUILD)/fuzz/$$harness && $(BIN)/python fuzz/$$harness.py $(BUILD)/fuzz/$$harness \
+	        -max_total_time=$(FUZZ_SECONDS) -max_len=100000 -timeout=25 -rss_limit_mb=4096 -print_final_stats=1 \
+	        -artifact_prefix=$(BUILD)/fuzz/ || exit 1; \
+	done
 
-$(VENV)/.built: $(VENV)/.dev $(NATIVE)
-	$(PIP) install --no-build-isolation --editable . --config-settings=cmake.define.DUALFIELD_WERROR=ON
-	cp $$($(SITE))/dualfield/_native.pyi src/dualfield/_native.pyi
-	touch $@
+# Installed once per change of pyproject.toml; the library itself is installed in place, so that Python changes need no build.
+# The demo needs what the build needs; the rest of the tools is for those who work on the library.
+$(VENV)/.tools: pyproject.toml
+	@echo "Making $(VENV) and installing build tools ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install --upgrade pip
+	@$(PIP) install --group build
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.tools
+	@echo "Installing tools for tests and documentation ..."
+	@$(PIP) install --group dev
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.tools $(NATIVE)
+	@echo "Compiling dualfield; this takes some minutes ..."
+	@$(PIP) install --no-build-isolation --editable . --config-settings=cmake.define.DUALFIELD_WERROR=ON
+	@cp $$($(SITE))/dualfield/_native.pyi src/dualfield/_native.pyi
+	@touch $@
 
 clean:
-	rm -rf $(BUILD) $(VENV) docs/_build report.html src/dualfield/_native.pyi
+	rm -rf $(BUILD) $(VENV) docs/_build docs/gallery report.html src/dualfield/_native.pyi

@@ -11,8 +11,8 @@
 #include "dualfield/block_dual.hpp"
 #include "dualfield/chain_model.hpp"
 #include "dualfield/online.hpp"
+#include "moment.hpp"
 #include "register.hpp"
-#include "watch.hpp"
 
 using namespace nanobind::literals;
 
@@ -164,20 +164,27 @@ class BoundObjective {
 };
 
 // Runs a solver without the interpreter lock; returns parameters, objective, gap, outcome, iterations, trace.
+// `told` is called now and then with where the solver stands. If it has an attribute `pass_end`, that is called at the
+// end of passes with a BoundMoment, and a true value that it returns ends the solve; `resume`, if it has one that is
+// not None, is the state to begin with.
 template <class Solve>
 nb::object run(const BoundData& data, const MaybeNumbers& start, nb::object told, double interval, Solve solve) {
     data.need_labels();
     const double* begin = start ? data.checked(*start) : nullptr;
+    const nb::object pass_end = nb::getattr(told, "pass_end", nb::none());
+    const nb::object resume = nb::getattr(told, "resume", nb::none());
     Watch watch(std::move(told), interval, 0.0);
+    SolverState state;
+    if (!resume.is_none()) state = read_state(nb::cast<nb::dict>(resume), watch);
     LinearSolution solution;
     {
         const nb::gil_scoped_release unlocked;
-        const Report report = [&](const Progress& now) { return watch(now); };
-        solution = solve(begin, report);
+        Companion companion{[&](const Progress& now) { return watch(now); }, {}, resume.is_none() ? nullptr : &state};
+        if (!pass_end.is_none())
+            companion.pass_end = [&](const Moment& moment) { return tell_pass_end(pass_end, moment, watch); };
+        solution = solve(begin, companion);
     }
-    Output<double> parameters({solution.parameters.size()});
-    std::copy(solution.parameters.begin(), solution.parameters.end(), parameters.data());
-    return nb::make_tuple(parameters.release(), solution.objective, solution.gap,
+    return nb::make_tuple(copied(solution.parameters), solution.objective, solution.gap,
                           std::string(name_of(solution.outcome)), solution.n_iterations, watch.release());
 }
 
@@ -187,8 +194,8 @@ void register_solvers(nb::module_& module) {
         [](const BoundData& data, MaybeNumbers start, double tolerance, double most_passes, std::uint64_t seed,
            std::size_t n_threads, double patience, nb::object told, double interval) {
             const BlockDualSettings settings{tolerance, most_passes, seed, n_threads, patience};
-            return run(data, start, std::move(told), interval, [&](const double* begin, const Report& report) {
-                return solve_block_dual(data.model.model, data.data, begin, settings, report);
+            return run(data, start, std::move(told), interval, [&](const double* begin, const Companion& companion) {
+                return solve_block_dual(data.model.model, data.data, begin, settings, companion);
             });
         },
         "data"_a, "start"_a.none(), "tolerance"_a, "most_passes"_a, "seed"_a, "n_threads"_a, "patience"_a,
@@ -198,8 +205,8 @@ void register_solvers(nb::module_& module) {
         [](const BoundData& data, MaybeNumbers start, std::size_t n_epochs, double rate, bool average,
            std::uint64_t seed, std::size_t n_seen, nb::object told, double interval) {
             const SgdSettings settings{n_epochs, rate, average, seed, n_seen};
-            return run(data, start, std::move(told), interval, [&](const double* begin, const Report& report) {
-                return solve_sgd(data.model.model, data.data, begin, settings, report);
+            return run(data, start, std::move(told), interval, [&](const double* begin, const Companion& companion) {
+                return solve_sgd(data.model.model, data.data, begin, settings, companion);
             });
         },
         "data"_a, "start"_a.none(), "n_epochs"_a, "rate"_a, "average"_a, "seed"_a, "n_seen"_a, "told"_a.none(),
@@ -209,8 +216,8 @@ void register_solvers(nb::module_& module) {
         [](const BoundData& data, MaybeNumbers start, std::size_t n_epochs, bool average, std::uint64_t seed,
            nb::object told, double interval) {
             const PerceptronSettings settings{n_epochs, average, seed};
-            return run(data, start, std::move(told), interval, [&](const double* begin, const Report& report) {
-                return solve_perceptron(data.model.model, data.data, begin, settings, report);
+            return run(data, start, std::move(told), interval, [&](const double* begin, const Companion& companion) {
+                return solve_perceptron(data.model.model, data.data, begin, settings, companion);
             });
         },
         "data"_a, "start"_a.none(), "n_epochs"_a, "average"_a, "seed"_a, "told"_a.none(), "interval"_a,
@@ -317,6 +324,10 @@ void register_chain_models(nb::module_& module) {
     module.def("tag", &tag_all, "data"_a, "w"_a.noconvert(), "n_threads"_a, "Best labels of all nodes.");
     module.def("score_nodes", &score_all, "data"_a, "w"_a.noconvert(), "n_threads"_a,
                "Node scores, and clique scores of each edge where there is a pair map.");
+    nb::class_<BoundMoment>(module, "Moment", "The end of a pass, for as long as it is being told of.")
+        .def("progress", &BoundMoment::progress, "Objective, dual, gap, passes and seconds.")
+        .def("parameters", &BoundMoment::parameters)
+        .def("state", &BoundMoment::state, "Arrays by name with which the solver can go on later.");
     register_solvers(module);
 }
 

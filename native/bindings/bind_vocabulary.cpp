@@ -48,6 +48,50 @@ Vocabulary from_buffers(Input<std::uint8_t, 1> bytes, Input<std::int64_t, 1> bou
                                     {bounds.data(), bounds.size()});
 }
 
+Vector<std::uint64_t> slots(const Vocabulary& vocabulary) {
+    return copied<std::uint64_t>(
+        std::span<const std::uint64_t>(VocabularyView::make_slots(vocabulary.arena(), vocabulary.offsets())));
+}
+
+// A view that keeps its arrays, and with them a mapped file, alive.
+class MappedVocabulary {
+  public:
+    MappedVocabulary(Input<std::uint8_t, 1> arena, Input<std::int64_t, 1> offsets, Input<std::uint64_t, 1> slots)
+        : arena_(arena),
+          offsets_(offsets),
+          slots_(slots),
+          view_({reinterpret_cast<const char*>(arena.data()), arena.size()}, {offsets.data(), offsets.size()},
+                {slots.data(), slots.size()}) {}
+
+    std::int32_t size() const noexcept { return view_.size(); }
+
+    nb::str attribute(std::int32_t column) const {
+        if (column < 0 || column >= size()) throw nb::index_error("column out of range");
+        const std::string_view text = view_.attribute(column);
+        if (!is_utf8(text)) throw nb::value_error("an attribute is not valid UTF-8.");
+        return nb::str(text.data(), text.size());
+    }
+
+    Vector<std::int32_t> find_all(Strings strings) const;
+
+    // The columns here of the attributes of another vocabulary.
+    Vector<std::int32_t> find_each(const Vocabulary& wanted) const {
+        GrowingArray<std::int32_t> columns;
+        {
+            const nb::gil_scoped_release unlocked;
+            for (std::int32_t column = 0; column < wanted.size(); ++column)
+                columns.push(view_.find(wanted.attribute(column)));
+        }
+        return hand_over(columns);
+    }
+
+  private:
+    Input<std::uint8_t, 1> arena_;
+    Input<std::int64_t, 1> offsets_;
+    Input<std::uint64_t, 1> slots_;
+    VocabularyView view_;
+};
+
 nb::str attribute(const Vocabulary& vocabulary, std::int32_t column) {
     if (column < 0 || column >= vocabulary.size()) throw nb::index_error("column out of range");
     const std::string_view text = vocabulary.attribute(column);
@@ -75,13 +119,22 @@ std::optional<std::string_view> text_of(nb::handle text, std::size_t index) {
 }
 
 // What no vocabulary can hold is unknown, not an error.
-Vector<std::int32_t> find_all(const Vocabulary& vocabulary, Strings strings) {
+template <class Map>
+Vector<std::int32_t> columns_of(const Map& vocabulary, Strings strings) {
     GrowingArray<std::int32_t> columns;
     for (nb::handle string : strings) {
         const std::optional<std::string_view> text = text_of(string, columns.size());
         columns.push(text ? vocabulary.find(*text) : Vocabulary::unknown);
     }
     return hand_over(columns);
+}
+
+Vector<std::int32_t> find_all(const Vocabulary& vocabulary, Strings strings) {
+    return columns_of(vocabulary, strings);
+}
+
+Vector<std::int32_t> MappedVocabulary::find_all(Strings strings) const {
+    return columns_of(view_, strings);
 }
 
 void insert_all(Vocabulary& vocabulary, Strings strings) {
@@ -155,6 +208,7 @@ void register_vocabulary(nb::module_& module) {
         .def("copy", copy)
         .def("arena", &arena, "UTF-8 of all attributes in column order.")
         .def("offsets", &offsets, "Where each attribute starts in the arena, and the end of the last.")
+        .def("slots", &slots, "A table by which a mapped vocabulary finds attributes.")
         .def_static("from_buffers", &from_buffers, "arena"_a.noconvert(), "offsets"_a.noconvert(),
                     "What arena and offsets describe; ValueError unless they are sound.")
         .def("attribute", &attribute, "column"_a, "The string of a column.")
@@ -165,6 +219,15 @@ void register_vocabulary(nb::module_& module) {
              "Rows of an iterable of sequences of items: indptr, indices, values or None, offsets, unknown attributes.")
         .def("read_items", &read_items, "items"_a, "grow"_a, "name"_a,
              "The same for one flat list of items, taken as one example.");
+    nb::class_<MappedVocabulary>(module, "MappedVocabulary",
+                                 "A vocabulary in arrays that may hold anything; ValueError where they are not sound.")
+        .def(nb::init<Input<std::uint8_t, 1>, Input<std::int64_t, 1>, Input<std::uint64_t, 1>>(), "arena"_a.noconvert(),
+             "offsets"_a.noconvert(), "slots"_a.noconvert())
+        .def("__len__", &MappedVocabulary::size)
+        .def("attribute", &MappedVocabulary::attribute, "column"_a, "The string of a column.")
+        .def("find_all", &MappedVocabulary::find_all, "attributes"_a, "Columns of the strings, -1 where unknown.")
+        .def("find_each", &MappedVocabulary::find_each, "wanted"_a,
+             "Columns of the attributes of another vocabulary, -1 where unknown.");
 }
 
 }  // namespace dualfield::bindings

@@ -20,6 +20,8 @@ inline const char* name_of(Outcome outcome) {
             return "stalled";
         case Outcome::too_slow:
             return "too_slow";
+        case Outcome::stopped:
+            return "stopped";
         default:
             return "iteration_limit";
     }
@@ -49,9 +51,19 @@ class Watch {
         return true;
     }
 
+    // A course that began earlier: rows as `release` gives them.
+    void prepend(const double* rows, std::size_t n_rows) {
+        for (std::size_t r = 0; r < n_rows; ++r, rows += 5)
+            rows_.push_back({rows[0], rows[1], rows[2], rows[3], rows[4]});
+        if (n_rows > 0) last_passes_ = rows_.back().passes;
+    }
+
     // [n][5]: objective, dual, gap, passes, seconds; the last row is where the solver ended.
     nb::ndarray<nb::numpy, double> release() {
         if (seen_ && (rows_.empty() || rows_.back().seconds != latest_.seconds)) keep();
+        return rows();
+    }
+    nb::ndarray<nb::numpy, double> rows() const {
         Output<double> out({rows_.size(), 5});
         double* target = out.data();
         for (const Progress& row : rows_)

@@ -43,11 +43,12 @@ constexpr double kSelectShare = 0.8;
 template <class S>
 class BlockDual {
   public:
-    BlockDual(const ChainModel& model, const ChainData& data, const BlockDualSettings& settings, const Report& report)
+    BlockDual(const ChainModel& model, const ChainData& data, const BlockDualSettings& settings,
+              const Companion& companion)
         : model_(model),
           data_(data),
           settings_(settings),
-          report_(report),
+          companion_(companion),
           objective_(model, data, settings.n_threads),
           block_(*model.topology, model.start_limits, model.stop_limits),
           n_(data.n_examples()),
@@ -75,7 +76,9 @@ class BlockDual {
     }
 
     void begin(const double* start) {
-        if (start)
+        if (companion_.resume)
+            restore(*companion_.resume);
+        else if (start)
             start_from(start);
         else
             start_from_truth();
@@ -90,22 +93,26 @@ class BlockDual {
         gain_ = before.gain_;
         passes_ = before.passes_;
         clock_ = before.clock_;
+        n_iterations_ = before.n_iterations_;
         rebuild();
     }
 
     LinearSolution solve() {
         LinearSolution solution;
-        std::size_t next_check = 3;
-        for (std::size_t epoch = 1;; ++epoch) {
+        for (;; ++epoch_) {
+            if (const auto end = pass_end()) {
+                solution.outcome = *end;
+                break;
+            }
             const double before = dual_;
-            if (!visit_all(epoch)) {
+            if (!visit_all(epoch_)) {
                 solution.outcome = Outcome::interrupted;
                 break;
             }
-            ++solution.n_iterations;
+            ++n_iterations_;
             const bool spent = passes_ >= settings_.most_passes;
             const bool stuck = dual_ - before <= 1e-15 * std::abs(dual_);
-            if (epoch < next_check && !spent && !stuck) continue;
+            if (epoch_ < next_check_ && !spent && !stuck) continue;
             certify();
             if (is_small() || spent || stuck) {
                 rebuild();
@@ -122,13 +129,13 @@ class BlockDual {
                 solution.outcome = Outcome::too_slow;
                 break;
             }
-            next_check = epoch + forecast_.passes_to_wait(small());
+            next_check_ = epoch_ + forecast_.passes_to_wait(small());
             if (!tell()) {
                 solution.outcome = Outcome::interrupted;
                 break;
             }
         }
-        if (solution.outcome == Outcome::interrupted) {
+        if (solution.outcome == Outcome::interrupted || solution.outcome == Outcome::stopped) {
             rebuild();
             certify();
         }
@@ -136,12 +143,58 @@ class BlockDual {
         solution.parameters.assign(w_.begin(), w_.end());
         solution.objective = primal_;
         solution.gap = std::max(primal_ - dual_, 0.0);
+        solution.n_iterations = n_iterations_;
         return solution;
     }
 
   private:
     template <class Other>
     friend class BlockDual;
+
+    // Between two passes; an outcome ends the solve.
+    std::optional<Outcome> pass_end() {
+        if (n_iterations_ == 0 || n_iterations_ == resumed_ || !companion_.pass_end) return std::nullopt;
+        const auto progress = [&] {
+            const double primal = half_square() + objective_.loss(w_.data());
+            return Progress{primal, dual_, primal - dual_, passes_, clock_.seconds()};
+        };
+        const auto state = [&] {
+            StateWriter writer;
+            describe(writer);
+            writer("seconds", clock_.seconds());
+            return writer.release();
+        };
+        return companion_.pass_end({progress, [&] { return std::vector<double>(w_.begin(), w_.end()); }, state});
+    }
+
+    void restore(const SolverState& saved) {
+        const StateReader reader(saved);
+        describe(reader);
+        double seconds = 0.0;
+        reader("seconds", seconds);
+        clock_ = Clock(seconds);
+        resumed_ = n_iterations_;
+    }
+
+    template <class Archive>
+    void describe(Archive& archive) {
+        archive("theta", theta_);
+        archive("mu", mu_);
+        archive("clique_theta", clique_theta_);
+        archive("clique_mu", clique_mu_);
+        archive("value", value_);
+        archive("eta", eta_);
+        archive("gain", gain_);
+        archive("w", w_);
+        archive("order", order_);
+        archive("primal", primal_);
+        archive("dual", dual_);
+        archive("passes", passes_);
+        archive("epoch", epoch_);
+        archive("next_check", next_check_);
+        archive("n_iterations", n_iterations_);
+        forecast_.describe(archive);
+    }
 
     // Beside losses of this size a smaller gap is rounding, also where there is nothing to lose.
     double small() const { return std::max(settings_.tolerance * dual_, 1e-14 * mass_); }
@@ -363,12 +416,12 @@ class BlockDual {
         forecast_.look(primal_ - dual_, passes_);
     }
 
-    bool tell() { return report_({primal_, dual_, primal_ - dual_, passes_, clock_.seconds()}); }
+    bool tell() { return companion_.report({primal_, dual_, primal_ - dual_, passes_, clock_.seconds()}); }
 
     const ChainModel& model_;
     const ChainData& data_;
     const BlockDualSettings& settings_;
-    const Report& report_;
+    const Companion& companion_;
     ChainObjective objective_;
     ChainBlock block_;
     Clock clock_{0.0};
@@ -377,11 +430,12 @@ class BlockDual {
     Aligned<S> theta_, mu_, clique_theta_, clique_mu_;  // [N][K], [N][K], [n][n_cliques], [n][n_cliques]
     std::vector<double> value_, eta_, gain_, sorted_;   // [n]: T H + <D, mu>, step size, gain of the last visit
     Aligned<double> w_;
-    std::vector<std::size_t> order_, chosen_;
+    std::vector<std::uint64_t> order_, chosen_;
     Buffer scores_, new_theta_, new_mu_, moved_, new_clique_theta_, new_clique_mu_, clique_moved_, scratch_;
     GapForecast forecast_;
     double mass_ = 0.0;  // what the losses would be at one unit for each node
     double primal_ = kInfinity, dual_ = 0.0, passes_ = 0.0;
+    std::uint64_t epoch_ = 1, next_check_ = 3, n_iterations_ = 0, resumed_ = 0;
 };
 
 }  // namespace
@@ -394,24 +448,24 @@ std::size_t block_dual_bytes(const ChainModel& model, const ChainData& data, dou
 }
 
 LinearSolution solve_block_dual(const ChainModel& model, const ChainData& data, const double* start,
-                                const BlockDualSettings& settings, const Report& report) {
+                                const BlockDualSettings& settings, const Companion& companion) {
     if (model.pair || data.allowed)
         throw std::invalid_argument("block_dual needs shared clique scores and examples with all their labels");
-    if (settings.tolerance < kSingleFrom) {
-        BlockDual<double> run(model, data, settings, report);
+    const SolverState* resume = companion.resume;
+    const bool was_exact = resume && resume->contains("theta") && resume->at("theta").index() == 1;
+    if (settings.tolerance < kSingleFrom || was_exact) {
+        BlockDual<double> run(model, data, settings, companion);
         run.begin(start);
         return run.solve();
     }
-    BlockDual<float> run(model, data, settings, report);
+    BlockDual<float> run(model, data, settings, companion);
     run.begin(start);
     const LinearSolution rough = run.solve();
     if (rough.outcome != Outcome::stalled) return rough;
     // Large weights can need more digits than single precision has.
-    BlockDual<double> exact(model, data, settings, report);
+    BlockDual<double> exact(model, data, settings, companion);
     exact.take_over(run);
-    LinearSolution solution = exact.solve();
-    solution.n_iterations += rough.n_iterations;
-    return solution;
+    return exact.solve();
 }
 
 }  // namespace dualfield

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 
 #include "dualfield/layout.hpp"
 
@@ -41,9 +42,18 @@ class GapForecast {
         return n_slow_ >= 2;
     }
 
+    template <class Archive>
+    void describe(Archive& archive) {
+        archive("gap", gap_);
+        archive("gap_before", gap_before_);
+        archive("gap_passes", passes_);
+        archive("gap_passes_before", passes_before_);
+        archive("n_slow", n_slow_);
+    }
+
   private:
     double gap_ = kInfinity, gap_before_ = kInfinity, passes_ = 0.0, passes_before_ = 0.0;
-    int n_slow_ = 0;
+    std::uint64_t n_slow_ = 0;
 };
 
 }  // namespace dualfield

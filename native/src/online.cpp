@@ -12,13 +12,13 @@
 namespace dualfield {
 namespace {
 
-void shuffle(std::vector<std::size_t>& order, std::uint64_t seed, std::size_t epoch) {
+void shuffle(std::vector<std::uint64_t>& order, std::uint64_t seed, std::size_t epoch) {
     RandomStream random(seed, epoch);
     for (std::size_t left = order.size(); left > 1; --left) std::swap(order[left - 1], order[random.next() % left]);
 }
 
-std::vector<std::size_t> not_empty(const ChainData& data) {
-    std::vector<std::size_t> order;
+std::vector<std::uint64_t> not_empty(const ChainData& data) {
+    std::vector<std::uint64_t> order;
     for (std::size_t i = 0; i < data.n_examples(); ++i)
         if (data.length(i) > 0) order.push_back(i);
     return order;
@@ -70,10 +70,62 @@ class AveragedVector {
         return out;
     }
 
+    template <class Archive>
+    void describe(Archive& archive) {
+        archive("v", v_);
+        archive("u", u_);
+        archive("scale", scale_);
+        archive("a", a_);
+        archive("b", b_);
+        archive("count", count_);
+    }
+
   private:
     Aligned<double> v_, u_;
     double scale_ = 1.0, a_ = 1.0, b_ = 0.0;
-    std::size_t count_ = 0;
+    std::uint64_t count_ = 0;
+};
+
+// Where a run over epochs stands, and who goes along with it.
+struct Epochs {
+    const Companion& companion;
+    std::uint64_t epoch = 0;  // those that are complete
+    double seconds = 0.0, latest = 0.0;
+    Clock clock{0.0};
+
+    // `describe(archive)` lists the state of the solver.
+    template <class Describe>
+    void begin(const Describe& describe) {
+        if (!companion.resume) return;
+        const StateReader reader(*companion.resume);
+        reader("epoch", epoch);
+        reader("seconds", seconds);
+        describe(reader);
+        clock = Clock(seconds);
+    }
+    bool report(double value, double passes) {
+        latest = value;
+        return companion.report({value, 0.0, kInfinity, passes, clock.seconds()});
+    }
+    // At the end of an epoch.
+    template <class Describe, class Parameters>
+    std::optional<Outcome> end(const Describe& describe, const Parameters& parameters, bool converged = false) {
+        ++epoch;
+        if (!report(latest, static_cast<double>(epoch))) return Outcome::interrupted;
+        if (converged) return Outcome::converged;
+        if (!companion.pass_end) return std::nullopt;
+        const auto progress = [&] {
+            return Progress{latest, 0.0, kInfinity, static_cast<double>(epoch), clock.seconds()};
+        };
+        const auto state = [&] {
+            StateWriter writer;
+            writer("epoch", epoch);
+            writer("seconds", clock.seconds());
+            describe(writer);
+            return writer.release();
+        };
+        return companion.pass_end({progress, parameters, state});
+    }
 };
 
 class Sgd {
@@ -86,44 +138,45 @@ class Sgd {
         lambda_ = mean_lambda_ = 1.0 / std::max(sum, 1e-300);
     }
 
-    LinearSolution solve(const double* start, const SgdSettings& settings, const Report& report) {
+    LinearSolution solve(const double* start, const SgdSettings& settings, const Companion& companion) {
         const auto seen = static_cast<double>(settings.n_seen), n = static_cast<double>(order_.size());
         lambda_ = mean_lambda_ / (1.0 + seen / std::max(n, 1.0));
-        const double rate = settings.rate > 0.0 ? settings.rate : choose_rate(start);
         AveragedVector w(start, model_.size());
-        const Clock clock(0.0);
-        LinearSolution solution;
-        double t = seen;
-        for (std::size_t epoch = 1; epoch <= settings.n_epochs; ++epoch) {
-            shuffle(order_, settings.seed, epoch);
+        double t = seen, rate = settings.rate;
+        const auto describe = [&](auto& archive) {
+            w.describe(archive);
+            archive("order", order_);
+            archive("t", t);
+            archive("rate", rate);
+        };
+        const auto parameters = [&] { return w.value(settings.average); };
+        Epochs epochs{companion};
+        epochs.begin(describe);
+        if (!(rate > 0.0)) rate = choose_rate(start);
+        std::optional<Outcome> outcome;
+        while (!outcome && epochs.epoch < settings.n_epochs) {
+            shuffle(order_, settings.seed, epochs.epoch + 1);
             // Early points would only pull the mean back.
-            const bool average = settings.average && 2 * epoch > settings.n_epochs;
+            const bool average = settings.average && 2 * (epochs.epoch + 1) > settings.n_epochs;
             double loss = 0.0;
-            for (std::size_t at = 0; at < order_.size(); ++at) {
+            for (std::size_t at = 0; !outcome && at < order_.size(); ++at) {
                 loss += step(w, order_[at], rate, t++);
                 if (average) w.take_in();
-                if (at % 256 == 255 && !report({loss, 0.0, kInfinity, passes(epoch, at), clock.seconds()}))
-                    return stopped(solution, w, settings.average);
+                if (at % 256 == 255 && !epochs.report(loss, passes(epochs.epoch, at))) outcome = Outcome::interrupted;
             }
-            ++solution.n_iterations;
             if (!std::isfinite(loss)) throw std::runtime_error("The steps are too long: lower the rate.");
-            if (!report({loss, 0.0, kInfinity, static_cast<double>(epoch), clock.seconds()}))
-                return stopped(solution, w, settings.average);
+            epochs.latest = loss;
+            if (!outcome) outcome = epochs.end(describe, parameters);
         }
-        solution.parameters = w.value(settings.average);
-        return solution;
+        return {.parameters = parameters(),
+                .outcome = outcome.value_or(Outcome::iteration_limit),
+                .n_iterations = epochs.epoch};
     }
 
   private:
     double passes(std::size_t epoch, std::size_t at) const {
-        return static_cast<double>(epoch - 1) + static_cast<double>(at + 1) / static_cast<double>(order_.size());
+        return static_cast<double>(epoch) + static_cast<double>(at + 1) / static_cast<double>(order_.size());
     }
-    static LinearSolution stopped(LinearSolution solution, const AveragedVector& w, bool average) {
-        solution.outcome = Outcome::interrupted;
-        solution.parameters = w.value(average);
-        return solution;
-    }
-
     // Returns the loss before the step.
     double step(AveragedVector& w, std::size_t i, double rate, double t) {
         const double length = rate / (1.0 + rate * lambda_ * t);
@@ -162,34 +215,47 @@ class Sgd {
     const ChainModel& model_;
     ChainObjective objective_;
     ChainObjective::Worker worker_;
-    std::vector<std::size_t> order_;
+    std::vector<std::uint64_t> order_;
     double lambda_, mean_lambda_;
 };
 
 }  // namespace
 
 LinearSolution solve_sgd(const ChainModel& model, const ChainData& data, const double* start,
-                         const SgdSettings& settings, const Report& report) {
-    return Sgd(model, data).solve(start, settings, report);
+                         const SgdSettings& settings, const Companion& companion) {
+    return Sgd(model, data).solve(start, settings, companion);
 }
 
 LinearSolution solve_perceptron(const ChainModel& model, const ChainData& data, const double* start,
-                                const PerceptronSettings& settings, const Report& report) {
+                                const PerceptronSettings& settings, const Companion& companion) {
     if (data.allowed) throw std::invalid_argument("the perceptron needs examples with all their labels");
     const ChainObjective objective(model, data, 1);
     ChainObjective::Worker worker = objective.worker();
-    std::vector<std::size_t> order = not_empty(data);
+    std::vector<std::uint64_t> order = not_empty(data);
     std::vector<double> w(model.size(), 0.0), sum(model.size(), 0.0);
     if (start) std::copy_n(start, w.size(), w.begin());
     std::vector<std::int32_t> labels;
-    const Clock clock(0.0);
-    LinearSolution solution;
     double steps = 1.0;
-    bool go_on = true;
-    for (std::size_t epoch = 1; go_on && epoch <= settings.n_epochs; ++epoch) {
-        shuffle(order, settings.seed, epoch);
+    const auto describe = [&](auto& archive) {
+        archive("w", w);
+        archive("sum", sum);
+        archive("order", order);
+        archive("steps", steps);
+    };
+    // The mean of all values that w had: what was added at step s counts for the steps after it.
+    const auto parameters = [&] {
+        std::vector<double> mean = w;
+        if (settings.average)
+            for (std::size_t j = 0; j < w.size(); ++j) mean[j] -= sum[j] / steps;
+        return mean;
+    };
+    Epochs epochs{companion};
+    epochs.begin(describe);
+    std::optional<Outcome> outcome;
+    while (!outcome && epochs.epoch < settings.n_epochs) {
+        shuffle(order, settings.seed, epochs.epoch + 1);
         double mistakes = 0.0;
-        for (std::size_t at = 0; go_on && at < order.size(); ++at, steps += 1.0) {
+        for (std::size_t at = 0; !outcome && at < order.size(); ++at, steps += 1.0) {
             const std::size_t i = order[at], row = data.first(i);
             labels.resize(data.length(i));
             const ChainScores& scores = worker.chunk.compute(w.data(), 1.0, i, i + 1, true);
@@ -199,22 +265,15 @@ LinearSolution solve_perceptron(const ChainModel& model, const ChainData& data, 
                 const GradientTarget targets[2] = {{w.data(), -1.0}, {sum.data(), -steps}};
                 objective.add_difference(worker, i, labels.data(), {targets, settings.average ? 2u : 1u});
             }
-            if (at % 256 == 255)
-                go_on = report({mistakes, 0.0, kInfinity, static_cast<double>(epoch - 1), clock.seconds()});
+            if (at % 256 == 255 && !epochs.report(mistakes, static_cast<double>(epochs.epoch)))
+                outcome = Outcome::interrupted;
         }
-        ++solution.n_iterations;
-        go_on = go_on && report({mistakes, 0.0, kInfinity, static_cast<double>(epoch), clock.seconds()});
-        if (mistakes == 0.0) {
-            solution.outcome = Outcome::converged;
-            break;
-        }
+        epochs.latest = mistakes;
+        if (!outcome) outcome = epochs.end(describe, parameters, mistakes == 0.0);
     }
-    if (!go_on) solution.outcome = Outcome::interrupted;
-    // The mean of all values that w had: what was added at step s counts for the steps after it.
-    if (settings.average)
-        for (std::size_t j = 0; j < w.size(); ++j) w[j] -= sum[j] / steps;
-    solution.parameters = std::move(w);
-    return solution;
+    return {.parameters = parameters(),
+            .outcome = outcome.value_or(Outcome::iteration_limit),
+            .n_iterations = epochs.epoch};
 }
 
 }  // namespace dualfield

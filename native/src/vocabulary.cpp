@@ -15,6 +15,7 @@ namespace dualfield {
 namespace {
 
 constexpr std::size_t first_table = 1024;
+constexpr std::uint64_t upper_half = 0xffffffff00000000u;
 constexpr std::size_t huge_page = std::size_t{1} << 21;
 constexpr std::align_val_t table_alignment{huge_page};
 
@@ -120,6 +121,58 @@ Vocabulary Vocabulary::from_buffers(std::span<const char> arena, std::span<const
             refuse("attributes must be distinct; " + std::to_string(i) + " repeats " + std::to_string(column) + ".");
     }
     return result;
+}
+
+std::size_t VocabularyView::n_slots(std::size_t n_columns) noexcept {
+    return std::bit_ceil(std::max<std::size_t>(2 * n_columns, 2));
+}
+
+std::vector<std::uint64_t> VocabularyView::make_slots(std::span<const char> arena,
+                                                      std::span<const std::int64_t> offsets) {
+    const std::size_t count = offsets.size() - 1;
+    std::vector<std::uint64_t> slots(n_slots(count), 0);
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::string_view text(arena.data() + offsets[i], static_cast<std::size_t>(offsets[i + 1] - offsets[i]));
+        const std::uint64_t hash = hash_text(text);
+        std::size_t at = hash & (slots.size() - 1);
+        while (slots[at] != 0) at = (at + 1) & (slots.size() - 1);
+        slots[at] = (hash & upper_half) | (i + 1);
+    }
+    return slots;
+}
+
+VocabularyView::VocabularyView(std::span<const char> arena, std::span<const std::int64_t> offsets,
+                               std::span<const std::uint64_t> slots)
+    : arena_(arena), offsets_(offsets), slots_(slots) {
+    if constexpr (std::endian::native != std::endian::little)
+        throw std::invalid_argument("it is little-endian; this machine is not.");
+    if (offsets.empty() || offsets.size() - 1 > static_cast<std::size_t>(Vocabulary::most_columns))
+        throw std::invalid_argument("a vocabulary has at most 2^31 - 1 attributes.");
+    if (slots.size() != n_slots(offsets.size() - 1))
+        throw std::invalid_argument("there must be " + std::to_string(n_slots(offsets.size() - 1)) + " slots. Got " +
+                                    std::to_string(slots.size()) + " instead.");
+}
+
+std::string_view VocabularyView::attribute(std::int32_t column) const {
+    const std::int64_t start = offsets_[static_cast<std::size_t>(column)];
+    const std::int64_t stop = offsets_[static_cast<std::size_t>(column) + 1];
+    if (start < 0 || stop < start || stop > static_cast<std::int64_t>(arena_.size()))
+        throw std::invalid_argument("attribute " + std::to_string(column) + " lies outside of the arena.");
+    return {arena_.data() + start, static_cast<std::size_t>(stop - start)};
+}
+
+std::int32_t VocabularyView::find(std::string_view text) const {
+    const std::uint64_t hash = hash_text(text);
+    std::size_t at = hash & (slots_.size() - 1);
+    for (std::size_t probes = 0; probes < slots_.size(); ++probes, at = (at + 1) & (slots_.size() - 1)) {
+        const std::uint64_t slot = slots_[at];
+        if (slot == 0) return Vocabulary::unknown;
+        if (((slot ^ hash) & upper_half) != 0) continue;
+        const std::uint64_t column = (slot & ~upper_half) - 1;  // 0 - 1 is larger than any column
+        if (column >= offsets_.size() - 1) throw std::invalid_argument("a slot has a column that does not exist.");
+        if (attribute(static_cast<std::int32_t>(column)) == text) return static_cast<std::int32_t>(column);
+    }
+    throw std::invalid_argument("no slot is free.");
 }
 
 }  // namespace dualfield

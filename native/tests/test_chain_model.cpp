@@ -174,11 +174,11 @@ TEST(block_dual_certifies_its_minimum) {
                 const BlockDualSettings settings{.tolerance = 1e-8, .most_passes = 3000.0, .seed = seed};
                 double dual = -kInfinity;
                 const LinearSolution solution =
-                    solve_block_dual(p.model, p.data, nullptr, settings, [&](const Progress& now) {
-                        CHECK(now.dual >= dual - 1e-9 * std::abs(dual));
-                        dual = now.dual;
-                        return true;
-                    });
+                    solve_block_dual(p.model, p.data, nullptr, settings, {[&](const Progress& now) {
+                                         CHECK(now.dual >= dual - 1e-9 * std::abs(dual));
+                                         dual = now.dual;
+                                         return true;
+                                     }});
                 if (n_labels > 1) CHECK(solution.outcome == Outcome::converged);
                 // Half the squared norm of the gradient is another bound: it must be small, too.
                 ChainObjective objective(p.model, p.data, 1);
@@ -207,14 +207,14 @@ TEST(online_solvers_lower_the_loss) {
         };
         for (const bool average : {false, true}) {
             const SgdSettings settings{.n_epochs = 30, .average = average, .seed = 1};
-            CHECK(value(solve_sgd(p.model, p.data, nullptr, settings, kSilent).parameters) <
+            CHECK(value(solve_sgd(p.model, p.data, nullptr, settings, {kSilent}).parameters) <
                   objective.loss(zero.data()));
         }
         if (options.partial) {
-            CHECK_THROWS(solve_perceptron(p.model, p.data, nullptr, {}, kSilent), std::invalid_argument);
+            CHECK_THROWS(solve_perceptron(p.model, p.data, nullptr, {}, {kSilent}), std::invalid_argument);
             continue;
         }
-        const LinearSolution found = solve_perceptron(p.model, p.data, nullptr, {.n_epochs = 20}, kSilent);
+        const LinearSolution found = solve_perceptron(p.model, p.data, nullptr, {.n_epochs = 20}, {kSilent});
         CHECK(found.parameters.size() == p.model.size());
         CHECK(std::all_of(found.parameters.begin(), found.parameters.end(), [](double x) { return std::isfinite(x); }));
     }
@@ -224,11 +224,46 @@ TEST(solvers_stop_when_told) {
     const Problem p(3, {.n_examples = 600}, 11);
     int calls = 0;
     const Report twice = [&](const Progress&) { return ++calls % 2 != 0; };
-    CHECK(solve_block_dual(p.model, p.data, nullptr, {.tolerance = 1e-15}, twice).outcome == Outcome::interrupted);
+    CHECK(solve_block_dual(p.model, p.data, nullptr, {.tolerance = 1e-15}, {twice}).outcome == Outcome::interrupted);
     calls = 0;
-    CHECK(solve_sgd(p.model, p.data, nullptr, {}, twice).outcome == Outcome::interrupted);
+    CHECK(solve_sgd(p.model, p.data, nullptr, {}, {twice}).outcome == Outcome::interrupted);
     calls = 0;
-    CHECK(solve_perceptron(p.model, p.data, nullptr, {}, twice).outcome == Outcome::interrupted);
+    CHECK(solve_perceptron(p.model, p.data, nullptr, {}, {twice}).outcome == Outcome::interrupted);
+}
+
+// Stops after some passes, and goes on from the state it had then.
+template <class Solve>
+void check_resumed(const Solve& solve) {
+    const LinearSolution whole = solve(Companion{kSilent});
+    for (const int n_passes : {1, 2, 5}) {
+        int passes = 0;
+        SolverState state;
+        const auto stop = [&](const Moment& moment) -> std::optional<Outcome> {
+            if (++passes < n_passes) return std::nullopt;
+            state = moment.state();
+            CHECK(moment.parameters().size() == whole.parameters.size() && moment.progress().passes > 0.0);
+            return Outcome::stopped;
+        };
+        CHECK(solve(Companion{kSilent, stop}).outcome == Outcome::stopped);
+        const LinearSolution rest = solve(Companion{kSilent, {}, &state});
+        CHECK(rest.parameters == whole.parameters && rest.n_iterations == whole.n_iterations);
+        CHECK(rest.outcome == whole.outcome && rest.gap == whole.gap);
+        state.erase("order");
+        CHECK_THROWS(solve(Companion{kSilent, {}, &state}), std::invalid_argument);
+    }
+}
+
+TEST(solvers_go_on_where_they_were) {
+    const Problem p(3, {.n_examples = 100}, 17);
+    for (const double tolerance : {1e-5, 1e-8})
+        check_resumed([&](const Companion& companion) {
+            return solve_block_dual(p.model, p.data, nullptr, {.tolerance = tolerance}, companion);
+        });
+    check_resumed(
+        [&](const Companion& companion) { return solve_sgd(p.model, p.data, nullptr, {.n_epochs = 12}, companion); });
+    check_resumed([&](const Companion& companion) {
+        return solve_perceptron(p.model, p.data, nullptr, {.n_epochs = 12}, companion);
+    });
 }
 
 TEST(tags_are_the_best_labels) {

@@ -1,5 +1,6 @@
 #include <cstdint>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
@@ -11,6 +12,7 @@
 using dualfield::hash_text;
 using dualfield::is_utf8;
 using dualfield::Vocabulary;
+using dualfield::VocabularyView;
 
 namespace {
 
@@ -150,6 +152,71 @@ TEST(vocabulary_refuses_unsound_buffers) {
     CHECK_THROWS(from_parts("abc", {0, 9, 3}), std::invalid_argument);
     CHECK_THROWS(from_parts("aa", {0, 1, 2}), std::invalid_argument);
     CHECK_THROWS(from_parts("\xc3\xa9", {0, 1, 2}), std::invalid_argument);  // cuts a character in two
+}
+
+TEST(vocabulary_view_finds_what_was_inserted) {
+    for (const std::size_t count : {0u, 1u, 2u, 3u, 1000u, 4097u}) {
+        Vocabulary vocabulary;
+        for (std::size_t i = 0; i < count; ++i) vocabulary.insert("w[0]=" + std::to_string(i * i));
+        const std::vector<std::uint64_t> slots = VocabularyView::make_slots(vocabulary.arena(), vocabulary.offsets());
+        CHECK(slots.size() >= 2 * count);
+        const VocabularyView view(vocabulary.arena(), vocabulary.offsets(), slots);
+        CHECK(view.size() == vocabulary.size());
+        for (std::int32_t column = 0; column < vocabulary.size(); ++column) {
+            CHECK(view.attribute(column) == vocabulary.attribute(column));
+            CHECK(view.find(vocabulary.attribute(column)) == column);
+        }
+        CHECK(view.find("w[0]=x") == Vocabulary::unknown);
+        CHECK(view.find("") == Vocabulary::unknown);
+    }
+}
+
+TEST(vocabulary_hash_is_the_one_in_files) {  // tables that were saved are looked up with it: it must not change
+    CHECK(hash_text("") == 0x4a29c01987c01ac5u);
+    CHECK(hash_text("w") == 0xa55fd2711bd96936u);
+    CHECK(hash_text("word") == 0x4aadc07dbe955410u);
+    CHECK(hash_text("word[-1]=dog") == 0x2d37ea8681b96b09u);
+    CHECK(hash_text("word[-1]=a longer attribute") == 0x20e903bc718b9a68u);
+}
+
+// Whatever the arrays hold: a column whose attribute is the text, none, or an error.
+TEST(vocabulary_view_trusts_nothing) {
+    Vocabulary vocabulary;
+    for (int i = 0; i < 20; ++i) vocabulary.insert("a" + std::to_string(i));
+    const std::vector<std::uint64_t> sound = VocabularyView::make_slots(vocabulary.arena(), vocabulary.offsets());
+    std::uint64_t state = 3;
+    int errors = 0;
+    for (int trial = 0; trial < 20000; ++trial) {
+        const auto draw = [&state](std::uint64_t n) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            return (state >> 33) % n;
+        };
+        std::vector<std::uint64_t> slots = sound;
+        std::vector<std::int64_t> bounds(vocabulary.offsets().begin(), vocabulary.offsets().end());
+        for (std::uint64_t changes = 1 + draw(8); changes > 0; --changes) {
+            if (draw(2) == 0)
+                slots[draw(slots.size())] ^= std::uint64_t{1} << draw(64);
+            else
+                bounds[draw(bounds.size())] ^= std::int64_t{1} << draw(64);
+        }
+        const VocabularyView view(vocabulary.arena(), bounds, slots);
+        for (std::int32_t column = 0; column < vocabulary.size(); ++column) {
+            const std::string_view text = vocabulary.attribute(column);
+            try {
+                const std::int32_t found = view.find(text);
+                CHECK(found == Vocabulary::unknown || view.attribute(found) == text);
+            } catch (const std::invalid_argument&) {
+                ++errors;
+            }
+        }
+    }
+    CHECK(errors > 0);
+    const std::vector<std::uint64_t> full(sound.size(), 0x1234567800000001u);
+    CHECK(VocabularyView(vocabulary.arena(), vocabulary.offsets(), sound).find("b") == Vocabulary::unknown);
+    CHECK_THROWS(VocabularyView(vocabulary.arena(), vocabulary.offsets(), full).find("b"), std::invalid_argument);
+    CHECK_THROWS(VocabularyView(vocabulary.arena(), vocabulary.offsets(), std::span(sound).first(32)),
+                 std::invalid_argument);
+    CHECK_THROWS(VocabularyView(vocabulary.arena(), {}, sound), std::invalid_argument);
 }
 
 TEST(vocabulary_checks_utf8) {

@@ -1,6 +1,32 @@
 """Structured prediction with honest probabilities and a proof of optimality."""
 
-from dualfield.estimators import CRF, KernelLogisticRegression
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dualfield.estimators import CRF, KernelLogisticRegression, load
 
 __version__ = "0.1.0.dev0"
-__all__ = ["CRF", "KernelLogisticRegression"]
+__all__ = ["CRF", "KernelLogisticRegression", "load"]
+
+# What is imported when it is first asked for, so that `dualfield --help` need not wait for scikit-learn.
+_HOMES = dict.fromkeys(("CRF", "KernelLogisticRegression", "load"), "dualfield.estimators")
+_MODULES = (
+    *("attributes", "batch", "datasets", "estimators", "features", "io", "kernels", "labels", "metrics", "objectives"),
+    *("plotting", "report", "scores", "solvers", "structures"),
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        globals()[name] = found = getattr(importlib.import_module(_HOMES[name]), name)
+        return found
+    if name in _MODULES:
+        return importlib.import_module(f"dualfield.{name}")
+    raise AttributeError(f"module 'dualfield' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES, *_MODULES})

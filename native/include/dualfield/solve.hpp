@@ -3,6 +3,10 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
+#include <vector>
+
+#include "dualfield/solver_state.hpp"
 
 namespace dualfield {
 
@@ -11,10 +15,24 @@ struct Progress {
     double objective, dual, gap, passes, seconds;
 };
 
-enum class Outcome { converged, iteration_limit, interrupted, stalled, too_slow };
+enum class Outcome { converged, iteration_limit, interrupted, stalled, too_slow, stopped };
 
 // Told of every step; false ends the solver at the point it has.
 using Report = std::function<bool(const Progress&)>;
+
+// The end of a pass. What is asked for is computed then, and only if it is: the solver goes on as if nobody had asked.
+struct Moment {
+    std::function<Progress()> progress;
+    std::function<std::vector<double>()> parameters;
+    std::function<SolverState()> state;
+};
+// Whoever goes along with a solver.
+struct Companion {
+    Report report;
+    // Told of the end of every pass but the last; an outcome ends the solver with it. May be empty.
+    std::function<std::optional<Outcome>(const Moment&)> pass_end = {};
+    const SolverState* resume = nullptr;  // begin with this state; null: at the start
+};
 
 class Clock {
   public:

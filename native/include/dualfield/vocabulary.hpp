@@ -3,7 +3,7 @@
 // Open addressing with linear probing at a load of at most one half. A slot keeps the whole 64-bit hash, so that a
 // probe touches the string itself only when it is almost surely the right one; the bytes are then compared, so no
 // collision is ever taken for a match. Strings lie one after another in a byte arena, in column order: arena and
-// offsets are all that has to be saved.
+// offsets are all that has to be saved. A file that is to be looked up in place has a compact table of slots besides.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,8 @@ inline std::uint64_t multiply_fold(std::uint64_t a, std::uint64_t b) noexcept {
 #endif
 }
 
-// Sixteen bytes per multiplication and a fixed seed: equal strings hash alike in every run on a machine.
+// Sixteen bytes per multiplication and a fixed seed: equal strings hash alike in every run, on all machines of a byte
+// order. The tables in model files, which are little-endian, depend on it: it must not change.
 inline std::uint64_t hash_text(std::string_view text) noexcept {
     constexpr std::uint64_t seed = 0x6a09e667f3bcc909u, first = 0xbb67ae8584caa73bu, second = 0x3c6ef372fe94f82bu;
     const auto word = [](const char* at) {
@@ -160,6 +161,32 @@ class Vocabulary {
     std::vector<char> arena_;
     std::vector<std::int64_t> offsets_;
     std::int32_t limit_;
+};
+
+// The same map in arrays that others own and nobody vouches for, such as those of a mapped file. Nothing is read before
+// it is needed, and every number read is checked before it is used: whatever the arrays hold, a lookup finds a column
+// whose attribute is the text, or none, or throws std::invalid_argument.
+//
+// A slot is 0 if free; else its upper half is that of the hash and its lower half the column plus one.
+class VocabularyView {
+  public:
+    // How many slots there are for so many columns: a power of two, at most half of them taken.
+    static std::size_t n_slots(std::size_t n_columns) noexcept;
+    // The slots of sound buffers.
+    static std::vector<std::uint64_t> make_slots(std::span<const char> arena, std::span<const std::int64_t> offsets);
+
+    // Throws std::invalid_argument unless the sizes fit each other.
+    VocabularyView(std::span<const char> arena, std::span<const std::int64_t> offsets,
+                   std::span<const std::uint64_t> slots);
+
+    std::int32_t size() const noexcept { return static_cast<std::int32_t>(offsets_.size() - 1); }
+    std::string_view attribute(std::int32_t column) const;  // column in [0, size())
+    std::int32_t find(std::string_view text) const;
+
+  private:
+    std::span<const char> arena_;
+    std::span<const std::int64_t> offsets_;
+    std::span<const std::uint64_t> slots_;
 };
 
 // Whether the bytes are well-formed UTF-8: no overlong form, no surrogate, nothing above U+10FFFF.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -13,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from dualfield.batch import Batch
+from dualfield.estimators.checkpoint import Checkpoint, fingerprint
 from dualfield.estimators.checks import check_choice, check_flag, check_integer, check_number, pick_solver
 from dualfield.estimators.crf_data import (
     TrainingData,
@@ -25,10 +28,25 @@ from dualfield.estimators.crf_data import (
 )
 from dualfield.estimators.partial_labels import read_labels
 from dualfield.estimators.restored import restored_attributes
+from dualfield.estimators.saved import field
+from dualfield.estimators.saved_parameters import ParameterWriter
 from dualfield.estimators.tagger import SequenceTagger
 from dualfield.features import Template
+from dualfield.io.model_file import ModelFile
 from dualfield.objectives import ChainLoss
-from dualfield.solvers import LBFGS, SGD, AutoLinear, BlockDual, LinearSolution, Perceptron, Status, StopRule
+from dualfield.solvers import (
+    LBFGS,
+    SGD,
+    AutoLinear,
+    BlockDual,
+    LinearSolution,
+    Moment,
+    Perceptron,
+    Status,
+    StopRule,
+    Trace,
+)
+from dualfield.solvers.course import Course
 from dualfield.solvers.progress import ProgressLine
 from dualfield.structures import Chain
 from dualfield.structures.checks import n_threads
@@ -143,6 +161,8 @@ class CRF(SequenceTagger):
     True
     """
 
+    _saved_as = "CRF"
+
     def __init__(
         self,
         structure: Literal["chain"] | Chain = "chain",
@@ -186,7 +206,16 @@ class CRF(SequenceTagger):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, lengths: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        lengths: ArrayLike | None = None,
+        monitor: Callable[[Moment, CRF], Any] | None = None,
+        checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+    ) -> Self:
         """Train on labelled sequences.
 
         Parameters
@@ -201,6 +230,12 @@ class CRF(SequenceTagger):
             Weights v_i of at least 0.
         lengths : array of int, default=None
             How many rows of a flat `X` each sequence has.
+        monitor : callable, default=None
+            Called at the end of each pass with a :class:`dualfield.solvers.Moment` and the model of that moment, which
+            can predict. A true value that it returns ends the fit. It does not change the course of the fit.
+        checkpoint : Checkpoint or path, default=None
+            Keeps the state of the fit in a file, now and then. If that file exists, the fit goes on from it, to the
+            result that it would have had without a break. See :class:`dualfield.estimators.Checkpoint`.
 
         Returns
         -------
@@ -219,9 +254,9 @@ class CRF(SequenceTagger):
         old = self if self.warm_start and hasattr(self, "parameters_") else None
         data = self._training_data(X, y, sample_weight, lengths)
         start = None if old is None else carry_over(old, data)
-        solution = self._solve(solver, data, start)
+        solution = self._solve(solver, data, start, monitor, Checkpoint.of(checkpoint))
         self._keep(data, solution)
-        if solution.status not in (Status.CONVERGED, Status.FINISHED):
+        if solution.status not in (Status.CONVERGED, Status.FINISHED, Status.STOPPED):
             warnings.warn(
                 f"{solution.status.sentence} Relative duality gap {solution.relative_gap:.3g}, tolerance {self.tol:g}, "
                 f"{solution.trace.passes[-1]:.0f} passes. {solution.status.remedy}",
@@ -355,7 +390,14 @@ class CRF(SequenceTagger):
             raise ValueError("cost needs the true label of every node: it cannot be used with partly labelled y.")
         return TrainingData(nodes, pairs, labels, codes, allowed, chain, score_map, weights, cost)
 
-    def _solve(self, solver: AnySolver, data: TrainingData, start: NDArray[np.float64] | None) -> LinearSolution:
+    def _solve(
+        self,
+        solver: AnySolver,
+        data: TrainingData,
+        start: NDArray[np.float64] | None,
+        monitor: Callable[[Moment, CRF], Any] | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> LinearSolution:
         bound = data.score_map.bind(
             data.nodes,
             data.pairs if data.score_map.pair is not None else None,
@@ -369,10 +411,32 @@ class CRF(SequenceTagger):
         endless = isinstance(solver, (SGD, Perceptron))
         most = (np.inf if endless else _DEFAULT_PASSES) if self.max_iter is None else float(self.max_iter)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        states = None if checkpoint is None else checkpoint.open(fingerprint(self, data, start), seed)
+        seed = seed if states is None else states.seed
         with ProgressLine(type(self).__name__, int(self.verbose)) as line:
-            solution = solver.solve(objective, StopRule(float(self.tol), most), start, line, seed)
+            course = Course(
+                line,
+                None if monitor is None else lambda moment, w: monitor(moment, self._at(data, moment, w)),
+                None if states is None else states.keep,
+                None if states is None else states.is_due,
+                None if states is None else states.resume,
+            )
+            solution = solver.solve(
+                objective, StopRule(float(self.tol), most), start, course, seed if states is None else states.seed
+            )
+            course.last(solution.moment, solution.parameters)
             line.end(f"{solution.status.value}, relative gap {solution.relative_gap:.1e}.")
+        if states is not None:
+            states.close(solution.status)
         return solution
+
+    def _at(self, data: TrainingData, moment: Moment, parameters: NDArray[np.float64]) -> CRF:
+        """Return the model of a moment."""
+        model = copy.copy(self)
+        trace = Trace.from_rows(np.array([dataclasses.astuple(moment)]))
+        solution = LinearSolution(parameters, moment.objective, moment.gap, Status.STOPPED, 1, trace, "monitor")
+        model._keep(data, solution)
+        return model
 
     def _keep(self, data: TrainingData, solution: LinearSolution) -> None:
         self.labels_ = data.labels
@@ -389,6 +453,21 @@ class CRF(SequenceTagger):
         self.solver_ = solution.solver
         self.status_ = solution.status
         self.trace_ = solution.trace
+
+    def _check_restored(self) -> None:
+        self._check_parameters()
+        if self.template is not None:
+            self._template()
+
+    def _saved(self, writer: ParameterWriter) -> dict[str, Any]:
+        # What partial_fit has seen so far sets the size of its next steps.
+        return {**super()._saved(writer), "n_seen": getattr(self, "n_seen_", None)}
+
+    def _restore(self, file: ModelFile) -> None:
+        super()._restore(file)
+        n_seen = field(file, "n_seen", (int, type(None)))
+        if n_seen is not None:
+            self.n_seen_ = n_seen
 
     def _check_parameters(self) -> AnySolver:
         owner = type(self).__name__

@@ -13,7 +13,10 @@ import dualfield.estimators.crf as linear
 from dualfield.estimators.checks import check_choice, check_integer, check_number
 from dualfield.estimators.crf_data import TrainingData
 from dualfield.estimators.restored import restored_attributes
+from dualfield.estimators.saved import field
+from dualfield.estimators.saved_parameters import ParameterWriter
 from dualfield.estimators.tagger import SequenceTagger
+from dualfield.io.model_file import ModelFile
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.solvers import LBFGS, SGD, AutoLinear, Perceptron, Status, Trace
 
@@ -110,6 +113,8 @@ class CRF(SequenceTagger):
     >>> crf.classes_, len(crf.transition_features_)
     (['name', 'other'], 4)
     """
+
+    _saved_as = "crfsuite.CRF"
 
     # What the other models take as arguments, and scripts for sklearn-crfsuite do not.
     n_jobs = None
@@ -247,11 +252,24 @@ class CRF(SequenceTagger):
         return self._names()
 
     def __sklearn_is_fitted__(self) -> bool:
-        if not hasattr(self, "parameters_") and self.model_filename is not None:
+        if "labels_" not in vars(self) and self.model_filename is not None:
             restored = restored_attributes(self.model_filename)
             del restored["classes_"]
             self.__dict__.update(restored)
-        return hasattr(self, "parameters_")
+        return "labels_" in vars(self)
+
+    def _check_restored(self) -> None:
+        """Predictions do not depend on the parameters."""
+
+    def _saved(self, writer: ParameterWriter) -> dict[str, Any]:
+        return {**super()._saved(writer), "dev_score": getattr(self, "dev_score_", None)}
+
+    def _restore(self, file: ModelFile) -> None:
+        super()._restore(file)
+        del self.__dict__["classes_"]
+        dev_score = field(file, "dev_score", (float, type(None)))
+        if dev_score is not None:
+            self.dev_score_ = dev_score
 
     def _solver(self) -> linear.AnySolver:
         if self.algorithm == "l2sgd":

@@ -17,8 +17,7 @@ from dualfield.estimators.explanation import Explanation, LinearSequence, column
 from dualfield.estimators.spans import PredictedSpan, predict_spans
 from dualfield.labels import Labels
 from dualfield.scores import LinearScores
-from dualfield.structures import Chain
-from dualfield.structures.checks import n_threads
+from dualfield.structures import Chain, Scores
 
 __all__ = ["TaggerInspection", "TopFeatures"]
 
@@ -92,6 +91,10 @@ class TaggerInspection(ABC):
     def _read(self, X: Any, lengths: ArrayLike | None) -> tuple[Batch, Batch | None]:
         """Turn input into rows of the columns seen in training."""
 
+    @abstractmethod
+    def _scores(self, X: Any, lengths: ArrayLike | None) -> Scores:
+        """Return the scores of input."""
+
     def predict_spans(
         self, X: Any, *, outside: str = "O", min_proba: float = 0.0, lengths: ArrayLike | None = None
     ) -> list[list[PredictedSpan]]:
@@ -126,8 +129,7 @@ class TaggerInspection(ABC):
         ('NP', 0, 2, 0.9)
         """
         check_number("predict_spans", "min_proba", min_proba, 0.0)
-        nodes, pairs = self._read(X, lengths)
-        scores = self.score_map_.scores(self.parameters_, nodes, pairs, n_threads(self.n_jobs))
+        scores = self._scores(X, lengths)
         return predict_spans(
             self.structure_, scores, self._names(), outside, min_proba, float(self.temperature), self.n_jobs
         )

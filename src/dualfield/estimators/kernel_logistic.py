@@ -27,6 +27,10 @@ from dualfield.estimators.checks import (
     pick_solver,
 )
 from dualfield.estimators.inducing import solve_with_inducing_points
+from dualfield.estimators.saved import Savable, from_file
+from dualfield.estimators.saved_kernel import KernelPoints, restored_parts, saved_parts
+from dualfield.estimators.saved_parameters import ParameterWriter
+from dualfield.io.model_file import ModelFile
 from dualfield.kernels import KERNEL_NAMES, Kernel
 from dualfield.objectives import KernelSoftmax
 from dualfield.solvers import LBFGS, SMO, Auto, NewtonCG, Online, Solution, Start, Status, StopRule, WorkingSet
@@ -50,7 +54,7 @@ _SOLVERS: dict[str, type[AnySolver]] = {
 _DEFAULT_PASSES = 10_000.0
 
 
-class KernelLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Logistic regression with a kernel: one softmax over all classes, trained to a certified duality gap.
 
     With two classes, labels y_i = ±1 and score s(x) = ⟨w, φ(x)⟩ + b, it minimises (Keerthi et al. 2005)::
@@ -146,6 +150,11 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
     >>> model.dual_gap_ <= 1e-3 * model.objective_
     True
     """
+
+    _saved_as = "KernelLogisticRegression"
+    points_: Any = from_file()
+    dual_coef_: Floats = from_file()
+    _fit_weights: Floats = from_file()
 
     def __init__(
         self,
@@ -410,6 +419,18 @@ class KernelLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         if self.dual_coef_.shape[0] != rows:
             return None
         return self.dual_coef_.T, self.intercept_, self._fit_weights
+
+    def _check_restored(self) -> None:
+        self._check_parameters()
+
+    def _saved(self, writer: ParameterWriter) -> dict[str, Any]:
+        return saved_parts(self, writer)
+
+    def _restore(self, file: ModelFile) -> None:
+        self.__dict__.update(restored_parts(file, self))
+        self._waiting = KernelPoints(file, len(self.intercept_), self.kernel == "precomputed")
+        if not file.is_mapped:
+            self._finish()
 
     def decision_function(self, X: Any) -> Floats:
         """Return scores: of the second class against the first with two classes, else of every class.

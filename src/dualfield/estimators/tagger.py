@@ -9,18 +9,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dualfield import _native
-from dualfield.attributes import Vocabulary
-from dualfield.batch import Batch
 from dualfield.estimators.checks import check_integer
 from dualfield.estimators.inspection import TaggerInspection
-from dualfield.features import Template
-from dualfield.labels import Labels
-from dualfield.scores import LinearScores
-from dualfield.structures import Chain, Scores
+from dualfield.estimators.sequence_model import SequenceModel
+from dualfield.structures import Scores
 from dualfield.structures.checks import n_threads
 
 __all__ = ["SequenceTagger"]
@@ -28,7 +23,7 @@ __all__ = ["SequenceTagger"]
 Floats = NDArray[np.float64]
 
 
-class SequenceTagger(TaggerInspection, BaseEstimator):  # type: ignore[misc]
+class SequenceTagger(SequenceModel, TaggerInspection):
     """A linear model of label sequences: prediction, probabilities and a look inside.
 
     Models such as :class:`dualfield.CRF` add how it is trained.
@@ -56,32 +51,6 @@ class SequenceTagger(TaggerInspection, BaseEstimator):  # type: ignore[misc]
     True
     """
 
-    n_jobs: int | None
-    temperature: float
-    template: Any
-    classes_: NDArray[Any]
-    labels_: Labels
-    structure_: Chain
-    vocabulary_: Vocabulary | None
-    pair_vocabulary_: Vocabulary | None
-    score_map_: LinearScores
-    parameters_: Floats
-
-    def _read(self, X: Any, lengths: ArrayLike | None) -> tuple[Batch, Batch | None]:
-        """Turn input into rows of the columns seen in training; the second batch has those that score label pairs."""
-        check_is_fitted(self)
-        if self.template is not None and not isinstance(X, Batch):
-            if lengths is not None:
-                raise ValueError("lengths must be None with a template: X is a list of sentences.")
-            rows = self._template().read(X, vocabulary=self.vocabulary_, pair_vocabulary=self.pair_vocabulary_)
-            return rows.nodes, rows.pairs if self.score_map_.pair is not None else None
-        numeric = None if self.vocabulary_ is not None else self.score_map_.node.n_columns
-        batch = Batch.build(X, lengths=lengths, vocabulary=self.vocabulary_, n_columns=numeric)
-        return batch, batch if self.score_map_.pair is not None else None
-
-    def _template(self) -> Template:
-        return self.template if isinstance(self.template, Template) else Template.parse(str(self.template))
-
     def _heat(self) -> dict[str, Any]:
         """Arguments of every question about probabilities."""
         return {"temperature": float(self.temperature), "n_jobs": self.n_jobs}
@@ -108,8 +77,7 @@ class SequenceTagger(TaggerInspection, BaseEstimator):  # type: ignore[misc]
         >>> model.decision_scores([[["a"]]]).node.shape
         (1, 2)
         """
-        batch, pairs = self._read(X, lengths)
-        return self.score_map_.scores(self.parameters_, batch, pairs, n_threads(self.n_jobs))
+        return self._scores(X, lengths)
 
     def predict(self, X: Any, *, lengths: ArrayLike | None = None) -> list[Any]:
         """Return the most probable labelling of each sequence.
@@ -130,9 +98,9 @@ class SequenceTagger(TaggerInspection, BaseEstimator):  # type: ignore[misc]
         >>> CRF().fit([[["a"], ["b"]], [["b"], ["a"]]], [["x", "y"], ["y", "x"]]).predict([[["a"], ["a"], ["b"]]])
         [['x', 'x', 'y']]
         """
-        batch, pairs = self._read(X, lengths)
-        codes = _native.tag(self.score_map_.bind(batch, pairs), self.parameters_, n_threads(self.n_jobs))
-        result: list[Any] = self.labels_.decode(codes, batch.offsets)
+        score_map, parameters, nodes, pairs = self._scored(X, lengths)
+        codes = _native.tag(score_map.bind(nodes, pairs), parameters, n_threads(self.n_jobs))
+        result: list[Any] = self.labels_.decode(codes, nodes.offsets)
         return result
 
     def predict_single(self, xseq: Any) -> Any:
@@ -389,9 +357,6 @@ class SequenceTagger(TaggerInspection, BaseEstimator):  # type: ignore[misc]
         """Weights of the last label, shape (n_labels,)."""
         check_is_fitted(self)
         return self.score_map_.unpack(self.parameters_).stop
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "parameters_")
 
 
 def _split(rows: NDArray[Any], offsets: Sequence[int] | NDArray[Any]) -> list[NDArray[Any]]:

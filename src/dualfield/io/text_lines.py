@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, BinaryIO
 
+from dualfield.io.aside import written_aside
+
 Source = str | os.PathLike[str] | IO[str] | IO[bytes] | Iterable[str]
 Target = str | os.PathLike[str] | IO[str]
 
@@ -52,7 +54,9 @@ def numbered_lines(source: Source, encoding: str = "utf-8") -> Iterator[tuple[in
 
 def _opened(source: Source) -> Iterator[str | bytes]:
     if not isinstance(source, str | os.PathLike):
-        yield from source
+        # Not `yield from`, which would close a file of the caller together with this generator.
+        for line in source:  # noqa: UP028
+            yield line
         return
     with Path(source).open("rb") as file:
         if file.peek(2)[:2] == _GZIP_MARK:
@@ -71,21 +75,13 @@ def write_lines(target: Target, lines: Iterable[str]) -> None:
     if not isinstance(target, str | os.PathLike):
         target.writelines(line + "\n" for line in lines)
         return
-    path = Path(target).resolve()
-    if path.exists() and not path.is_file():
-        raise OSError(f"{target} is not a regular file.")  # renaming over a device would replace the device
-    aside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with aside.open("wb") as file:
-            if path.suffix == ".gz":
-                # Without time and name the same lines give the same file.
-                with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as compressed:
-                    _write_bytes(compressed, lines)
-            else:
-                _write_bytes(file, lines)
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    with written_aside(target) as file:
+        if Path(target).suffix == ".gz":
+            # Without time and name the same lines give the same file.
+            with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as compressed:
+                _write_bytes(compressed, lines)
+        else:
+            _write_bytes(file, lines)
 
 
 def _write_bytes(file: BinaryIO | gzip.GzipFile, lines: Iterable[str]) -> None:

@@ -1,7 +1,7 @@
 """Solvers: settings of an algorithm. Each takes an objective and returns a solution with its duality gap."""
 
 from dualfield.solvers.auto import Auto, AutoLinear
-from dualfield.solvers.base import LinearSolution, Solution, Start, Status, StopRule, Trace
+from dualfield.solvers.base import LinearSolution, Moment, Solution, Start, Status, StopRule, Trace
 from dualfield.solvers.block_dual import BlockDual
 from dualfield.solvers.lbfgs import LBFGS
 from dualfield.solvers.newton import NewtonCG
@@ -17,6 +17,7 @@ __all__ = [
     "AutoLinear",
     "BlockDual",
     "LinearSolution",
+    "Moment",
     "NewtonCG",
     "Online",
     "Perceptron",

@@ -9,7 +9,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LinearSolution", "Solution", "Start", "Status", "StopRule", "Trace"]
+__all__ = ["LinearSolution", "Moment", "Solution", "Start", "Status", "StopRule", "Trace"]
 
 Floats = NDArray[np.float64]
 Progress = Callable[[float, float, float, float, float], None]  # objective, dual, gap, passes, seconds
@@ -33,6 +33,7 @@ class Status(Enum):
     STALLED = "stalled"
     TOO_SLOW = "too_slow"
     FINISHED = "finished"
+    STOPPED = "stopped"
 
     @property
     def sentence(self) -> str:
@@ -44,6 +45,7 @@ class Status(Enum):
             Status.STALLED: "Rounding leaves no step that improves the objective.",
             Status.TOO_SLOW: "The solver expected to need too many passes and gave up.",
             Status.FINISHED: "The solver made all its passes; it does not aim at a gap.",
+            Status.STOPPED: "The monitor asked to stop.",
         }[self]
 
     @property
@@ -56,6 +58,7 @@ class Status(Enum):
             Status.STALLED: "Scale the features, lower C, or raise tol.",
             Status.TOO_SLOW: "Use solver='newton', or 'auto', which goes on with it.",
             Status.FINISHED: "",
+            Status.STOPPED: "",
         }[self]
 
 
@@ -261,6 +264,43 @@ class LinearSolution:
     n_iter: int
     trace: Trace
     solver: str
+
+    @property
+    def relative_gap(self) -> float:
+        """Gap divided by the dual value; infinite while that is not positive."""
+        return relative_gap(self.objective, self.gap)
+
+    @property
+    def moment(self) -> Moment:
+        """Where it ended."""
+        passes, seconds = float(self.trace.passes[-1]), float(self.trace.seconds[-1])
+        return Moment(self.objective, self.objective - self.gap, self.gap, passes, seconds)
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Where a fit stands at the end of a pass.
+
+    Attributes
+    ----------
+    objective, dual, gap : float
+        Primal value, dual value, and their difference. Solvers that know no gap tell the sum of the losses they met on
+        the way, and an infinite gap.
+    passes, seconds : float
+        Passes over the data so far, and the time they took.
+
+    Examples
+    --------
+    >>> from dualfield.solvers import Moment
+    >>> Moment(3.0, 2.0, 1.0, 4.0, 0.1).relative_gap
+    0.5
+    """
+
+    objective: float
+    dual: float
+    gap: float
+    passes: float
+    seconds: float
 
     @property
     def relative_gap(self) -> float:

@@ -181,7 +181,7 @@ def _certified(objective: ChainLoss, result: Any, rule: StopRule, solver: str) -
     parameters, _, _, outcome, n_iter, rows = result
     value, gap = objective.certify(parameters)
     status = Status.CONVERGED if relative_gap(value, gap) <= rule.tol else Status.FINISHED
-    if outcome == "interrupted":
-        status = Status.INTERRUPTED
+    if outcome in ("interrupted", "stopped"):
+        status = Status(outcome)
     last = [value, value - gap, gap, rows[-1][3], rows[-1][4]]
     return LinearSolution(parameters, value, gap, status, n_iter, Trace.from_rows(np.array([last])), solver)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+State = dict[str, NDArray[Any]]
 
 _ARMIJO, _CURVATURE = 1e-4, 0.9
 _MOST_TRIES = 30
@@ -34,8 +35,8 @@ class LimitedMemory:
     ----------
     evaluate : callable
         x to value (with the penalties) and gradient of the smooth part.
-    start : array
-        Where to begin.
+    start : array or dict
+        Where to begin; or a :meth:`state`, to go on from it.
     memory : int
         Pairs of vectors kept.
     l1 : float, default=0.0
@@ -53,12 +54,15 @@ class LimitedMemory:
     """
 
     def __init__(
-        self, evaluate: Callable[[Floats], tuple[float, Floats]], start: Floats, memory: int, l1: float = 0.0
+        self, evaluate: Callable[[Floats], tuple[float, Floats]], start: Floats | State, memory: int, l1: float = 0.0
     ) -> None:
         self._evaluate, self._l1 = evaluate, l1
         self._pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=memory)
         self.n_evaluations = 0
-        self.point = self._at(np.array(start, dtype=np.float64))
+        if isinstance(start, dict):
+            self._restore(start)
+        else:
+            self.point = self._at(np.array(start, dtype=np.float64))
 
     def step(self) -> bool:
         """Go one step downhill; False where no step does.
@@ -100,6 +104,41 @@ class LimitedMemory:
         fell = found.value < self.point.value
         self.point = found
         return fell
+
+    def state(self) -> State:
+        """Return arrays with which the steps can go on later just as they would now.
+
+        Returns
+        -------
+        dict
+            Arrays by name.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.solvers.quasi_newton import LimitedMemory
+        >>> square = lambda x: (float(((x - 3.0) ** 4).sum()), 4.0 * (x - 3.0) ** 3)
+        >>> run = LimitedMemory(square, np.zeros(2), 5)
+        >>> again = LimitedMemory(square, run.state(), 5)
+        >>> run.step(), again.step(), bool((run.point.x == again.point.x).all())
+        (True, True, True)
+        """
+        return {
+            "x": self.point.x,
+            "gradient": self.point.gradient,
+            "value": np.array([self.point.value]),
+            "moved": np.array([moved for moved, _, _ in self._pairs]).ravel(),
+            "change": np.array([change for _, change, _ in self._pairs]).ravel(),
+            "factor": np.array([factor for _, _, factor in self._pairs]),
+            "n_evaluations": np.array([self.n_evaluations], dtype=np.uint64),
+        }
+
+    def _restore(self, state: State) -> None:
+        x = np.array(state["x"], dtype=np.float64)
+        self.point = Point(x, float(state["value"][0]), np.array(state["gradient"], dtype=np.float64))
+        rows = (np.reshape(state[name], (-1, len(x))).copy() for name in ("moved", "change"))
+        self._pairs.extend(zip(*rows, state["factor"].tolist(), strict=True))
+        self.n_evaluations = int(state["n_evaluations"][0])
 
     def _at(self, x: Floats) -> Point:
         self.n_evaluations += 1

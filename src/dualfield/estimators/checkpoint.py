@@ -1,0 +1,251 @@
+"""The state of a fit in a file, from which it can go on."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from dualfield.estimators.checks import check_number
+from dualfield.features import Template
+from dualfield.io.aside import written_aside
+from dualfield.solvers import Status
+from dualfield.structures import Chain
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from dualfield.estimators.crf_data import TrainingData
+
+__all__ = ["Checkpoint"]
+
+State = dict[str, NDArray[Any]]
+_FORMAT = "dualfield-checkpoint-1"
+# What may differ between two parts of a fit: it changes neither the problem nor the way to its solution. The seed is
+# kept with the state.
+_FREE = ("n_jobs", "verbose", "warm_start", "random_state")
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+    """Where a fit keeps its state, so that it can go on after a break to the result it would have had without one.
+
+    The file is written aside and renamed, so that it is always whole, and removed when the fit has come to its end. A
+    fit that is stopped by a monitor or by the keyboard leaves it. Parameters and data must be the same when the fit
+    goes on; the number of threads may differ.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    every : float, default=60.0
+        Seconds between two writes; a write happens at the end of a pass.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dualfield import CRF
+    >>> from dualfield.estimators import Checkpoint
+    >>> X, y = [[["a"], ["b"]], [["b"], ["a"]]], [["x", "y"], ["y", "x"]]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     kept = Checkpoint(folder + "/fit.checkpoint", every=0.0)
+    ...     first = CRF(random_state=0).fit(X, y, checkpoint=kept, monitor=lambda moment, model: moment.passes > 2)
+    ...     model = CRF(random_state=0).fit(X, y, checkpoint=kept)            # goes on
+    >>> first.status_.value, model.status_.value
+    ('stopped', 'converged')
+    >>> bool((model.parameters_ == CRF(random_state=0).fit(X, y).parameters_).all())
+    True
+    """
+
+    path: str | os.PathLike[str]
+    every: float = 60.0
+
+    @classmethod
+    def of(cls, checkpoint: Any) -> Checkpoint | None:
+        """Make a checkpoint of what users pass.
+
+        Parameters
+        ----------
+        checkpoint : Checkpoint, path or None
+            The argument of ``fit``.
+
+        Returns
+        -------
+        Checkpoint or None
+            The same, with defaults.
+
+        Examples
+        --------
+        >>> Checkpoint.of("fit.checkpoint").every
+        60.0
+        """
+        if checkpoint is None or isinstance(checkpoint, Checkpoint):
+            return checkpoint
+        if not isinstance(checkpoint, (str, os.PathLike)):
+            raise TypeError(f"checkpoint must be None, a path or a Checkpoint. Got {type(checkpoint).__name__}.")
+        return cls(checkpoint)
+
+    def open(self, problem: dict[str, str], seed: int = 0) -> CheckpointFile:
+        """Find the state to go on from, if there is one.
+
+        Parameters
+        ----------
+        problem : dict
+            What must be the same, from :func:`fingerprint`.
+        seed : int, default=0
+            Of the fit, if it begins now.
+
+        Returns
+        -------
+        CheckpointFile
+            Keeps states from now on.
+
+        Raises
+        ------
+        ValueError
+            If the file is not a checkpoint, or one of another problem.
+
+        Examples
+        --------
+        >>> Checkpoint("no-such-file").open({}).resume is None
+        True
+        """
+        check_number("Checkpoint", "every", self.every, 0.0)
+        return CheckpointFile(Path(self.path), float(self.every), problem, seed)
+
+
+class CheckpointFile:
+    """A checkpoint in use.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    every : float
+        Seconds between two writes.
+    problem : dict
+        What must be the same.
+    seed : int
+        Of the fit; ``seed`` is that of the fit that goes on, where one does.
+    """
+
+    def __init__(self, path: Path, every: float, problem: dict[str, str], seed: int) -> None:
+        self._path, self._every, self._problem = path, every, problem
+        self.resume = self._read() if path.exists() else None
+        self.seed = seed if self.resume is None else int(self.resume["seed"][0])
+        self._last = time.monotonic()
+
+    def is_due(self) -> bool:
+        """Say whether it is time to write.
+
+        Returns
+        -------
+        bool
+            Whether the last write, or the beginning, is long enough ago.
+        """
+        return time.monotonic() - self._last >= self._every
+
+    def keep(self, state: State) -> None:
+        """Write a state.
+
+        Parameters
+        ----------
+        state : dict
+            Arrays by name.
+        """
+        arrays = {name: np.ascontiguousarray(array) for name, array in state.items()}
+        arrays["seed"] = np.array([self.seed], dtype=np.uint64)
+        metadata = {"format": _FORMAT, "problem": json.dumps(self._problem, sort_keys=True)}
+        with written_aside(self._path) as file:
+            file.write(save(arrays, metadata))
+        self._last = time.monotonic()
+
+    def close(self, status: Status) -> None:
+        """Remove the file if the fit is complete.
+
+        Parameters
+        ----------
+        status : Status
+            How it ended.
+        """
+        if status not in (Status.STOPPED, Status.INTERRUPTED):
+            self._path.unlink(missing_ok=True)
+
+    def _read(self) -> State:
+        try:
+            with safe_open(self._path, framework="numpy") as file:
+                metadata = file.metadata() or {}
+                if metadata.get("format") != _FORMAT:
+                    raise ValueError(f"{self._path} is not a checkpoint of this version of dualfield.")
+                then = json.loads(metadata["problem"])
+                state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        except (SafetensorError, json.JSONDecodeError, KeyError) as error:
+            raise ValueError(f"{self._path} is not a checkpoint, or is damaged: {error}") from error
+        for name in sorted(self._problem.keys() | then.keys()):
+            if then.get(name) != self._problem.get(name):
+                raise ValueError(
+                    f"{self._path} belongs to another fit: {name} was {then.get(name)}, now {self._problem.get(name)}. "
+                    "Remove the file to begin anew."
+                )
+        return state
+
+
+def fingerprint(model: BaseEstimator, data: TrainingData, start: NDArray[np.float64] | None) -> dict[str, str]:
+    """Describe a fit: two that have the same description go the same way.
+
+    Parameters
+    ----------
+    model : estimator
+        With its parameters.
+    data : TrainingData
+        What it is fitted to.
+    start : array or None
+        Where it begins.
+
+    Returns
+    -------
+    dict
+        The parameters, and digests of the data.
+    """
+    parameters = {name: _describe(value) for name, value in model.get_params(deep=False).items() if name not in _FREE}
+    table = data.score_map
+    rows = [data.nodes] if data.pairs is None or data.pairs is data.nodes else [data.nodes, data.pairs]
+    return {
+        **{f"parameter {name}": text for name, text in parameters.items()},
+        "the input X": _digest(*(part for one in rows for part in _parts(one))),
+        "the labels y": _digest(data.codes, data.allowed, np.array(data.labels.classes.tolist(), dtype=str)),
+        "the weights of sequences": _digest(data.weights, data.cost),
+        "the set of features": _digest(table.node.indptr, table.node.outputs, table.clique_mask),
+        "the start": _digest(start),
+    }
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, Template):
+        return _digest(np.array([value.text, value.syntax]))
+    if isinstance(value, Chain):
+        return _digest(value.cliques, value.clique_allowed, value.allowed_start, value.allowed_stop)
+    return _digest(np.asarray(value)) if isinstance(value, (np.ndarray, list, tuple)) else repr(value)
+
+
+def _parts(batch: Any) -> list[NDArray[Any] | None]:
+    dense = batch.dense
+    return [batch.offsets, dense] if dense is not None else [batch.offsets, batch.indptr, batch.indices, batch.values]
+
+
+def _digest(*arrays: NDArray[Any] | None) -> str:
+    digest = hashlib.blake2b(digest_size=12)
+    for array in arrays:
+        digest.update(b"none" if array is None else f"{array.dtype}{array.shape}".encode())
+        if array is not None:
+            digest.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
+    return digest.hexdigest()

@@ -1,0 +1,92 @@
+"""What a fitted model of label sequences consists of, how it reads its input, and how it is saved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from dualfield.attributes import Vocabulary
+from dualfield.batch import Batch
+from dualfield.estimators.saved import Savable, from_file
+from dualfield.estimators.saved_parameters import ParameterWriter
+from dualfield.estimators.saved_tagger import Scored, StoredWeights, restored_parts, saved_parts
+from dualfield.features import Template
+from dualfield.io.model_file import ModelFile
+from dualfield.labels import Labels
+from dualfield.scores import LinearScores
+from dualfield.structures import Chain, Scores
+from dualfield.structures.checks import n_threads
+
+Floats = NDArray[np.float64]
+
+
+class SequenceModel(Savable, BaseEstimator):  # type: ignore[misc]
+    """The fitted parts of a model of label sequences.
+
+    Weights are in memory, or in a mapped file that is looked up for every batch until all of them are asked for.
+    """
+
+    n_jobs: int | None
+    temperature: float
+    template: Any
+    classes_: NDArray[Any]
+    labels_: Labels
+    structure_: Chain
+    vocabulary_: Vocabulary | None
+    pair_vocabulary_: Vocabulary | None
+    n_features_: int
+    score_map_: LinearScores = from_file()
+    parameters_: Floats = from_file()
+
+    def _read(self, X: Any, lengths: ArrayLike | None) -> tuple[Batch, Batch | None]:
+        """Turn input into rows of the columns seen in training; the second batch has those that score label pairs."""
+        check_is_fitted(self)
+        if self.template is not None and not isinstance(X, Batch):
+            self._check_no_lengths(lengths)
+            rows = self._template().read(X, vocabulary=self.vocabulary_, pair_vocabulary=self.pair_vocabulary_)
+            return rows.nodes, rows.pairs if self.score_map_.pair is not None else None
+        numeric = None if self.vocabulary_ is not None else self.score_map_.node.n_columns
+        batch = Batch.build(X, lengths=lengths, vocabulary=self.vocabulary_, n_columns=numeric)
+        return batch, batch if self.score_map_.pair is not None else None
+
+    def _scored(self, X: Any, lengths: ArrayLike | None) -> Scored:
+        """Read input, and find the weights that score it: all, or those in a mapped file that it needs."""
+        check_is_fitted(self)
+        words, stored = self.vocabulary_, None if "parameters_" in vars(self) else self._waiting
+        if not isinstance(stored, StoredWeights) or words is None or isinstance(X, Batch):
+            nodes, pairs = self._read(X, lengths)
+            return Scored(self.score_map_, self.parameters_, nodes, pairs)
+        if self.template is None:
+            nodes = pairs = Batch.build(X, lengths=lengths, vocabulary=Vocabulary(), grow=True)
+        else:
+            self._check_no_lengths(lengths)
+            nodes, pairs = self._template().read(X)
+        return stored.scored(nodes, pairs, words, self.pair_vocabulary_)
+
+    @staticmethod
+    def _check_no_lengths(lengths: ArrayLike | None) -> None:
+        if lengths is not None:
+            raise ValueError("lengths must be None with a template: X is a list of sentences.")
+
+    def _scores(self, X: Any, lengths: ArrayLike | None) -> Scores:
+        read = self._scored(X, lengths)
+        return read.score_map.scores(read.parameters, read.nodes, read.pairs, n_threads(self.n_jobs))
+
+    def _template(self) -> Template:
+        return self.template if isinstance(self.template, Template) else Template.parse(str(self.template))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "labels_" in vars(self)
+
+    def _saved(self, writer: ParameterWriter) -> dict[str, Any]:
+        return saved_parts(self, writer)
+
+    def _restore(self, file: ModelFile) -> None:
+        self.__dict__.update(restored_parts(file))
+        self._waiting = StoredWeights(file, self.structure_)
+        if not file.is_mapped:
+            self._finish()

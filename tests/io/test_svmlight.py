@@ -1,0 +1,97 @@
+"""svmlight files: what is read is what scikit-learn reads, and faults have a line."""
+
+from __future__ import annotations
+
+import gzip
+import io
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+
+from dualfield.io import read_svmlight, write_svmlight
+
+VALUES = st.floats(-1e6, 1e6, allow_nan=False, allow_subnormal=False)
+
+
+@given(st.lists(st.tuples(st.integers(-3, 3), st.lists(VALUES, min_size=4, max_size=4)), min_size=1, max_size=8))
+def test_against_scikit_learn(rows):
+    y, X = np.array([label for label, _ in rows]), np.array([values for _, values in rows])
+    theirs = io.BytesIO()
+    dump_svmlight_file(X, y, theirs, zero_based=False)
+    found, labels = read_svmlight(theirs.getvalue().decode().splitlines(), n_features=4)
+    np.testing.assert_allclose(found.toarray(), X, rtol=1e-15)  # they write 16 digits
+    np.testing.assert_array_equal(labels, y)
+    ours = io.StringIO()
+    write_svmlight(X, y, ours)
+    again, their_labels = load_svmlight_file(io.BytesIO(ours.getvalue().encode()), n_features=4, zero_based=False)
+    np.testing.assert_array_equal(again.toarray(), X)
+    np.testing.assert_array_equal(their_labels, y)
+
+
+def test_files_and_sparse_matrices(tmp_path):
+    X = scipy.sparse.random_array((20, 50), density=0.1, rng=np.random.default_rng(0), format="csc")
+    for name in ("x.svm", "x.svm.gz"):
+        write_svmlight(X, ["a", "b"] * 10, tmp_path / name)
+        found, labels = read_svmlight(tmp_path / name, n_features=50)
+        assert abs(found - X).max() == 0
+        assert labels.tolist() == ["a", "b"] * 10
+    assert gzip.decompress((tmp_path / "x.svm.gz").read_bytes()) == (tmp_path / "x.svm").read_bytes()
+
+
+def test_comments_blank_lines_and_labels():
+    X, y = read_svmlight(["# all", "", "+1.0 1:2 # one", "  ", "-2 3:1e-2"])
+    assert X.toarray().tolist() == [[2.0, 0.0, 0.0], [0.0, 0.0, 0.01]]
+    assert y.tolist() == [1, -2]
+    assert read_svmlight(["0.5 1:2", "1 1:1"])[1].tolist() == ["0.5", "1"]
+    X, y = read_svmlight(["1:2", "2:1"])
+    assert (X.shape, y) == ((2, 2), None)
+    X, y = read_svmlight([])
+    assert (X.shape, y) == ((0, 0), None)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["1 1:2", "1 x"], "line 2: must have entries such as 3:0.5"),
+        (["1 1:2 1:3"], "line 1: indices must rise from 1. Got 1 after 1."),
+        (["1 0:2"], "line 1: indices must rise from 1. Got 0 after 0."),
+        (["1 -1:2"], "line 1: indices must rise from 1. Got -1 after 0."),
+        (["1 1:nan"], "line 1: must have entries"),
+        (["1 1:inf"], "line 1: must have entries"),
+        (["1 1_0:2"], "line 1: must have entries"),
+        (["1 qid:3 1:2"], "line 1: must have entries"),
+        (["1 99999999999:2"], "line 1: indices must rise"),
+        (["1 1:2", "", "1:2"], "line 3: must begin with a label"),
+        (["1:2", "1 1:2"], "line 2: must have no label"),
+    ],
+    ids=["entry", "twice", "zero", "negative", "nan", "inf", "underscore", "qid", "huge", "no label", "label"],
+)
+def test_faults(lines, said):
+    with pytest.raises(ValueError, match=said):
+        read_svmlight(lines)
+
+
+def test_too_many_features():
+    with pytest.raises(ValueError, match=r"line 2: has the index 4; there are 3 features\."):
+        read_svmlight(["1 3:1", "1 4:1"], n_features=3)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "said"),
+    [
+        ([[1.0]], ["a b"], "cannot be written"),
+        ([[1.0]], [""], "cannot be written"),
+        ([[1.0]], ["a:b"], "cannot be written"),
+        ([[np.nan]], ["a"], "finite"),
+        ([[1.0]], ["a", "b"], "a label for each of the 1 rows"),
+    ],
+    ids=["blank", "empty", "colon", "nan", "lengths"],
+)
+def test_what_cannot_be_written(X, y, said, tmp_path):
+    with pytest.raises(ValueError, match=said):
+        write_svmlight(X, y, tmp_path / "x")
+    assert list(tmp_path.iterdir()) == []
