@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from dualfield.plotting.line_chart import _DARK, _LIGHT, LINE_CHART_STYLE, tick_label
 from dualfield.report import Line, line_chart, page, svg_document
-from dualfield.report.line_chart import _DARK, _LIGHT, LINE_CHART_STYLE, tick_label
 
 BOX = (62.0, 8.0, 420.0, 260.0)  # left, top, width, height of the plane
 

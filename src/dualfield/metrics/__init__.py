@@ -1,6 +1,6 @@
 """Scores of predicted label sequences: tokens, whole sequences, spans, probabilities."""
 
-from dualfield.metrics.calibration import calibration_error
+from dualfield.metrics.calibration import CalibrationBins, calibration_bins, calibration_error
 from dualfield.metrics.scorers import sequence_accuracy_scorer, span_f1_scorer, token_f1_scorer
 from dualfield.metrics.span_metrics import SpanScore, SpanScores, span_f1_score, span_scores, spans
 from dualfield.metrics.token_metrics import (
@@ -14,8 +14,10 @@ from dualfield.metrics.token_metrics import (
 )
 
 __all__ = [
+    "CalibrationBins",
     "SpanScore",
     "SpanScores",
+    "calibration_bins",
     "calibration_error",
     "flat_accuracy_score",
     "flat_classification_report",

@@ -4,14 +4,85 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dualfield.metrics.sequences import as_lists
 
 _ROUNDING = 1e-6  # by how much a probability may miss [0, 1], single precision included
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CalibrationBins:
+    """How often predictions of about the same confidence were right; see :func:`calibration_bins`.
+
+    Attributes
+    ----------
+    confidence : ndarray of shape (n_bins,)
+        Mean confidence in each bin that is not empty.
+    accuracy : ndarray of shape (n_bins,)
+        Share of right predictions in it.
+    count : ndarray of shape (n_bins,)
+        Number of predictions in it.
+
+    Examples
+    --------
+    >>> from dualfield.metrics import calibration_bins
+    >>> calibration_bins([0.8, 0.8, 0.8, 0.8], [1, 1, 1, 0]).count
+    array([4])
+    """
+
+    confidence: NDArray[np.float64]
+    accuracy: NDArray[np.float64]
+    count: NDArray[np.int64]
+
+    @property
+    def error(self) -> float:
+        """Expected calibration error: mean of ``|accuracy - confidence|``, bins weighted by their count."""
+        return float(np.average(np.abs(self.accuracy - self.confidence), weights=self.count))
+
+
+def calibration_bins(confidence: ArrayLike, correct: ArrayLike, *, n_bins: int = 10) -> CalibrationBins:
+    """Sort predictions by confidence into bins of equal width and count how many were right.
+
+    Parameters
+    ----------
+    confidence : array-like of shape (n,)
+        Probability that was given to the prediction, in [0, 1].
+    correct : array-like of shape (n,)
+        Whether the prediction was right.
+    n_bins : int, default=10
+        Bin b holds probabilities above b / n_bins and up to (b + 1) / n_bins; empty ones are left out.
+
+    Returns
+    -------
+    CalibrationBins
+        One entry per bin that is not empty.
+
+    Examples
+    --------
+    >>> from dualfield.metrics import calibration_bins
+    >>> bins = calibration_bins([0.9, 0.9, 0.6, 0.6], [True, True, True, False])
+    >>> bins.accuracy.tolist(), round(bins.error, 3)
+    ([0.5, 1.0], 0.1)
+    """
+    sure = np.asarray(confidence, dtype=np.float64)
+    right = np.asarray(correct, dtype=np.float64)
+    if sure.ndim != 1 or sure.shape != right.shape or len(sure) == 0:
+        raise ValueError(
+            f"confidence and correct must be non-empty 1D arrays of the same length. Got shapes {sure.shape} "
+            f"and {right.shape} instead."
+        )
+    edges = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
+    place = np.searchsorted(edges, sure, side="left")
+    count = np.bincount(place, minlength=n_bins)
+    used = count > 0
+    mean_sure = np.bincount(place, weights=sure, minlength=n_bins)[used] / count[used]
+    mean_right = np.bincount(place, weights=right, minlength=n_bins)[used] / count[used]
+    return CalibrationBins(mean_sure, mean_right, count[used])
 
 
 def calibration_error(y_true: Any, marginals: Any, classes: Any, n_bins: int = 10) -> float:
@@ -55,29 +126,38 @@ def calibration_error(y_true: Any, marginals: Any, classes: Any, n_bins: int = 1
     """
     if isinstance(n_bins, bool) or not isinstance(n_bins, numbers.Integral) or n_bins < 1:
         raise ValueError(f"The 'n_bins' parameter of calibration_error must be an int in [1, inf). Got {n_bins!r}.")
+    confidence, right = confidences(y_true, marginals, classes)
+    if not len(right):
+        raise ValueError("y_true must have at least one label. Got none.")
+    return calibration_bins(confidence, right, n_bins=int(n_bins)).error
+
+
+def confidences(y_true: Any, marginals: Any, classes: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return, for all tokens in a row, the probability of the most probable label and whether it is right.
+
+    Parameters
+    ----------
+    y_true, marginals, classes
+        As in :func:`calibration_error`.
+
+    Returns
+    -------
+    ndarray of shape (n_tokens,)
+        Probabilities.
+    bool ndarray of shape (n_tokens,)
+        Whether the label is the true one.
+    """
     true = as_lists(y_true, "y_true")
     names = list(np.asarray(classes).tolist())
     if len(true) != len(marginals):
         raise ValueError(f"y_true has {len(true)} sequences; marginals has {len(marginals)}.")
-    confidence: list[NDArray[np.float64]] = []
-    right: list[NDArray[np.bool_]] = []
+    confidence, right = [np.zeros(0)], [np.zeros(0, dtype=bool)]
     for i, labels in enumerate(true):
         rows = _checked(marginals[i], labels, len(names), i)
         best = rows.argmax(axis=1) if len(labels) else np.zeros(0, dtype=np.intp)
         confidence.append(rows[np.arange(len(labels)), best])
         right.append(np.array([names[at] == label for at, label in zip(best, labels, strict=True)], dtype=bool))
-    n_tokens = sum(map(len, true))
-    if not n_tokens:
-        raise ValueError("y_true must have at least one label. Got none.")
-    return _binned_error(np.concatenate(confidence), np.concatenate(right), int(n_bins)) / n_tokens
-
-
-def _binned_error(confidence: NDArray[np.float64], right: NDArray[np.bool_], n_bins: int) -> float:
-    """Return the sum over bins of |number of right tokens - sum of their probabilities|."""
-    edges = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
-    bins = np.searchsorted(edges, confidence, side="left")
-    difference = np.bincount(bins, weights=right - confidence, minlength=n_bins)
-    return float(np.abs(difference).sum())
+    return np.concatenate(confidence), np.concatenate(right)
 
 
 def _checked(marginals: Any, labels: Sequence[Any], n_classes: int, i: int) -> NDArray[np.float64]:

@@ -61,7 +61,10 @@ class SpanScore:
         return 2 * self.correct / (self.found + self.support) if self.correct else 0.0
 
     def __str__(self) -> str:
-        precision, recall, f1 = 100 * self.precision, 100 * self.recall, 100 * self.f1
+        # In conlleval's order of operations, which decides the last digit where the next one would be a 5.
+        precision = 100 * self.correct / self.found if self.found else 0.0
+        recall = 100 * self.correct / self.support if self.support else 0.0
+        f1 = 2 * precision * recall / (precision + recall) if self.correct else 0.0
         return f"precision: {precision:6.2f}%; recall: {recall:6.2f}%; FB1: {f1:6.2f}"
 
 
@@ -95,10 +98,12 @@ class SpanScores:
 
     def __str__(self) -> str:
         total = self.overall
+        right = round(self.accuracy * self.n_tokens)
+        accuracy = 100 * right / self.n_tokens if self.n_tokens else 0.0
         lines = [
             f"processed {self.n_tokens} tokens with {total.support} phrases; "
             f"found: {total.found} phrases; correct: {total.correct}.",
-            f"accuracy: {100 * self.accuracy:6.2f}%; {total}",
+            f"accuracy: {accuracy:6.2f}%; {total}",
         ]
         return "\n".join(lines + [f"{kind:>17}: {score}  {score.found}" for kind, score in self.types.items()])
 

@@ -1,12 +1,18 @@
-"""Building blocks of self-contained HTML reports: one file, no script, no outside resource."""
+"""Self-contained HTML reports, one file, no script, no outside resource, and what they are built of."""
 
-from dualfield.report.charts import CalibrationBins, calibration_bins, heat_map, reliability_diagram
-from dualfield.report.line_chart import Line, line_chart, svg_document
-from dualfield.report.page import Html, escape, page, table, write_page
+from dualfield.metrics import CalibrationBins, calibration_bins
+from dualfield.plotting.heat_map import heat_map
+from dualfield.plotting.line_chart import Line, line_chart, svg_document
+from dualfield.plotting.markup import Html, escape
+from dualfield.plotting.reliability_chart import reliability_diagram
+from dualfield.report.page import page, table, write_page
 from dualfield.report.png import encode_png, png_data_uri
+from dualfield.report.training import training_page
+from dualfield.report.training_dev import DevData
 
 __all__ = [
     "CalibrationBins",
+    "DevData",
     "Html",
     "Line",
     "calibration_bins",
@@ -19,5 +25,6 @@ __all__ = [
     "reliability_diagram",
     "svg_document",
     "table",
+    "training_page",
     "write_page",
 ]

@@ -5,9 +5,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.report.charts import heat_map, reliability_diagram
+from dualfield.plotting.heat_map import heat_map
+from dualfield.plotting.markup import Html, escape
+from dualfield.plotting.reliability_chart import reliability_diagram
 from dualfield.report.digit_words_records import DigitWordsReport, WordCard, percent
-from dualfield.report.page import Html, escape, page, table
+from dualfield.report.page import page, table
 from dualfield.report.png import png_data_uri
 
 _PICTURE = 32  # pixels of a digit on the page, four for each of its own eight
@@ -16,8 +18,7 @@ _MARGIN = 72
 _METHOD = (
     "Every model scores a picture by a Gaussian for its digit (own mean, one shrunk covariance for all). The "
     "independent reader adds how frequent each digit is; the chain of order k adds how often a digit follows the k "
-    "digits before it. Both are counts from the training words: nothing is trained to discriminate. Trained models "
-    "come with the estimators.",
+    "digits before it. Both are counts from the training words: nothing is trained to discriminate.",
     "Errors are those of the most probable word. Log-loss (nats per digit) and calibration (mean distance between "
     "confidence and the share that is right, ten bins) are those of the marginals. All of it is exact, without "
     "sampling or pruning; exact under the model, that is, which is itself only an approximation of handwriting. The "

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.report.charts import CalibrationBins
+from dualfield.metrics import CalibrationBins
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class ModelRow:
     log_loss : float
         Mean of -log of the probability of the true digit, in nats.
     calibration_error : float
-        See :attr:`dualfield.report.CalibrationBins.error`.
+        See :attr:`dualfield.metrics.CalibrationBins.error`.
     seconds : float
         Time of inference.
     """

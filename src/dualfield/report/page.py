@@ -1,9 +1,12 @@
-"""Escaped text, tables and the page around them."""
+"""Tables and the page around them."""
 
-import html
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+from dualfield.io.aside import written_aside
+from dualfield.plotting.markup import Html, escape
+from dualfield.plotting.style import DRAWING_STYLE
 
 # Text and line colours keep a contrast of at least 4.5:1 against paper and panel, in both schemes.
 _STYLE = """
@@ -27,57 +30,7 @@ caption { text-align: left; padding-bottom: .3rem; }
 .data td:first-child { white-space: nowrap; }
 @media (max-width: 40rem) { .data th, .data td { padding: .3rem .2rem; font-size: .8rem; } }
 figure { margin: .8rem 0; }
-svg { display: block; max-width: 100%; height: auto; }
-svg text { fill: var(--ink); font: 11px system-ui, sans-serif; }
-svg .soft { fill: var(--soft); font-size: 11px; }
-svg .frame { fill: none; stroke: var(--line); }
-svg .cell, svg .shade { fill: var(--accent); }
-svg .mark { fill: none; stroke: var(--second); stroke-width: 1.5; }
-svg .even { fill: none; stroke: var(--soft); stroke-dasharray: 2 4; }
-svg .curve { fill: none; stroke-width: 2; }
-svg .curve.c0 { stroke: var(--second); stroke-dasharray: 6 4; }
-svg .curve.c1 { stroke: var(--accent); }
-svg .spread { fill: none; stroke-width: 1; }
-svg .spread.c0 { stroke: var(--second); }
-svg .spread.c1 { stroke: var(--accent); }
-svg .dot.c0 { fill: var(--second); }
-svg .dot.c1 { fill: var(--accent); }
 """
-
-
-class Html(str):
-    """Text that is markup already; everything else is escaped on its way into a page.
-
-    Examples
-    --------
-    >>> from dualfield.report import Html, escape
-    >>> escape(Html("<b>bold</b>"))
-    '<b>bold</b>'
-    """
-
-    __slots__ = ()
-
-
-def escape(text: object) -> Html:
-    """Make text safe for an element or a quoted attribute; leave :class:`Html` as it is.
-
-    Parameters
-    ----------
-    text : object
-        Its ``str`` is shown.
-
-    Returns
-    -------
-    Html
-        Markup that shows the text.
-
-    Examples
-    --------
-    >>> from dualfield.report import escape
-    >>> escape("a < b & 'c'")
-    'a &lt; b &amp; &#x27;c&#x27;'
-    """
-    return text if isinstance(text, Html) else Html(html.escape(str(text), quote=True))
 
 
 def table(header: Sequence[object], rows: Iterable[Sequence[object]], *, caption: object = "") -> Html:
@@ -143,7 +96,7 @@ def page(title: str, body: Iterable[object], *, style: str = "") -> Html:
     return Html(
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}{style}</style>\n</head>\n<body>\n{parts}\n</body>\n</html>\n"
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}{DRAWING_STYLE}{style}</style>\n</head>\n<body>\n{parts}\n</body>\n</html>\n"
     )
 
 
@@ -172,14 +125,9 @@ def write_page(path: str | os.PathLike[str], document: str) -> None:
     ...     [found.name for found in pathlib.Path(folder).iterdir()]
     ['report.html']
     """
-    target = Path(path).resolve()
-    check_target(target)
-    aside = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        aside.write_text(document, encoding="utf-8")
-        aside.replace(target)
-    finally:
-        aside.unlink(missing_ok=True)
+    check_target(Path(path).resolve())
+    with written_aside(path) as file:
+        file.write(document.encode())
 
 
 def check_target(path: Path) -> None:

@@ -92,7 +92,7 @@ def show_digit_words(console: Console, report: DigitWordsReport) -> None:
     console.print(_comparison(report))
     console.print(
         "Errors: of the most probable word. Log-loss (nats per digit) and calibration error: of the marginals, exact "
-        "under each model. Scored by counts; trained models come with the estimators.",
+        "under each model. Scored by counts; the gallery trains a CRF on the same words.",
         style="dim",
     )
     for group in report.groups[:2]:

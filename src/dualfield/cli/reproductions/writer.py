@@ -16,9 +16,8 @@ import sklearn
 from dualfield import __version__
 from dualfield.cli.reproductions.records import Figure, Findings, Paper, Result, Settings, Table, cell_text
 from dualfield.report import Html, escape, line_chart, page, svg_document, table, write_page
-from dualfield.report.line_chart import LINE_CHART_STYLE
 
-_STYLE = LINE_CHART_STYLE + ".figures { display: flex; flex-wrap: wrap; gap: 0 2rem; }\n"
+_STYLE = ".figures { display: flex; flex-wrap: wrap; gap: 0 2rem; }\n"
 
 
 def write_folder(folder: Path, paper: Paper, settings: Settings, results: Sequence[Result]) -> tuple[str, ...]:

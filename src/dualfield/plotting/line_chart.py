@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.report.page import Html, escape
+from dualfield.plotting.markup import Html, svg_element, text_element
 
 _WIDTH, _HEIGHT, _LEFT, _TOP = 420, 260, 62, 8  # the plane of the chart, in pixels
 _ROW = 18  # height of a line of the legend
@@ -134,8 +134,7 @@ def line_chart(
     Returns
     -------
     Html
-        An ``<svg>`` element. A page that shows it needs ``LINE_CHART_STYLE`` of this module; :func:`svg_document`
-        makes a file of it.
+        An ``<svg>`` element for a :func:`page`; :func:`svg_document` makes a file of it.
 
     Examples
     --------
@@ -156,23 +155,19 @@ def line_chart(
     parts = [f'<rect class="frame" x="{_LEFT}" y="{_TOP}" width="{_WIDTH}" height="{_HEIGHT}"/>']
     for value, place in zip(across.ticks(), across.places(across.ticks()), strict=True):
         parts.append(f'<path class="grid" d="M{place:.1f} {_TOP}V{bottom}"/>')
-        parts.append(_text(place, bottom + 16, tick_label(value)))
+        parts.append(text_element(place, bottom + 16, tick_label(value)))
     for value, place in zip(up.ticks(), up.places(up.ticks()), strict=True):
         parts.append(f'<path class="grid" d="M{_LEFT} {place:.1f}H{_LEFT + _WIDTH}"/>')
-        parts.append(_text(_LEFT - 6, place + 4, tick_label(value), "end"))
-    parts.append(_text(_LEFT + _WIDTH / 2, bottom + 34, x_axis, look=' class="soft"'))
-    turned = f'transform="translate(12 {_TOP + _HEIGHT / 2:.1f}) rotate(-90)"'
-    parts.append(f'<text class="soft" text-anchor="middle" {turned}>{escape(y_axis)}</text>')
+        parts.append(text_element(_LEFT - 6, place + 4, tick_label(value), anchor="end"))
+    parts.append(text_element(_LEFT + _WIDTH / 2, bottom + 34, x_axis, look="soft"))
+    parts.append(text_element(12, _TOP + _HEIGHT / 2, y_axis, look="soft", turn=-90))
     for number, (line, (x, y)) in enumerate(zip(lines, series, strict=True)):
         parts += _drawn(number, across.places(x), up.places(y))
         height = bottom + 56 + _ROW * number
         parts.append(f'<path class="series s{number}" d="M{_LEFT} {height}h34"/>{_mark(number, _LEFT + 17, height)}')
-        parts.append(_text(_LEFT + 42, height + 4, line.name, "start"))
+        parts.append(text_element(_LEFT + 42, height + 4, line.name, anchor="start"))
     width, height = _LEFT + _WIDTH + 16, bottom + 56 + _ROW * len(series)
-    return Html(
-        f'<svg class="lines" role="img" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'aria-label="{escape(title)}">{"".join(parts)}</svg>'
-    )
+    return svg_element(width, height, title, parts, look="lines")
 
 
 def svg_document(chart: Html) -> str:
@@ -215,12 +210,12 @@ def tick_label(value: float) -> str:
 
     Examples
     --------
-    >>> from dualfield.report.line_chart import tick_label
+    >>> from dualfield.plotting.line_chart import tick_label
     >>> [tick_label(value) for value in (0.0, 0.25, 2000.0, 1e5, 1e-6, 2.5e-4)]
     ['0', '0.25', '2000', '1e5', '1e-6', '2.5e-4']
     """
     if value == 0.0 or 1e-3 <= abs(value) < 1e5:
-        return f"{value:.6g}"
+        return f"{value:.9g}"
     digits, _, exponent = f"{value:.3e}".partition("e")
     return f"{digits.rstrip('0').rstrip('.')}e{int(exponent)}"
 
@@ -271,7 +266,3 @@ def _drawn(number: int, xs: NDArray[np.float64], ys: NDArray[np.float64]) -> lis
 
 def _mark(number: int, x: float, y: float) -> str:
     return f'<path class="m{number}" transform="translate({x:.1f} {y:.1f})" d="{_MARKS[number]}"/>'
-
-
-def _text(x: float, y: float, text: object, anchor: str = "middle", look: str = "") -> str:
-    return f'<text{look} x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'

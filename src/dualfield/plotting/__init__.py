@@ -1,0 +1,21 @@
+"""Figures of fitted models as scikit-learn draws them: displays that hold the data and draw it when asked.
+
+Each has ``plot(ax=None)``, which draws with matplotlib (``pip install "dualfield[plot]"``), and ``html()``, which draws
+the same for the pages of :mod:`dualfield.report` and needs nothing else.
+"""
+
+from dualfield.plotting.confusion import ConfusionDisplay
+from dualfield.plotting.convergence import ConvergenceDisplay
+from dualfield.plotting.marginals import MarginalsDisplay
+from dualfield.plotting.reliability import ReliabilityDisplay
+from dualfield.plotting.top_features import TopFeaturesDisplay
+from dualfield.plotting.transition import TransitionDisplay
+
+__all__ = [
+    "ConfusionDisplay",
+    "ConvergenceDisplay",
+    "MarginalsDisplay",
+    "ReliabilityDisplay",
+    "TopFeaturesDisplay",
+    "TransitionDisplay",
+]

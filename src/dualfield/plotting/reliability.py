@@ -1,0 +1,189 @@
+"""Whether probabilities mean what they say."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from dualfield.metrics import CalibrationBins, calibration_bins
+from dualfield.metrics.calibration import confidences
+from dualfield.plotting.canvas import one_axes
+from dualfield.plotting.labels import as_sequences
+from dualfield.plotting.markup import Html, escape
+from dualfield.plotting.reliability_chart import reliability_diagram
+
+
+class ReliabilityDisplay:
+    """Reliability diagram: the share of right predictions against their confidence, in bins.
+
+    On the diagonal, a label that gets 80 % is right in 80 of 100 cases; below it, the model is too sure.
+
+    Parameters
+    ----------
+    bins : CalibrationBins
+        From :func:`dualfield.metrics.calibration_bins`.
+    name : str, default="model"
+        For the legend.
+
+    Attributes
+    ----------
+    error : float
+        The expected calibration error, that of :func:`dualfield.metrics.calibration_error`.
+    ax_, figure_, line_
+        Axes, figure and line of the last :meth:`plot`.
+
+    Examples
+    --------
+    >>> from dualfield.metrics import calibration_bins
+    >>> from dualfield.plotting import ReliabilityDisplay
+    >>> round(ReliabilityDisplay(calibration_bins([0.9, 0.9, 0.6, 0.6], [1, 1, 1, 0])).error, 3)
+    0.1
+    """
+
+    def __init__(self, bins: CalibrationBins, name: str = "model") -> None:
+        self.bins = bins
+        self.name = name
+
+    @property
+    def error(self) -> float:
+        """The expected calibration error."""
+        return self.bins.error
+
+    @classmethod
+    def from_predictions(
+        cls, y_true: Any, marginals: Any, classes: Any, *, n_bins: int = 10, name: str = "model"
+    ) -> Self:
+        """Bin the most probable labels by their probability.
+
+        Parameters
+        ----------
+        y_true : list of label sequences, or labels
+            The true labels.
+        marginals : list of arrays of shape (T_i, n_classes), or array of shape (n, n_classes)
+            Probabilities.
+        classes : sequence of length n_classes
+            The labels of the columns.
+        n_bins : int, default=10
+            Bins of equal width between 0 and 1.
+        name : str, default="model"
+            For the legend.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            The display.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.plotting import ReliabilityDisplay
+        >>> marginals = [np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([[0.6, 0.4]])]
+        >>> round(ReliabilityDisplay.from_predictions([["a", "b"], ["b"]], marginals, ["a", "b"]).error, 3)
+        0.3
+        """
+        one_table = isinstance(marginals, np.ndarray) and marginals.ndim == 2
+        sure, right = confidences(as_sequences(y_true), [marginals] if one_table else marginals, classes)
+        return cls(calibration_bins(sure, right, n_bins=n_bins), name)
+
+    @classmethod
+    def from_estimator(cls, model: Any, X: Any, y: Any, *, n_bins: int = 10, name: str | None = None) -> Self:
+        """Predict probabilities, and bin them.
+
+        Parameters
+        ----------
+        model : fitted model
+            Its ``predict_proba`` is called.
+        X : sequences, or array of shape (n, n_features)
+            Data that the model has not seen in training.
+        y : list of label sequences, or labels
+            The true labels.
+        n_bins : int, default=10
+            Bins of equal width between 0 and 1.
+        name : str, default=None
+            For the legend; None: the name of the model's class.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            The display.
+
+        Examples
+        --------
+        >>> from dualfield import KernelLogisticRegression
+        >>> from dualfield.plotting import ReliabilityDisplay
+        >>> model = KernelLogisticRegression(kernel="linear").fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+        >>> ReliabilityDisplay.from_estimator(model, [[0.5], [2.5]], [0, 1]).bins.count
+        array([2])
+        """
+        label = type(model).__name__ if name is None else name
+        return cls.from_predictions(y, model.predict_proba(X), model.classes_, n_bins=n_bins, name=label)
+
+    def plot(self, ax: Any = None, *, counts: bool = True) -> Self:
+        """Draw with matplotlib.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw, for instance beside the line of another model; None: a new figure.
+        counts : bool, default=True
+            Whether the number of predictions stands beside each mark.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            Itself.
+
+        Examples
+        --------
+        >>> import matplotlib.pyplot as plt
+        >>> from dualfield.metrics import calibration_bins
+        >>> from dualfield.plotting import ReliabilityDisplay
+        >>> display = ReliabilityDisplay(calibration_bins([0.9, 0.6], [1, 0])).plot()
+        >>> display.line_.get_label()
+        'model (calibration error 0.350)'
+        >>> plt.close(display.figure_)
+        """
+        self.ax_ = one_axes(type(self).__name__, ax, (5.0, 5.0))
+        self.figure_ = self.ax_.figure
+        diagonal = "exactly as sure as right"
+        if diagonal not in [line.get_label() for line in self.ax_.get_lines()]:
+            self.ax_.plot([0, 1], [0, 1], ":", color="grey", label=diagonal)
+        bins = self.bins
+        label = f"{self.name} (calibration error {self.error:.3f})"
+        (self.line_,) = self.ax_.plot(bins.confidence, bins.accuracy, "o-", label=label)
+        if counts:
+            for x, y, count in zip(bins.confidence, bins.accuracy, bins.count, strict=True):
+                below = (4, -10) if y > 0.5 else (4, 6)
+                self.ax_.annotate(f"{count}", (x, y), below, textcoords="offset points", fontsize=7)
+        self.ax_.set(xlim=(-0.02, 1.14), ylim=(-0.05, 1.05), aspect="equal")
+        self.ax_.set(xlabel="confidence in the most probable label", ylabel="share that is right")
+        self.ax_.legend(loc="upper left")
+        return self
+
+    def html(self) -> Html:
+        """Draw as SVG with a table of the bins, for a page of :mod:`dualfield.report`.
+
+        Returns
+        -------
+        Html
+            The picture and the table.
+
+        Examples
+        --------
+        >>> from dualfield.metrics import calibration_bins
+        >>> from dualfield.plotting import ReliabilityDisplay
+        >>> "<td>0.900</td><td>1.000</td><td>2</td>" in ReliabilityDisplay(calibration_bins([0.9, 0.9], [1, 1])).html()
+        True
+        """
+        picture = reliability_diagram({self.name: self.bins}, title="Share of right labels against confidence")
+        rows = "".join(
+            f"<tr><td>{sure:.3f}</td><td>{right:.3f}</td><td>{count}</td></tr>"
+            for sure, right, count in zip(self.bins.confidence, self.bins.accuracy, self.bins.count, strict=True)
+        )
+        heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in ("confidence", "right", "number"))
+        caption = f"Expected calibration error: {self.error:.4f}"
+        return Html(
+            f'<div class="charts">{picture}<table class="data"><caption>{caption}</caption>'
+            f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
+        )

@@ -1,0 +1,111 @@
+"""What was trained: the facts and parameters of a fitted model, and what is proven about it, in words."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualfield.plotting.labels import label_list
+from dualfield.plotting.markup import Html, escape, shortened
+from dualfield.report.page import table
+
+_MOST_LABELS = 60  # that are named
+_LONGEST = 200  # characters of a value
+
+Fact = tuple[object, object]
+
+
+def rounded(value: float, digits: int) -> str:
+    """Write a number with so many significant digits, in full where it is large: 3,080 and not 3.08e+03."""
+    return f"{float(f'{value:.{digits}g}'):,.10g}"
+
+
+def model_facts(model: Any) -> Iterator[Fact]:
+    """Give out what can be read off a fitted model: its kind, labels, sizes, solver, objective and gap."""
+    labels = label_list(model.classes_)
+    # Labels such as B-NP are not broken at their hyphens.
+    named = ", ".join(f'<span class="name">{escape(label)}</span>' for label in labels[:_MOST_LABELS])
+    more = f" and {len(labels) - _MOST_LABELS:,} more" if len(labels) > _MOST_LABELS else ""
+    yield "estimator", type(model).__name__
+    yield "labels", Html(f"{len(labels):,}: {named}{more}")
+    if hasattr(model, "n_features_"):
+        yield "weights", f"{model.n_features_:,}"
+        if model.vocabulary_ is not None:
+            yield "attributes", f"{len(model.vocabulary_):,}"
+    else:
+        yield "features", f"{model.n_features_in_:,}"
+        yield "points of the expansion", f"{model.dual_coef_.shape[1]:,}"
+    yield "solver", model.solver_
+    trace = getattr(model, "trace_", None)
+    if trace is not None and len(trace):
+        what = "data" if hasattr(model, "structure_") else "kernel matrix"
+        yield f"passes over the {what}", rounded(trace.passes[-1], 6)
+        if math.isfinite(trace.seconds[-1]):
+            yield "seconds in the solver", rounded(trace.seconds[-1], 3)
+    if math.isfinite(model.objective_):
+        yield "objective", rounded(model.objective_, 6)
+    if math.isfinite(model.dual_gap_):
+        yield "duality gap", rounded(model.dual_gap_, 3)
+
+
+def gap_sentences(model: Any) -> str:
+    """Say what is proven about the weights: how much better others can be at most."""
+    objective, gap = float(model.objective_), float(model.dual_gap_)
+    if math.isnan(objective):
+        return (
+            "The objective of these weights and its distance from the best are not known: "
+            "the file that they come from does not tell them."
+        )
+    if math.isnan(gap):
+        return (
+            f"The objective is {rounded(objective, 6)}. There is no bound on how much better other weights could be: "
+            "with partly labelled sequences the problem is not convex."
+        )
+    dual = objective - gap
+    relative = f" (relative gap {rounded(max(gap, 0.0) / dual, 2)})" if dual > 0.0 else ""
+    value, most = rounded(objective, 6), rounded(max(gap, 0.0), 3)
+    return f"The objective is {value}. No weights can be better than this by more than {most}{relative}."
+
+
+def changed_parameters(model: Any) -> list[Fact]:
+    """Return the parameters of a model that differ from their defaults, with their values as text."""
+    defaults = inspect.signature(type(model)).parameters
+    return [
+        (name, _text(value))
+        for name, value in model.get_params(deep=False).items()
+        if name not in defaults or not _same(value, defaults[name].default)
+    ]
+
+
+def facts_section(model: Any, facts: Iterable[Fact]) -> Iterator[Html]:
+    """Lay out the given facts, those of the model, and its parameters."""
+    yield _facts_table("fact", [*facts, *model_facts(model)])
+    changed = changed_parameters(model)
+    if changed:
+        yield _facts_table("parameter", changed, "Parameters that differ from their defaults")
+    else:
+        yield Html("<p>All parameters have their default values.</p>")
+
+
+def _facts_table(kind: str, rows: Sequence[Fact], caption: str = "") -> Html:
+    cells = [(name, Html(f'<span class="fact">{escape(value)}</span>')) for name, value in rows]
+    return Html(f'<div class="facts">{table((kind, "value"), cells, caption=caption)}</div>')
+
+
+def _same(value: Any, default: Any) -> bool:
+    if value is default:
+        return True
+    try:
+        return type(value) is type(default) and bool(value == default)
+    except (TypeError, ValueError):  # arrays have no one answer
+        return False
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"array of shape {value.shape}"
+    return shortened(value if isinstance(value, str) else repr(value), _LONGEST)
