@@ -111,8 +111,11 @@ def command_faults(path: str, command: click.Command) -> list[str]:
     for option in command.params:
         if isinstance(option, click.Option) and not option.help:
             found.append(f"{path}: option {option.opts[0]} has no help")
-    for name, child in getattr(command, "commands", {}).items():
-        found += command_faults(f"{path} {name}", child)
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
+            found += [f"{path} {name}: cannot be found"] if child is None else command_faults(f"{path} {name}", child)
     return found
 
 

@@ -1,19 +1,34 @@
 """The command line: ``dualfield``, one file per sub-command."""
 
+from __future__ import annotations
+
 import click
 
 from dualfield import __version__
-from dualfield.cli.demo import demo
-from dualfield.cli.reproduce import reproduce
+from dualfield.cli.program import Program
 
 __all__ = ["main"]
 
+# Name, and the line that `dualfield --help` shows; a test compares it with the help of the sub-command.
+_COMMANDS = {
+    "train": "Train a model on labelled data and write it to a file.",
+    "tag": "Predict the labels of data with a trained model.",
+    "evaluate": "Compare predicted labels with true ones, as conlleval does.",
+    "inspect": "Show what is in a model file.",
+    "convert": "Write data or a model in another format.",
+    "doctor": "Show what was built and check that it works.",
+    "completion": "Print the script that completes commands in a shell.",
+    "demo": "Read handwritten numbers digit by digit and as whole words.",
+    "reproduce": "Compute the tables and figures of a paper again.",
+}
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+@click.group(cls=Program, lines=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="dualfield")
-def main() -> None:
-    """Structured prediction with honest probabilities."""
+@click.option("--traceback", is_flag=True, hidden=True, help="Show where an error came from, for a report about it.")
+def main(traceback: bool) -> None:
+    """Structured prediction with honest probabilities.
 
-
-main.add_command(demo)
-main.add_command(reproduce)
+    Begin with `dualfield train FILE --model MODEL`, where FILE has a token in each line, its label in the last column
+    and a blank line between sentences. Then `dualfield tag --model MODEL FILE`.
+    """

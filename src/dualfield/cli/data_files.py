@@ -1,0 +1,235 @@
+"""Data from files and standard input: which format it is, and what is in it."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+if TYPE_CHECKING:
+    from dualfield.io.text_lines import Source
+
+FORMATS = {"conll": "CoNLL columns", "crfsuite": "CRFsuite items", "svmlight": "svmlight examples"}
+DELIMITERS: dict[str, str | None] = {"blanks": None, "tab": "\t", "space": " "}
+
+DOCUMENT = re.compile(r"[ \t]*-DOCSTART-(?:[ \t]|$)")  # a line that marks a document, and is no token
+
+_SAMPLE = 200  # lines that are looked at to tell the format
+_EXAMPLE = re.compile(r"\S+(?:\s+\d+:[-+.\deE]+)*\s*")
+_ATTRIBUTE = re.compile(r"=|\[|(?<!\\):[-+.\d]+$")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What came through a pipe, kept so that it can be read twice; `name` is what errors call it."""
+
+    content: bytes
+    name: str
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(io.BytesIO(self.content))
+
+
+def opened(path: str) -> Source:
+    """Return a source that can be read more than once: the path of a regular file, or the content of anything else."""
+    if path != "-" and stat.S_ISREG(Path(path).stat().st_mode):
+        return path
+    content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    with placed(shown(path)):
+        plain = gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
+    return cast("Source", Kept(plain, shown(path)))
+
+
+def shown(path: str) -> str:
+    """Return what messages call a file."""
+    return "<stdin>" if path == "-" else path
+
+
+@contextmanager
+def placed(name: str) -> Iterator[None]:
+    """Turn errors of the readers into one line that begins with file and line, as compilers write them."""
+    try:
+        yield
+    except (ValueError, gzip.BadGzipFile, EOFError) as error:
+        text = " ".join(str(error).split())
+        place = re.match(rf"{re.escape(name)}, (?:after )?line (\d+): ", text)
+        if place:
+            raise click.ClickException(f"{name}:{place[1]}: {text[place.end() :]}") from error
+        raise click.ClickException(text if name in text else f"{name}: {text}") from error
+
+
+def numbered(source: Source) -> Iterator[tuple[int, str]]:
+    """Yield numbers and lines of a source from its beginning."""
+    from dualfield.io.text_lines import numbered_lines
+
+    return numbered_lines(source)
+
+
+def guess_format(source: Source, name: str) -> str:
+    """Tell the format by the first lines; raise an error if there are none, or if the file is a model."""
+    check_no_model(source, name)
+    with placed(name):
+        lines = [line for _, line in islice(numbered(source), _SAMPLE)]
+    full = [line for line in lines if line.strip()]
+    if not full:
+        raise click.ClickException(f"{name}: is empty; expected {', '.join(list(FORMATS.values())[:-1])} or svmlight.")
+    bare = [text for line in full if (text := line.partition("#")[0]).strip()]
+    if bare and all(_EXAMPLE.fullmatch(line) for line in bare) and any(":" in line for line in bare):
+        return "svmlight"
+    fields = [[field for field in line.split("\t") if field] for line in full]
+    if all("\t" in line for line in full):
+        # Columns are equally many in all lines, but for a faulty one; attributes have a name and a value.
+        widths = [len(row) for row in fields]
+        rest = [field for row in fields for field in row[1:]]
+        usual = max(map(widths.count, set(widths)))
+        if usual < 0.9 * len(widths) or sum(bool(_ATTRIBUTE.search(field)) for field in rest) * 2 > len(rest):
+            return "crfsuite"
+    return "conll"
+
+
+def check_no_model(source: Source, name: str) -> None:
+    """Raise an error if a source begins as model files do."""
+    if isinstance(source, Kept):
+        begin = source.content[:9]
+    else:
+        with Path(str(source)).open("rb") as file:
+            begin = file.read(9)
+    if begin[:4] == b"lCRF" or (begin[8:9] == b"{" and begin[6:8] == b"\0\0"):
+        raise click.ClickException(f"{name}: is a model file; expected data.")
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledData:
+    """Labelled examples of one or more files.
+
+    Attributes
+    ----------
+    format : str
+        One of `FORMATS`.
+    X, y : list of sequences and list of lists of labels; for svmlight a sparse matrix and an array
+        What a model is fitted to. Rows of columns are without the label.
+    sources : tuple of (str, Source)
+        What messages call each file, and the file.
+    n_columns : int
+        Columns besides the label, if there are columns.
+    """
+
+    format: str
+    X: Any
+    y: Any
+    sources: tuple[tuple[str, Source], ...]
+    n_columns: int = 0
+
+    @property
+    def name(self) -> str:
+        """What messages call the files."""
+        return ", ".join(name for name, _ in self.sources)
+
+    @property
+    def labels(self) -> list[str]:
+        """The distinct labels, sorted."""
+        flat = self.y.tolist() if self.format == "svmlight" else (label for labels in self.y for label in labels)
+        return sorted({str(label) for label in flat})
+
+    @property
+    def n_tokens(self) -> int:
+        """How many labels there are."""
+        return len(self.y) if self.format == "svmlight" else sum(map(len, self.y))
+
+    def place(self, token: int) -> str:
+        """Return file and line of a token, which are counted through from 0."""
+        seen = 0
+        for name, source in self.sources:
+            for number, line in numbered(source):
+                text = line.partition("#")[0] if self.format == "svmlight" else line
+                if not text.strip() or (self.format == "conll" and DOCUMENT.match(line)):
+                    continue
+                if seen == token:
+                    return f"{name}:{number}"
+                seen += 1
+        return self.name
+
+    def place_of(self, label: str) -> str:
+        """Return file and line where a label first occurs."""
+        flat = self.y.tolist() if self.format == "svmlight" else (label for labels in self.y for label in labels)
+        return self.place(next(at for at, found in enumerate(flat) if str(found) == label))
+
+    def __str__(self) -> str:
+        if self.format == "svmlight":
+            return f"{self.X.shape[0]:,} examples, {self.X.shape[1]:,} features, {len(self.labels)} labels"
+        columns = f", {self.n_columns} column{'s' * (self.n_columns != 1)} besides the label" * bool(self.n_columns)
+        return f"{len(self.y):,} sentences, {self.n_tokens:,} tokens, {len(self.labels)} labels{columns}"
+
+
+def read_labelled(
+    paths: Sequence[str], kind: str = "auto", delimiter: str = "blanks", *, n_features: int | None = None
+) -> LabelledData:
+    """Read files of one format, one after another; kind is one of `FORMATS` or "auto"."""
+    sources = [(shown(path), opened(path)) for path in paths]
+    if kind == "auto":
+        kind = guess_format(sources[0][1], sources[0][0])
+    parts = [_read_one(source, name, kind, delimiter, n_features) for name, source in sources]
+    for part, (name, source) in zip(parts, sources, strict=True):
+        if part.n_columns != parts[0].n_columns:
+            raise click.ClickException(
+                f"{name}:{_first_line(source)}: has {part.n_columns + 1} columns; "
+                f"expected {parts[0].n_columns + 1}, as in {sources[0][0]}."
+            )
+    return _joined(parts)
+
+
+def _read_one(source: Source, name: str, kind: str, delimiter: str, n_features: int | None) -> LabelledData:
+    from dualfield.io import read_conll, read_crfsuite_items, read_svmlight
+
+    check_no_model(source, name)
+    X: Any
+    y: Any
+    width = 0
+    with placed(name):
+        if kind == "svmlight":
+            X, y = read_svmlight(source, n_features=n_features)
+            if X.shape[0] and y is None:
+                raise ValueError(f"{name}, line {_first_line(source)}: has no label; expected it before the entries.")
+        elif kind == "crfsuite":
+            X, y = read_crfsuite_items(source)
+        else:
+            rows = read_conll(source, separator=DELIMITERS[delimiter])
+            width = len(rows[0][0]) - 1 if rows else 0
+            if rows and not width:
+                raise ValueError(
+                    f"{name}, line {_first_line(source)}: has 1 column; expected 2 or more, the label last."
+                )
+            X = [[row[:-1] for row in sentence] for sentence in rows]
+            y = [[row[-1] for row in sentence] for sentence in rows]
+        if y is None or not len(y):
+            raise ValueError(f"{name}: is empty; expected {FORMATS[kind]}.")
+    return LabelledData(kind, X, y, ((name, source),), width)
+
+
+def _joined(parts: list[LabelledData]) -> LabelledData:
+    first, sources = parts[0], tuple(source for part in parts for source in part.sources)
+    if first.format != "svmlight":
+        X, y = [s for part in parts for s in part.X], [s for part in parts for s in part.y]
+        return LabelledData(first.format, X, y, sources, first.n_columns)
+    import numpy as np
+    import scipy.sparse
+
+    width = max(part.X.shape[1] for part in parts)
+    for part in parts:
+        part.X.resize((part.X.shape[0], width))
+    stacked = scipy.sparse.vstack([part.X for part in parts], format="csr")
+    return LabelledData(first.format, stacked, np.concatenate([part.y for part in parts]), sources)
+
+
+def _first_line(source: Source) -> int:
+    return next((number for number, line in numbered(source) if line.strip()), 1)

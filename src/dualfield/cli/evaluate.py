@@ -1,0 +1,107 @@
+"""``dualfield evaluate``: compare predicted labels with true ones, as conlleval does."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dualfield.cli import options
+from dualfield.cli.data_files import DELIMITERS, numbered, opened, placed, read_labelled, shown
+
+if TYPE_CHECKING:
+    from dualfield.cli.evaluation import Evaluation, Sentences
+    from dualfield.io.text_lines import Source
+
+__all__ = ["evaluate"]
+
+_BOUNDARY = "-X-"  # what conlleval takes for the end of a sentence besides blank lines
+
+
+@click.command()
+@click.argument("file", type=options.INPUT, default="-")
+@click.option("--model", type=options.FILE, default=None, help="Tag FILE with this model first; its labels are true.")
+@options.delimiter
+@click.option("--raw", is_flag=True, help="Count each token by itself, as conlleval -r does: labels have no prefix.")
+@options.as_json
+@options.threads
+def evaluate(file: str, model: Path | None, delimiter: str, raw: bool, as_json: bool, threads: int) -> None:
+    """Compare predicted labels with true ones, as conlleval does.
+
+    Without --model, FILE has columns of which the last is the predicted label and the one before it the true one, as
+    `dualfield tag` writes them; without FILE they are read from standard input. With --model, FILE is labelled data of
+    the kind that the model was trained on.
+    """
+    found = _of_columns(file, delimiter, raw) if model is None else _of_model(file, model, delimiter, raw, threads)
+    click.echo(json.dumps(found.record(), indent=2, ensure_ascii=False) if as_json else str(found))
+
+
+def _of_columns(file: str, delimiter: str, raw: bool) -> Evaluation:
+    from dualfield.cli.evaluation import Evaluation
+
+    source, name = opened(file), shown(file)
+    with placed(name):
+        y_true, y_pred = _read_pairs(source, name, delimiter)
+    return Evaluation.of(y_true, y_pred, raw=raw or _is_raw([*y_true, *y_pred]))
+
+
+def _of_model(file: str, path: Path, delimiter: str, raw: bool, threads: int) -> Evaluation:
+    from dualfield.cli.evaluation import Evaluation, calibration_of
+    from dualfield.cli.models import checked_columns, load_model
+
+    loaded = load_model(path, threads=threads)
+    width = loaded.model.n_features_in_ if loaded.kind == "svmlight" else None
+    data = read_labelled([file], loaded.kind, delimiter, n_features=width)
+    checked_columns(loaded, data)
+    predicted, marginals = loaded.model.predict(data.X), loaded.model.predict_proba(data.X)
+    if loaded.kind == "svmlight":  # one example is a sentence of one token
+        y_true, y_pred = ([[str(label)] for label in y.tolist()] for y in (data.y, predicted))
+        marginals = [row[None, :] for row in marginals]
+    else:
+        y_true, y_pred = data.y, [[str(label) for label in labels] for labels in predicted]
+    calibration = calibration_of(y_true, marginals, loaded.model.classes_)
+    raw = raw or loaded.kind == "svmlight" or _is_raw([*y_true, *y_pred])
+    unit = "example" if loaded.kind == "svmlight" else "token"
+    return Evaluation.of(y_true, y_pred, raw=raw, calibration=calibration, unit=unit)
+
+
+def _is_raw(sentences: Sentences) -> bool:
+    """Tell whether labels are not of a scheme for spans, and say so."""
+    from dualfield.cli.evaluation import OUTSIDE, marks_spans
+
+    labels = sorted({label for sentence in sentences for label in sentence})
+    if marks_spans(labels) or labels == [OUTSIDE]:
+        return False
+    click.echo(
+        "The labels are not of the form B-TYPE, I-TYPE, O: each token counts by itself, as with --raw.", err=True
+    )
+    return True
+
+
+def _read_pairs(source: Source, name: str, delimiter: str) -> tuple[Sentences, Sentences]:
+    """Read the last two columns; lines that mark documents count as tokens, as for conlleval."""
+    y_true: Sentences = []
+    y_pred: Sentences = []
+    begins, n_columns, first = True, 0, 0
+    for number, line in numbered(source):
+        columns = line.split(DELIMITERS[delimiter])
+        if not line.strip() or columns[0] == _BOUNDARY:
+            begins = True
+            continue
+        if not n_columns:
+            n_columns, first = len(columns), number
+        if len(columns) != n_columns or n_columns < 2:
+            wanted = f"{n_columns}, as in line {first}" if n_columns > 1 else "2 or more, the last two being labels"
+            plural = "s" * (len(columns) != 1)
+            raise ValueError(f"{name}, line {number}: has {len(columns)} column{plural}; expected {wanted}.")
+        if begins:
+            y_true.append([])
+            y_pred.append([])
+            begins = False
+        y_true[-1].append(columns[-2])
+        y_pred[-1].append(columns[-1])
+    if not y_true:
+        raise ValueError(f"{name}: is empty; expected columns, the true label and the predicted one last.")
+    return y_true, y_pred

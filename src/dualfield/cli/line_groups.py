@@ -1,0 +1,68 @@
+"""Lines of text as they come in, in groups that can be worked on before the rest is there."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+Numbered = list[tuple[int, str]]
+
+_BLOCK = 1 << 16  # bytes: what a pipe holds, some hundred sentences
+
+
+@contextmanager
+def opened_as_it_comes(path: str) -> Iterator[Any]:
+    """Open a file, or standard input, compressed or not, so that ``read1`` gives what is there."""
+    with contextlib.ExitStack() as stack:
+        file: Any = sys.stdin.buffer if path == "-" else stack.enter_context(Path(path).open("rb"))
+        if not hasattr(file, "peek"):  # standard input that is no file
+            file = io.BufferedReader(file)
+        yield stack.enter_context(gzip.open(file)) if file.peek(2)[:2] == b"\x1f\x8b" else file
+
+
+def line_groups(file: Any, name: str, *, by_sentence: bool) -> Iterator[Numbered]:
+    """Yield numbered lines as soon as they have arrived; with by_sentence only up to a blank line.
+
+    Memory is bounded by what a pipe holds and by the longest sentence.
+    """
+    waiting: Numbered = []
+    rest, number = b"", 0
+    while block := file.read1(_BLOCK):
+        *lines, rest = (rest + block).split(b"\n")
+        for line in lines:
+            number += 1
+            waiting.append((number, _decoded(line, number, name)))
+        ends = [at for at, (_, text) in enumerate(waiting, start=1) if not by_sentence or not text.strip()]
+        if ends:
+            yield waiting[: ends[-1]]
+            waiting = waiting[ends[-1] :]
+    if rest:
+        waiting.append((number + 1, _decoded(rest, number + 1, name)))
+    if waiting:
+        yield waiting
+
+
+def _decoded(line: bytes, number: int, name: str) -> str:
+    try:
+        return line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{name}, line {number}: cannot be read as utf-8: {error}.") from error
+
+
+@contextmanager
+def counted_from(first: int, name: str) -> Iterator[None]:
+    """Let errors of a reader, which got lines from the middle of a file, count from the beginning of the file."""
+    try:
+        yield
+    except ValueError as error:
+        place = re.match(r"lines, line (\d+): ", str(error))
+        if place is None:
+            raise
+        raise ValueError(f"{name}, line {first + int(place[1]) - 1}: {str(error)[place.end() :]}") from error

@@ -1,0 +1,126 @@
+"""What is in a model, as a record for JSON: everything, by name."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dualfield.cli.models import LoadedModel, is_crfsuite_model
+
+
+def origin(path: Path) -> str:
+    """Say who wrote a model file."""
+    if is_crfsuite_model(path):
+        return "CRFsuite"
+    from dualfield.io import read_model_header
+
+    header = read_model_header(path)
+    return f"dualfield {header['dualfield_version']}, format {header['format_version']}"
+
+
+def changed_parameters(model: Any) -> dict[str, Any]:
+    """Return the constructor parameters that are not at their default."""
+    defaults = inspect.signature(type(model)).parameters
+    given = model.get_params(deep=False)
+    hidden = ("template", "n_jobs")
+    return {
+        name: value
+        for name, value in given.items()
+        if name not in hidden and not _same(value, defaults[name].default) and value is not None
+    }
+
+
+def _same(value: Any, default: Any) -> bool:
+    if isinstance(value, int | float) and isinstance(default, int | float):
+        return value == default
+    return type(value) is type(default) and bool(np.all(value == default))
+
+
+def training_record(model: Any) -> dict[str, Any]:
+    """Return how the fit ended; numbers that are not known are None."""
+    from dualfield.solvers.base import relative_gap
+
+    passes = float(model.trace_.passes[-1]) if len(model.trace_) else math.nan
+    return {
+        "solver": model.solver_,
+        "status": model.status_.value,
+        "objective": _known(model.objective_),
+        "gap": _known(model.dual_gap_),
+        "relative_gap": _known(relative_gap(model.objective_, model.dual_gap_)),
+        "passes": _known(passes),
+    }
+
+
+def _known(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def model_record(loaded: LoadedModel) -> dict[str, Any]:
+    """Return the whole model."""
+    model = loaded.model
+    found: dict[str, Any] = {
+        "estimator": type(model).__name__,
+        "written_by": origin(Path(loaded.path)),
+        "parameters": {name: _plain(value) for name, value in changed_parameters(model).items()},
+        "labels": [_plain(label) for label in model.classes_],
+        "training": training_record(model),
+    }
+    return found | (_kernel_machine(model) if loaded.kind == "svmlight" else _sequence_model(model))
+
+
+def _sequence_model(model: Any) -> dict[str, Any]:
+    from dualfield.estimators.explanation import window_labels
+
+    found: dict[str, Any] = {"order": model.structure_.order}
+    if model.template is not None:
+        found["template"] = template_text(model)
+    found["attributes"] = _triples(model.state_features_)
+    weights, names = model.score_map_.unpack(model.parameters_), [str(name) for name in model.classes_]
+    windows = [window_labels(names, row) for row in model.structure_.cliques.tolist()]
+    pair = model.score_map_.pair
+    if pair is not None:
+        strings = list(model.pair_vocabulary_) if model.pair_vocabulary_ is not None else None
+        found["pair_attributes"] = [
+            [strings[column] if strings else f"x[{column}]", *windows[output], weight]
+            for column, output, weight in zip(pair.columns.tolist(), pair.outputs.tolist(), weights.pair, strict=True)
+            if weight
+        ]
+    found["transitions"] = _triples(model.transition_features_)
+    if model.score_map_.with_ends:
+        for name, values in (("start", model.start_), ("stop", model.stop_)):
+            found[name] = dict(zip(names, map(_known, values.tolist()), strict=True))
+    return found
+
+
+def _kernel_machine(model: Any) -> dict[str, Any]:
+    points = model.points_.toarray() if hasattr(model.points_, "toarray") else model.points_
+    return {
+        "features": int(model.n_features_in_),
+        "intercept": [_known(value) for value in model.intercept_.tolist()],
+        "dual_coefficients": model.dual_coef_.tolist(),
+        "points": None if points is None else points.tolist(),
+    }
+
+
+def template_text(model: Any) -> str:
+    """Return the lines of a model's template."""
+    return str(getattr(model.template, "text", model.template))
+
+
+def _triples(features: dict[Any, float]) -> list[list[Any]]:
+    return [[*map(str, names), weight] for names, weight in features.items()]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON knows it."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return repr(value)

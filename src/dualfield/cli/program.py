@@ -1,0 +1,120 @@
+"""What all sub-commands share: imported when called, errors of one line, exit codes that people expect."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+INTERRUPTED = 130  # as shells report a program that Ctrl-C ended: 128 and the number of the signal
+BROKEN_PIPE = 141
+
+
+class Program(click.Group):
+    """A group whose sub-commands are imported when they are called.
+
+    Parameters
+    ----------
+    lines : mapping from str to str
+        Names of the sub-commands in the order in which they are listed, each with a line of help. The sub-command
+        ``x`` is the member ``x`` of the module ``dualfield.cli.x``.
+    **settings
+        As for :class:`click.Group`.
+    """
+
+    def __init__(self, *, lines: Mapping[str, str], **settings: Any) -> None:
+        super().__init__(**settings)
+        self.lines = lines
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names, without an import."""
+        return list(self.lines)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a sub-command."""
+        if cmd_name not in self.lines:
+            return None
+        found = getattr(importlib.import_module(f"dualfield.cli.{cmd_name}"), cmd_name)
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the sub-commands, without an import."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self.lines.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete the names of sub-commands, without an import."""
+        found = [CompletionItem(name, help=line) for name, line in self.lines.items() if name.startswith(incomplete)]
+        return found + click.Command.shell_complete(self, ctx, incomplete)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a sub-command; what goes wrong in it becomes one line, unless a traceback is wanted."""
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.Abort, click.exceptions.Exit):
+            raise
+        except BrokenPipeError:
+            _forget_output()
+            raise click.exceptions.Exit(BROKEN_PIPE) from None
+        except Exception as error:
+            if ctx.params.get("traceback"):
+                raise
+            raise click.ClickException(described(error)) from error
+
+    def main(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any
+    ) -> Any:
+        """Run the program and leave it with an exit code: 0, 1, 2, 130 after Ctrl-C, 141 if nobody reads the output."""
+        if not standalone_mode:
+            return super().main(args, standalone_mode=False, **extra)
+        try:
+            code = super().main(args, standalone_mode=False, **extra)
+            sys.stdout.flush()
+        except click.ClickException as error:
+            error.show()
+            code = error.exit_code
+        except (click.Abort, KeyboardInterrupt):
+            click.echo("Interrupted.", err=True)
+            code = INTERRUPTED
+        except BrokenPipeError:
+            _forget_output()
+            code = BROKEN_PIPE
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def described(error: Exception) -> str:
+    """Return one line about an error that the library or the system raised."""
+    if isinstance(error, OSError) and error.strerror:
+        name = error.filename
+        return f"{os.fsdecode(name)}: {error.strerror}" if isinstance(name, str | bytes) else error.strerror
+    if isinstance(error, MemoryError):
+        return "There is not enough memory for this."
+    text = " ".join(str(error).split())
+    if isinstance(error, ValueError | OSError | ImportError):
+        return text
+    return (
+        f"{type(error).__name__}: {text.rstrip('.')}. This should not happen: please report it with the output of "
+        "`dualfield --traceback ...`."
+    )
+
+
+def warn(text: str) -> None:
+    """Write a warning on standard error."""
+    click.echo(f"Warning: {text}", err=True)
+
+
+def _forget_output() -> None:
+    """Send what is left of the output nowhere: flushing it at the end would complain."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, sys.stdout.fileno())
+    except (OSError, ValueError):  # standard output that is no file, as in tests
+        pass
+    finally:
+        os.close(nowhere)

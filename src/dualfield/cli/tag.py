@@ -1,0 +1,68 @@
+"""``dualfield tag``: predict labels with a trained model."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from pathlib import Path
+
+import click
+
+from dualfield.cli import options
+
+__all__ = ["tag"]
+
+
+@click.command()
+@click.argument("files", type=options.INPUT, nargs=-1)
+@click.option("--model", type=options.FILE, required=True, help="The model, of dualfield or of CRFsuite.")
+@click.option("--output", type=options.OUTPUT, default=None, help="Write to this file.  [default: standard output]")
+@click.option(
+    "--marginals",
+    type=click.Choice(["best", "all"]),
+    is_flag=False,
+    flag_value="best",
+    default=None,
+    help="Also write the probability of the predicted label, or those of all labels too.",
+)
+@click.option(
+    "--k-best", type=click.IntRange(1, 10_000), default=None, help="Write so many labellings of each sentence."
+)
+@click.option(
+    "--labelled/--no-label",
+    default=None,
+    help="Whether the data have the true label too: in the last column, or in front of items.  [default: as it looks]",
+)
+@options.delimiter
+@click.option("--mmap", is_flag=True, help="Look attributes up in the model file instead of reading all of it first.")
+@options.threads
+def tag(
+    files: tuple[str, ...],
+    model: Path,
+    output: Path | None,
+    marginals: str | None,
+    k_best: int | None,
+    labelled: bool | None,
+    delimiter: str,
+    mmap: bool,
+    threads: int,
+) -> None:
+    """Predict the labels of data with a trained model.
+
+    Reads FILES one after another, or standard input. Of columns the same lines are written, with the predicted label in
+    a new last column, ready for conlleval or `dualfield evaluate`. Of CRFsuite's items and svmlight's examples the
+    label is written, one in a line. Output comes as soon as sentences are complete.
+    """
+    from dualfield.cli.models import load_model
+    from dualfield.cli.tagging import Style, tagged_lines, write_to
+    from dualfield.io.text_lines import write_lines
+
+    loaded = load_model(model, mmap=mmap, threads=threads)
+    if k_best and loaded.kind == "svmlight":
+        raise click.UsageError(f"--k-best is for sentences; {model} labels single examples. Use --marginals all.")
+    style = Style(marginals, k_best or 0, labelled, delimiter)
+    groups = itertools.chain.from_iterable(tagged_lines(loaded, path, style) for path in files or ("-",))
+    if output is None:
+        write_to(sys.stdout.buffer, groups)
+    else:
+        write_lines(output, itertools.chain.from_iterable(groups))

@@ -1,0 +1,38 @@
+"""The template that an option names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dualfield.cli.data_files import LabelledData
+
+if TYPE_CHECKING:
+    from dualfield.features import Template
+
+
+def read_template(name: str | None, data: LabelledData) -> Template:
+    """Return a built-in template or one in a file; raise an error if it needs more columns than there are."""
+    from dualfield.features import Template
+
+    if name in (None, "default"):
+        return Template.default(data.n_columns)
+    if name == "chunking":
+        template = Template.chunking()
+    else:
+        path = Path(str(name))
+        try:
+            template = Template(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            hint = "" if path.exists() else "; 'default' and 'chunking' are built in"
+            raise click.BadParameter(f"{path}: {error.strerror}{hint}.", param_hint="'--template'") from error
+        except ValueError as error:
+            raise click.ClickException(f"{path}: {' '.join(str(error).split())}") from error
+    if template.n_columns > data.n_columns:
+        raise click.ClickException(
+            f"{data.name}: has {data.n_columns} column{'s' * (data.n_columns != 1)} besides the label; "
+            f"the template {name} reads {template.n_columns}."
+        )
+    return template

@@ -1,0 +1,131 @@
+"""``dualfield train``: fit a model to labelled data and write it to a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from dualfield.cli import options
+from dualfield.cli.program import INTERRUPTED
+
+__all__ = ["train"]
+
+_SOLVERS = ("auto", "block_dual", "lbfgs", "sgd", "perceptron", "working_set", "newton", "smo", "online")
+_KERNELS = ("rbf", "linear", "poly", "laplacian", "sigmoid")
+
+_POSITIVE = click.FloatRange(min=0.0, min_open=True)
+
+
+def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | float:
+    """Take a number or one of the two rules."""
+    if value in ("scale", "auto"):
+        return value
+    number: Any = value
+    return float(_POSITIVE.convert(number, param, ctx))
+
+
+@click.command()
+@click.argument("data", type=options.INPUT, nargs=-1, required=True)
+@click.option("--model", "target", type=options.OUTPUT, required=True, metavar="OUT", help="Where the model goes.")
+@options.data_format
+@options.delimiter
+@options.template
+@click.option("--C", "C", type=_POSITIVE, default=1.0, show_default=True, help="Weight of the losses: less fits less.")
+@click.option(
+    "--l1-ratio", type=click.FloatRange(0.0, 1.0), default=0.0, show_default=True, help="Share of the L1 penalty."
+)
+@click.option(
+    "--features",
+    type=click.Choice(["observed", "all"]),
+    default="observed",
+    show_default=True,
+    help="Weights for the pairs of attribute and label that occur, or for all, as CRF++ and Wapiti have them.",
+)
+@click.option(
+    "--min-freq",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="How often an attribute must occur with a label to get a weight.",
+)
+@click.option(
+    "--constraints",
+    type=click.Choice(["none", "BIO", "BIOES"]),
+    default="none",
+    show_default=True,
+    help="Which labels may follow each other, in training and in tagging.",
+)
+@click.option(
+    "--order", type=click.IntRange(1, 5), default=1, show_default=True, help="How many labels back a label looks."
+)
+@click.option(
+    "--solver",
+    type=click.Choice(_SOLVERS),
+    default="auto",
+    show_default=True,
+    help="For sequences: auto, block_dual, lbfgs, sgd, perceptron. For svmlight: auto, working_set, newton, smo, "
+    "online, lbfgs.",
+)
+@click.option(
+    "--tol",
+    type=_POSITIVE,
+    default=None,
+    help="Stop when the duality gap is at most this share of the dual value.  [default: 1e-4; 1e-3 for svmlight]",
+)
+@click.option("--max-iter", type=click.IntRange(1), default=None, help="Most passes over the data.  [default: 10000]")
+@click.option("--kernel", type=click.Choice(_KERNELS), default="rbf", show_default=True, help="For svmlight.")
+@click.option(
+    "--gamma", default="scale", show_default=True, callback=_gamma, help="For svmlight: a number, scale or auto."
+)
+@click.option("--degree", type=float, default=3.0, show_default=True, help="For svmlight, of the kernel poly.")
+@click.option("--coef0", type=float, default=0.0, show_default=True, help="For svmlight, of poly and sigmoid.")
+@click.option(
+    "--dev",
+    type=options.INPUT,
+    default=None,
+    help="Labelled data to score after each pass: F1 of spans for labels such as B-NP, else the share of right labels.",
+)
+@options.threads
+@options.seed
+@click.option("--report", type=options.OUTPUT, default=None, help="Write a page about the training, in HTML.")
+@click.option(
+    "--checkpoint",
+    type=options.OUTPUT,
+    default=None,
+    help="Keep the state of the fit in this file; if it is there, go on from it. Removed at the end.",
+)
+@click.option(
+    "--checkpoint-every",
+    type=click.FloatRange(0.0),
+    default=60.0,
+    show_default=True,
+    help="Seconds between two writes of the checkpoint.",
+)
+@click.option("--warm-start", type=options.FILE, default=None, help="Begin at the weights of this model.")
+@click.option("--strict", is_flag=True, help="Fail, and write nothing, where there would be a warning.")
+@options.quiet
+@click.pass_context
+def train(ctx: click.Context, /, **given: Any) -> None:
+    """Train a model on labelled data and write it to a file.
+
+    DATA are one or more files, also compressed ones, or - for standard input: columns with a token in each line, its
+    label last and a blank line between sentences; CRFsuite's items; or svmlight. Sequences are trained with a
+    conditional random field, svmlight with kernel logistic regression.
+    """
+    from dualfield.cli.training import run
+
+    chosen = {name for name in given if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT}
+    try:
+        status = run(given, chosen)
+    except KeyboardInterrupt:
+        click.echo(f"\nInterrupted. {_kept(given['target'])}", err=True)
+        ctx.exit(INTERRUPTED)
+    if status == "interrupted":
+        ctx.exit(INTERRUPTED)
+
+
+def _kept(target: Path) -> str:
+    return f"{target} is as it was before." if target.exists() else "No model was written."

@@ -1,0 +1,303 @@
+"""What ``dualfield train`` does, step by step: read, fit, write, say how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from dualfield.cli.data_files import FORMATS, LabelledData, read_labelled
+from dualfield.cli.evaluation import marks_spans
+from dualfield.cli.models import LoadedModel, load_model
+from dualfield.cli.pass_table import PassTable
+from dualfield.cli.program import warn
+from dualfield.cli.templates import read_template
+
+Options = dict[str, Any]
+
+# Options that belong to one kind of model.
+_OF_SEQUENCES = (
+    *("template", "l1_ratio", "features", "min_freq", "constraints", "order"),
+    *("checkpoint", "checkpoint_every", "warm_start"),
+)
+_OF_KERNELS = ("kernel", "gamma", "degree", "coef0")
+
+
+def run(given: Options, chosen: set[str]) -> str:
+    """Train as the options say; return how the fit ended, the value of a Status.
+
+    Parameters
+    ----------
+    given : dict
+        Options of the command, by name.
+    chosen : set of str
+        Those that the user has given.
+    """
+    target: Path = given["target"]
+    for path in (target, given["report"], given["checkpoint"]):
+        _check_target(path)
+    say: Callable[[str], None] = (lambda text: None) if given["quiet"] else (lambda text: click.echo(text, err=True))
+    data = read_labelled(given["data"], given["kind"], given["delimiter"])
+    _check_choice(data.format, chosen)
+    say(f"{data.name}: {FORMATS[data.format]}: {data}")
+    dev = _read_dev(given, data)
+    if dev is not None:
+        say(f"{dev.name}: {dev}")
+        _check_labels(given, data, dev)
+    history: list[Any] = []
+    if data.format == "svmlight":
+        model = _fit_kernel_machine(given, data, dev)
+    else:
+        model, history = _fit_sequences(given, data, dev, say)
+    return _finish(given, data, dev, model, history)
+
+
+def _check_choice(kind: str, chosen: set[str]) -> None:
+    """Refuse options that belong to the other kind of model."""
+    wrong = _OF_SEQUENCES if kind == "svmlight" else _OF_KERNELS
+    for name in wrong:
+        if name in chosen:
+            data = "sequences" if kind == "svmlight" else "svmlight"
+            raise click.UsageError(f"--{name.replace('_', '-')} is for {data}; the data are {kind}.")
+    if kind == "crfsuite" and "template" in chosen:
+        raise click.UsageError(
+            "--template is for columns; the data are CRFsuite's items, which have attributes already."
+        )
+
+
+def _check_target(path: Path | None) -> None:
+    """Find out before hours of work, and not after, that a file cannot be written."""
+    from dualfield.report.page import check_target
+
+    if path is not None:
+        try:
+            check_target(path.resolve())
+        except OSError as error:
+            raise click.ClickException(f"{path}: cannot be written: {error.strerror or error}.") from error
+
+
+def _read_dev(given: Options, data: LabelledData) -> LabelledData | None:
+    if given["dev"] is None:
+        return None
+    if given["dev"] == "-" and "-" in given["data"]:
+        raise click.UsageError("Standard input cannot be both DATA and --dev.")
+    width = data.X.shape[1] if data.format == "svmlight" else None
+    dev = read_labelled([given["dev"]], data.format, given["delimiter"], n_features=width)
+    if dev.n_columns != data.n_columns:
+        raise click.ClickException(
+            f"{dev.name}: has {dev.n_columns + 1} columns; expected {data.n_columns + 1}, as in {data.name}."
+        )
+    return dev
+
+
+def _check_labels(given: Options, data: LabelledData, dev: LabelledData) -> None:
+    """Say where development data have a label that no training example has: it can only be got wrong."""
+    known = set(data.labels)
+    for label in dev.labels:
+        if label not in known:
+            said = f"the label {label!r} has no training example; it will never be predicted."
+            _complain(given, f"{dev.place_of(label)}: {said}")
+
+
+def _complain(given: Options, text: str) -> None:
+    """Warn, or fail with --strict."""
+    if given["strict"]:
+        raise click.ClickException(text)
+    warn(text)
+
+
+def _fit_sequences(
+    given: Options, data: LabelledData, dev: LabelledData | None, say: Callable[[str], None]
+) -> tuple[Any, list[Any]]:
+    from dualfield.estimators import CRF, Checkpoint
+    from dualfield.structures import Chain
+
+    old = None if given["warm_start"] is None else load_model(given["warm_start"])
+    model = CRF() if old is None else _begun(old, data)
+    if given["constraints"] != "none":
+        _check_scheme(given, data)
+    if data.format == "conll" and (old is None or given["template"] is not None):
+        model.template = read_template(given["template"], data)
+    model.set_params(
+        structure="chain" if given["order"] == 1 else Chain(order=given["order"]),
+        C=given["C"],
+        l1_ratio=given["l1_ratio"],
+        features=given["features"],
+        min_freq=given["min_freq"],
+        constraints=None if given["constraints"] == "none" else given["constraints"],
+        solver=given["solver"],
+        max_iter=given["max_iter"],
+        n_jobs=given["threads"],
+        random_state=given["seed"],
+        warm_start=old is not None,
+    )
+    if given["tol"] is not None:
+        model.tol = given["tol"]
+    name, score = _scorer(dev, data.labels)
+    kept = None
+    if given["checkpoint"] is not None:
+        kept = Checkpoint(given["checkpoint"], every=given["checkpoint_every"])
+        if given["checkpoint"].exists():
+            say(f"Going on from {given['checkpoint']}.")
+    certified = given["solver"] not in ("sgd", "perceptron")
+    with PassTable(model.tol, score, name, certified=certified, quiet=given["quiet"]) as table, _no_warnings():
+        model.fit(data.X, data.y, monitor=table, checkpoint=kept)
+    return model.set_params(warm_start=False), table.history
+
+
+def _check_scheme(given: Options, data: LabelledData) -> None:
+    """Raise an error at the first label that a scheme does not have, or that may not stand where it is."""
+    from dualfield.structures import span_constraints
+
+    scheme, names = given["constraints"], data.labels
+    for label in names:
+        try:
+            span_constraints([label], scheme)
+        except ValueError:
+            said = f"the label {label!r} does not fit --constraints {scheme}."
+            raise click.ClickException(f"{data.place_of(label)}: {said}") from None
+    rules, codes, seen = span_constraints(names, scheme), {name: code for code, name in enumerate(names)}, 0
+    for labels in data.y:
+        found = [codes[label] for label in labels]
+        for at, code in enumerate(found):
+            after = rules["allowed_start"][code] if at == 0 else rules["allowed"][found[at - 1], code]
+            if not (after and (at < len(found) - 1 or rules["allowed_stop"][code])):
+                where = f"after {labels[at - 1]!r}" if at else "at the beginning of a sentence"
+                where = where if not after else "at the end of a sentence"
+                said = f"the label {labels[at]!r} {where} does not fit --constraints {scheme}."
+                raise click.ClickException(f"{data.place(seen + at)}: {said}")
+        seen += len(labels)
+
+
+def _begun(old: LoadedModel, data: LabelledData) -> Any:
+    """Return the model to go on from, if it is for such data."""
+    if old.kind != data.format:
+        raise click.ClickException(
+            f"{old.path}: is a model for {FORMATS[old.kind]}; the data are {FORMATS[data.format]}."
+        )
+    return old.model
+
+
+def _scorer(dev: LabelledData | None, labels: list[str]) -> tuple[str, Callable[[Any], float] | None]:
+    if dev is None:
+        return "", None
+    if dev.format == "svmlight":
+        return "accuracy", lambda model: float(model.score(dev.X, dev.y))
+    if marks_spans([*dev.labels, *labels]):
+        from dualfield.metrics import span_f1_scorer
+
+        return "F1", lambda model: span_f1_scorer(model, dev.X, dev.y)
+    return "accuracy", lambda model: float(model.score(dev.X, dev.y))
+
+
+def _fit_kernel_machine(given: Options, data: LabelledData, dev: LabelledData | None) -> Any:
+    from dualfield.estimators import KernelLogisticRegression
+
+    model = KernelLogisticRegression(
+        kernel=given["kernel"],
+        gamma=given["gamma"],
+        degree=given["degree"],
+        coef0=given["coef0"],
+        C=given["C"],
+        solver=given["solver"],
+        max_iter=given["max_iter"],
+        n_jobs=given["threads"],
+        random_state=given["seed"],
+        verbose=0 if given["quiet"] else 1 if sys.stderr.isatty() else 2,
+    )
+    if given["tol"] is not None:
+        model.tol = given["tol"]
+    # The line of progress goes to standard output, where results belong.
+    with contextlib.redirect_stdout(sys.stderr), _no_warnings():
+        model.fit(data.X, data.y)
+    model.verbose = 0
+    name, score = _scorer(dev, data.labels)
+    if score is not None and not given["quiet"]:
+        click.echo(f"dev {name}: {100 * score(model):.2f}", err=True)
+    return model
+
+
+@contextlib.contextmanager
+def _no_warnings() -> Any:
+    """Keep warnings about convergence back: how the fit ended is said at the end, in one sentence."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def _finish(given: Options, data: LabelledData, dev: LabelledData | None, model: Any, history: list[Any]) -> str:
+    """Write the model and the report, and say how it ended."""
+    from dualfield.solvers import Status
+
+    target: Path = given["target"]
+    ended = _ending(model, given)
+    complete = model.status_ in (Status.CONVERGED, Status.FINISHED)
+    if model.status_ is Status.INTERRUPTED and given["strict"]:
+        raise KeyboardInterrupt
+    if not complete:
+        _complain(given, ended)
+    model.n_jobs = None
+    if given["report"] is not None:
+        _write_report(given, data, dev, model, history)
+    # Clocks differ; without them the same data and options give the same file, byte for byte.
+    rows = model.trace_.rows()
+    rows[:, 4] = np.nan
+    model.trace_ = type(model.trace_).from_rows(rows)
+    model.save(target)
+    if not given["quiet"]:
+        if complete:
+            click.echo(ended)
+        click.echo(f"Model: {target}, {target.stat().st_size:,} bytes")
+        if given["report"] is not None:
+            click.echo(f"Report: {given['report']}")
+    return str(model.status_.value)
+
+
+def _ending(model: Any, given: Options) -> str:
+    from dualfield.solvers.base import relative_gap
+
+    gap = relative_gap(model.objective_, model.dual_gap_)
+    passes, seconds = model.trace_.passes[-1], model.trace_.seconds[-1]
+    course = f"{passes:.0f} passes, {seconds:.1f} s"
+    said = model.status_.sentence.rstrip(".")
+    if np.isfinite(gap):
+        course = f"relative gap {gap:.1e} after {course}"
+    return f"{said}: {course}. {_remedy(model, given)}".rstrip()
+
+
+def _remedy(model: Any, given: Options) -> str:
+    """Say what to do, in words of the command line."""
+    from dualfield.solvers import Status
+
+    if model.status_ is Status.INTERRUPTED:
+        if given["checkpoint"] is not None and given["checkpoint"].exists():
+            return f"The same command goes on from {given['checkpoint']}."
+        return f"--warm-start {given['target']} begins at this model." if hasattr(model, "structure_") else ""
+    text = str(model.status_.remedy)
+    for name, option in (("max_iter", "--max-iter"), (" tol", " --tol"), ("solver='newton'", "--solver newton")):
+        text = text.replace(name, option)
+    return text
+
+
+def _write_report(given: Options, data: LabelledData, dev: LabelledData | None, model: Any, history: list[Any]) -> None:
+    from dualfield import __version__
+    from dualfield.report import DevData, training_page, write_page
+
+    facts = [
+        ("training data", f"{data.name}: {data}"),
+        *([("dev data", f"{dev.name}: {dev}")] if dev is not None else []),
+        ("model", str(given["target"])),
+        ("dualfield", __version__),
+    ]
+    tokens = [[row[0] for row in sentence] for sentence in dev.X] if dev is not None and dev.format == "conll" else None
+    shown_data = None if dev is None else DevData(dev.X, dev.y, tokens)
+    title = f"Training of {given['target'].name}"
+    write_page(given["report"], training_page(model, title=title, facts=facts, dev=shown_data, history=history))

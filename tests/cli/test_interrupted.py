@@ -1,0 +1,130 @@
+"""``dualfield train`` that does not come to its end: Ctrl-C, killed, and going on."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import dualfield
+from dualfield.solvers import Status
+
+from .conftest import corpus
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
+
+# Whoever starts the tests may have chosen to ignore Ctrl-C, and programs inherit that.
+PROGRAM = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from dualfield.cli import main; main()"
+)
+ROW = re.compile(r"^ +\d+\.\d +(\d+\.\d{4}|-) ")
+
+
+@pytest.fixture
+def files(shell):
+    shell.write("train.txt", corpus(40, 0))
+    shell.write("dev.txt", corpus(400, 1))  # scoring it takes longer than a pass, which gives signals time to arrive
+    return shell
+
+
+def run(*arguments, stop=None, after=5):
+    """Run a training; send a signal when so many passes are shown. Return the exit code and both outputs."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, "train", "train.txt", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        said, passes = "", 0
+        for line in process.stderr:
+            said += line
+            passes += bool(ROW.match(line))
+            if stop is not None and passes == after:
+                process.send_signal(stop)
+                stop = None
+        out = process.stdout.read()
+    return process.returncode, out, said
+
+
+LONG = ("--dev", "dev.txt", "--tol", "1e-13", "--C", "1000")
+
+
+@pytest.mark.parametrize("solver", ["block_dual", "lbfgs", "sgd"])
+def test_ctrl_c_writes_the_best_point_and_says_so(files, solver):
+    options = (*LONG, "--solver", solver, "--max-iter", 1000)
+    code, out, said = run("--model", "m", *options, stop=signal.SIGINT)
+    assert code == 130, said
+    assert "Warning: The fit was interrupted; the model is the best point so far" in said
+    assert "--warm-start m begins at this model." in said
+    assert out.startswith("Model: m, ")
+    assert "Traceback" not in said
+    assert dualfield.load("m").status_ is Status.INTERRUPTED
+
+
+def test_ctrl_c_with_strict_writes_nothing(files):
+    code, out, said = run("--model", "m", *LONG, "--strict", stop=signal.SIGINT)
+    assert (code, out) == (130, "")
+    assert said.endswith("Interrupted. No model was written.\n")
+    assert not files.path("m").exists()
+
+
+def test_ctrl_c_while_reading(files, monkeypatch):
+    from dualfield.cli import training
+
+    def interrupted(*arguments, **settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(training, "read_labelled", interrupted)
+    files.write("m", "old")
+    said = files("train", "train.txt", "--model", "m", code=130).stderr
+    assert said.endswith("Interrupted. m is as it was before.\n")
+
+
+@pytest.mark.parametrize("after", [1, 6])
+def test_killed_it_leaves_the_old_model(files, after):
+    files("train", "train.txt", "--model", "m", "-q")
+    before = files.path("m").read_bytes()
+    code, _, _ = run("--model", "m", *LONG, stop=signal.SIGKILL, after=after)
+    assert code == -signal.SIGKILL
+    assert files.path("m").read_bytes() == before
+
+
+def test_killed_about_the_end_it_leaves_the_old_model_or_the_new_one(files):
+    files("train", "train.txt", "--model", "m", "-q")
+    old = files.path("m").read_bytes()
+    result = files("train", "train.txt", "--model", "n", "--C", "3")
+    new = files.path("n").read_bytes()
+    n_passes = sum(bool(ROW.match(line)) for line in result.stderr.splitlines())
+    code, _, _ = run("--model", "m", "--C", "3", stop=signal.SIGKILL, after=n_passes)
+    assert code in (-signal.SIGKILL, 0)
+    assert files.path("m").read_bytes() in (old, new)
+
+
+@pytest.mark.parametrize("solver", ["block_dual", "lbfgs"])
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
+def test_a_checkpoint_leads_to_the_same_file(files, solver, stop):
+    options = ("--dev", "dev.txt", "--tol", "1e-6", "--C", "30", "--solver", solver)
+    files("train", "train.txt", "--model", "whole", *options, "-q")
+    kept = ("--checkpoint", "state", "--checkpoint-every", 0)
+    code, _, said = run("--model", "m", *options, *kept, stop=stop, after=6)
+    assert code == (130 if stop == signal.SIGINT else -stop)
+    assert files.path("state").exists()
+    assert files.path("m").exists() == (stop == signal.SIGINT)
+    if stop == signal.SIGINT:
+        assert "The same command goes on from state." in said
+    result = files("train", "train.txt", "--model", "m", *options, *kept)
+    assert "Going on from state." in result.stderr
+    assert files.path("m").read_bytes() == files.path("whole").read_bytes()
+    assert not files.path("state").exists()
+
+
+def test_a_checkpoint_of_another_training_is_refused(files):
+    code, _, _ = run("--model", "m", *LONG, "--checkpoint", "state", "--checkpoint-every", 0, stop=signal.SIGKILL)
+    assert code == -signal.SIGKILL
+    said = files("train", "train.txt", "--model", "m", "--C", "2", "--checkpoint", "state", code=1).stderr
+    assert said.splitlines()[-1].startswith("Error: ")
+    assert "state" in said.splitlines()[-1]
+    assert files.path("state").exists()

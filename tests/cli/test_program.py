@@ -1,0 +1,128 @@
+"""What all sub-commands share: quick to start, errors of one line, exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import click
+import pytest
+
+from dualfield import __version__
+from dualfield.cli import main
+from dualfield.cli.program import Program, described
+
+HEAVY = ("sklearn", "scipy", "numpy", "rich", "matplotlib")
+
+
+def commands():
+    context = click.Context(main)
+    return {name: main.get_command(context, name) for name in main.list_commands(context)}
+
+
+def test_the_listed_lines_are_those_of_the_commands():
+    assert main.lines == {name: command.get_short_help_str(limit=200) for name, command in commands().items()}
+
+
+def test_all_commands_are_there():
+    assert set(commands()) == {
+        *("train", "tag", "evaluate", "inspect", "convert", "doctor", "completion", "demo", "reproduce")
+    }
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["train", "--help"], ["tag", "--help"]], ids=" ".join)
+def test_help_imports_nothing_heavy(arguments):
+    script = (
+        "import sys, json\nfrom dualfield.cli import main\n"
+        f"try:\n    main({arguments!r})\nexcept SystemExit:\n    pass\n"
+        f"print(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout.splitlines()[-1]) == []
+
+
+def test_version(shell):
+    assert shell("--version").stdout == f"dualfield, version {__version__}\n"
+
+
+def test_unknown_command_is_wrong_usage(shell):
+    assert "No such command 'trian'" in shell("trian", code=2).stderr
+
+
+def program(action):
+    """Return a program with one sub-command that does something."""
+
+    class Alone(Program):
+        def get_command(self, ctx, cmd_name):
+            return click.Command("go", callback=action)
+
+    params = [click.Option(["--traceback"], is_flag=True)]
+    return Alone(name="alone", lines={"go": "Go."}, params=params)
+
+
+def run(action, *arguments):
+    from click.testing import CliRunner
+
+    return CliRunner().invoke(program(action), [*arguments, "go"])
+
+
+def raising(error):
+    def action():
+        raise error
+
+    return action
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (ValueError("a\n  b"), 1, "Error: a b\n"),
+        (FileNotFoundError(2, "No such file or directory", "x.txt"), 1, "Error: x.txt: No such file or directory\n"),
+        (PermissionError(13, "Permission denied"), 1, "Error: Permission denied\n"),
+        (OSError("it is a folder"), 1, "Error: it is a folder\n"),
+        (MemoryError(), 1, "Error: There is not enough memory for this.\n"),
+        (click.UsageError("so not"), 2, "so not\n"),
+        (KeyboardInterrupt(), 130, "\nInterrupted.\n"),
+        (BrokenPipeError(32, "Broken pipe"), 141, ""),
+    ],
+    ids=["value", "missing", "permission", "os", "memory", "usage", "interrupt", "pipe"],
+)
+def test_exit_codes_and_lines(error, code, said):
+    result = run(raising(error))
+    assert result.exit_code == code
+    assert result.stderr.endswith(said)
+    assert "Traceback" not in result.output
+    assert bool(said) == bool(result.stderr)
+
+
+def test_a_fault_of_ours_asks_for_a_report():
+    result = run(raising(KeyError("gone")))
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: KeyError: 'gone'. This should not happen")
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_traceback_on_demand():
+    result = run(raising(KeyError("gone")), "--traceback")
+    assert isinstance(result.exception, KeyError)
+
+
+def test_success_and_explicit_exit():
+    assert run(lambda: None).exit_code == 0
+    assert run(lambda: click.get_current_context().exit(7)).exit_code == 7
+
+
+def test_programs_that_call_it_get_exceptions():
+    with pytest.raises(click.ClickException, match="wrong"):
+        program(raising(ValueError("wrong"))).main(["go"], standalone_mode=False)
+
+
+def test_described_names_bytes_paths():
+    assert described(FileNotFoundError(2, "No such file", b"x")) == "x: No such file"
+
+
+def test_names_are_completed_without_an_import():
+    context = click.Context(main)
+    items = main.shell_complete(context, "t")
+    assert [(item.value, item.help) for item in items] == [(name, main.lines[name]) for name in ("train", "tag")]
