@@ -12,7 +12,14 @@ author = "dualfield developers"
 copyright = "dualfield developers"
 release = version = __version__
 
-extensions = ["mathml", "myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc"]
+extensions = [
+    "mathml",
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
 exclude_patterns = ["_build"]
 
 # Pages are Markdown; ```{math} blocks and $inline$ formulas go through mathml.py.
@@ -26,9 +33,24 @@ autodoc_typehints = "none"
 autosummary_generate = False
 numpydoc_show_class_members = False
 
+# The scripts in examples/ are run and become pages in docs/gallery; those that have not changed are not run again.
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "within_subsection_order": "gallery_order.ReadingOrder",
+    "backreferences_dir": "gallery/mentions",
+    "doc_module": ("dualfield",),
+    "download_all_examples": False,
+    "write_computation_times": False,
+    "min_reported_time": float("inf"),
+    "show_signature": False,
+    "capture_repr": (),
+    "remove_config_comments": True,
+}
+
 html_theme = "furo"
 html_static_path = ["_static"]
-html_css_files = ["formulas.css"]
+html_css_files = ["formulas.css", "gallery.css"]
 html_title = f"dualfield {release}"
 html_copy_source = False
 html_show_sphinx = False

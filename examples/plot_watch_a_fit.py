@@ -1,0 +1,84 @@
+"""
+Watch a fit, stop it, go on
+===========================
+
+A fit need not be a black box that is silent until it is done. ``fit(monitor=...)``
+calls a function after each pass over the data, with a model that can already predict.
+The function may keep a record, draw, or end the fit. ``checkpoint=`` keeps the state in
+a file, so that a fit that was interrupted goes on to the very result it would have had.
+"""
+
+import tempfile
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from dualfield import CRF
+from dualfield.datasets import load_digit_words
+from dualfield.estimators import Checkpoint
+from dualfield.plotting import ConvergenceDisplay
+
+data = load_digit_words(n_words=400, language="dates", random_state=0)
+images, labels = data.images, data.labels
+X, y = [images[i] for i in data.train], [labels[i] for i in data.train]
+X_dev, y_dev = [images[i] for i in data.test], [labels[i] for i in data.test]
+
+# %%
+# **Watch.** The monitor gets the numbers of the moment, and the model of the moment.
+# What it does with them has no influence on the course of the fit.
+
+history = []
+
+
+def watch(moment, model):
+    right = model.score(X_dev, y_dev)
+    history.append((moment.passes, moment.seconds, "right digits", right))
+    print(
+        f"pass {moment.passes:4.1f}: gap {moment.relative_gap:8.1e}, {right:.1%} right"
+    )
+
+
+model = CRF(random_state=0).fit(X, y, monitor=watch)
+
+# %%
+# With such a history, ``ConvergenceDisplay`` draws the score beside objective and gap.
+# The score has settled long before the gap is small: the certificate is about the
+# objective, and the score on other data has no certificate.
+
+ConvergenceDisplay.from_estimator(model, history=history).plot(against="passes")
+plt.show()
+
+# %%
+# **Stop.** A true return value ends the fit. Here it ends when the score has not risen
+# three times in a row. ``status_`` says how it ended, and the gap what was given up.
+
+scores = []
+
+
+def patient(moment, model):
+    scores.append(model.score(X_dev, y_dev))
+    return len(scores) - np.argmax(scores) > 3
+
+
+stopped = CRF(random_state=0).fit(X, y, monitor=patient)
+print(f"{stopped.status_.value} after {stopped.trace_.passes[-1]:.0f} passes")
+print(f"at most {stopped.dual_gap_ / stopped.objective_:.1%} above the best objective")
+
+# %%
+# Stopping by a score means choosing by it: the data that were watched are no longer
+# unseen. Keep others for the final figure.
+#
+# **Go on.** The first fit below is interrupted, as if the machine had been switched
+# off. The second one finds the file and goes on from there. Its weights are the same,
+# bit for bit, as those of a fit that was never interrupted.
+
+with tempfile.TemporaryDirectory() as folder:
+    state = Checkpoint(Path(folder, "dates.checkpoint"), every=0.0)
+    CRF(random_state=0).fit(
+        X, y, checkpoint=state, monitor=lambda moment, model: moment.passes > 10
+    )
+    print("a file is left:", state.path.exists())
+    resumed = CRF(random_state=0).fit(X, y, checkpoint=state)
+    print("a file is left:", state.path.exists())
+print("the same weights:", np.array_equal(resumed.parameters_, model.parameters_))
