@@ -182,7 +182,7 @@ TEST(vocabulary_hash_is_the_one_in_files) {  // tables that were saved are looke
 // Whatever the arrays hold: a column whose attribute is the text, none, or an error.
 TEST(vocabulary_view_trusts_nothing) {
     Vocabulary vocabulary;
-    for (int i = 0; i < 20; ++i) vocabulary.insert("a" + std::to_string(i));
+    for (int i = 0; i < 20; ++i) vocabulary.insert(std::string("a").append(std::to_string(i)));
     const std::vector<std::uint64_t> sound = VocabularyView::make_slots(vocabulary.arena(), vocabulary.offsets());
     std::uint64_t state = 3;
     int errors = 0;
