@@ -188,8 +188,8 @@ def test_data_that_does_not_fit_the_map():
         score_map.bind(batch, labels=np.array([0, 1], dtype=np.int32))
     with pytest.raises(ValueError, match="one entry for each example"):
         score_map.bind(batch, weights=np.ones(2))
-    with pytest.raises(ValueError, match="temperature must be positive"):
-        score_map.bind(batch, temperature=0.0)
+    with pytest.raises(ValueError, match="temperature must not be negative"):
+        score_map.bind(batch, temperature=-1.0)
     with pytest.raises(ValueError, match="cost must have shape"):
         score_map.bind(batch, cost=np.zeros((3, 3)))
 

@@ -10,6 +10,7 @@
 #include "arrays.hpp"
 #include "dualfield/block_dual.hpp"
 #include "dualfield/chain_model.hpp"
+#include "dualfield/flow_swap.hpp"
 #include "dualfield/online.hpp"
 #include "moment.hpp"
 #include "register.hpp"
@@ -115,7 +116,7 @@ struct BoundData {
                 "cost must have shape (n_labels, n_labels)");
         require(!allowed || (allowed->shape(0) == n_nodes && allowed->shape(1) == n_labels),
                 "allowed must have shape (n_nodes, n_labels)");
-        require(temperature > 0.0, "temperature must be positive");
+        require(temperature >= 0.0, "temperature must not be negative");
         data = {.offsets = {offsets.data(), offsets.size()},
                 .rows = rows.rows,
                 .pair_rows = pair_rows ? pair_rows->rows : FeatureRows{},
@@ -142,6 +143,15 @@ class BoundObjective {
         const double* point = data_.checked(w);
         const nb::gil_scoped_release unlocked;
         return objective_.loss(point);
+    }
+    auto losses(const Numbers& w) {
+        const double* point = data_.checked(w);
+        Output<double> values({data_.data.n_examples()});
+        {
+            const nb::gil_scoped_release unlocked;
+            objective_.losses(point, values.data());
+        }
+        return values.release();
     }
     auto loss_and_gradient(const Numbers& w) {
         const double* point = data_.checked(w);
@@ -175,7 +185,7 @@ nb::object run(const BoundData& data, const MaybeNumbers& start, nb::object told
     const nb::object resume = nb::getattr(told, "resume", nb::none());
     Watch watch(std::move(told), interval, 0.0);
     SolverState state;
-    if (!resume.is_none()) state = read_state(nb::cast<nb::dict>(resume), watch);
+    if (!resume.is_none()) state = read_state(nb::cast<nb::dict>(resume), &watch);
     LinearSolution solution;
     {
         const nb::gil_scoped_release unlocked;
@@ -223,6 +233,22 @@ void register_solvers(nb::module_& module) {
         "data"_a, "start"_a.none(), "n_epochs"_a, "average"_a, "seed"_a, "told"_a.none(), "interval"_a,
         "Returns what solve_block_dual returns; objective and gap are not computed.");
     module.def(
+        "solve_flow_swap",
+        [](const BoundData& data, MaybeNumbers start, std::optional<StateDict> flow, double tolerance,
+           double most_passes, std::uint64_t seed, std::size_t n_threads, nb::object told, double interval) {
+            const FlowSwapSettings settings{tolerance, most_passes, seed, n_threads};
+            SolverState begin_flow, end_flow;
+            if (flow) begin_flow = read_state(*flow);
+            nb::object result =
+                run(data, start, std::move(told), interval, [&](const double* begin, const Companion& companion) {
+                    return solve_flow_swap(data.model.model, data.data, begin, flow ? &begin_flow : nullptr, settings,
+                                           companion, &end_flow);
+                });
+            return std::make_pair(result, as_dict(end_flow));
+        },
+        "data"_a, "start"_a.none(), "flow"_a.none(), "tolerance"_a, "most_passes"_a, "seed"_a, "n_threads"_a,
+        "told"_a.none(), "interval"_a, "Returns what solve_block_dual returns, and the flow as a dict of arrays.");
+    module.def(
         "block_dual_bytes",
         [](const BoundData& data, double tolerance) {
             return block_dual_bytes(data.model.model, data.data, tolerance);
@@ -246,12 +272,13 @@ auto observe(const BoundRows& rows, Input<std::int32_t, 1> labels, std::size_t n
     return std::make_pair(indptr.release(), outputs.release());
 }
 
-auto tag_all(const BoundData& data, const Numbers& w, std::size_t n_threads) {
+auto tag_all(const BoundData& data, const Numbers& w, std::size_t n_threads, bool with_cost) {
     const double* point = data.checked(w);
+    if (with_cost) data.need_labels();
     Output<std::int32_t> labels({data.data.n_nodes()});
     {
         const nb::gil_scoped_release unlocked;
-        tag(data.model.model, data.data, point, n_threads, labels.data());
+        tag(data.model.model, data.data, point, n_threads, with_cost, labels.data());
     }
     return labels.release();
 }
@@ -316,12 +343,16 @@ void register_chain_models(nb::module_& module) {
                       double>(),
              "model"_a, "offsets"_a.noconvert(), "rows"_a, "pair_rows"_a.none(), "labels"_a.noconvert().none(),
              "weights"_a.noconvert().none(), "cost"_a.noconvert().none(), "allowed"_a.noconvert().none(),
-             "temperature"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>());
+             "temperature"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>())
+        .def_prop_ro("temperature", [](const BoundData& self) { return self.data.temperature; })
+        .def_prop_ro("n_examples", [](const BoundData& self) { return self.data.n_examples(); });
     nb::class_<BoundObjective>(module, "ChainObjective", "Losses of all examples.")
         .def(nb::init<const BoundData&, std::size_t>(), "data"_a, "n_threads"_a, nb::keep_alive<1, 2>())
         .def("loss", &BoundObjective::loss, "w"_a.noconvert())
+        .def("losses", &BoundObjective::losses, "w"_a.noconvert(), "Of each example, without its weight.")
         .def("loss_and_gradient", &BoundObjective::loss_and_gradient, "w"_a.noconvert());
-    module.def("tag", &tag_all, "data"_a, "w"_a.noconvert(), "n_threads"_a, "Best labels of all nodes.");
+    module.def("tag", &tag_all, "data"_a, "w"_a.noconvert(), "n_threads"_a, "with_cost"_a = false,
+               "Best labels of all nodes, with the cost of wrong ones if it is asked for.");
     module.def("score_nodes", &score_all, "data"_a, "w"_a.noconvert(), "n_threads"_a,
                "Node scores, and clique scores of each edge where there is a pair map.");
     nb::class_<BoundMoment>(module, "Moment", "The end of a pass, for as long as it is being told of.")

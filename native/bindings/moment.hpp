@@ -24,6 +24,15 @@ nb::object copied(const std::vector<T>& values) {
     return nb::cast(out.release());
 }
 
+using StateDict = nb::typed<nb::dict, nb::str, nb::object>;
+
+inline StateDict as_dict(const SolverState& state) {
+    StateDict arrays;
+    for (const auto& [name, values] : state)
+        arrays[name.c_str()] = std::visit([](const auto& numbers) { return copied(numbers); }, values);
+    return arrays;
+}
+
 // What Python sees of the end of a pass; not valid after it.
 class BoundMoment {
   public:
@@ -35,10 +44,8 @@ class BoundMoment {
         return nb::make_tuple(now.objective, now.dual, now.gap, now.passes, now.seconds);
     }
     nb::object parameters() const { return copied(unlocked(moment().parameters)); }
-    nb::typed<nb::dict, nb::str, nb::object> state() const {
-        nb::typed<nb::dict, nb::str, nb::object> arrays;
-        for (const auto& [name, values] : unlocked(moment().state))
-            arrays[name.c_str()] = std::visit([](const auto& numbers) { return copied(numbers); }, values);
+    StateDict state() const {
+        StateDict arrays = as_dict(unlocked(moment().state));
         arrays["trace"] = nb::cast(watch_->rows());
         return arrays;
     }
@@ -72,8 +79,8 @@ inline std::optional<Outcome> tell_pass_end(const nb::object& pass_end, const Mo
     }
 }
 
-// The arrays of a state from Python, and the course that led to it.
-inline SolverState read_state(const nb::dict& arrays, Watch& watch) {
+// The arrays of a state from Python, and the course that led to it, which a watch takes over.
+inline SolverState read_state(const nb::dict& arrays, Watch* watch = nullptr) {
     SolverState state;
     const auto take = [&]<class T>(const std::string& name, nb::handle value, T) {
         Input<T, 1> array;
@@ -86,7 +93,7 @@ inline SolverState read_state(const nb::dict& arrays, Watch& watch) {
         if (name == "trace") {
             const auto rows = nb::cast<Input<double, 2>>(value);
             require(rows.shape(1) == 5, "the trace of a state must have 5 columns");
-            watch.prepend(rows.data(), rows.shape(0));
+            if (watch) watch->prepend(rows.data(), rows.shape(0));
         } else if (!take(name, value, float{}) && !take(name, value, double{}) && !take(name, value, std::uint64_t{})) {
             throw std::invalid_argument("the state of the solver has an array of an unknown type: " + name);
         }

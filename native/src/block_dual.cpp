@@ -449,8 +449,8 @@ std::size_t block_dual_bytes(const ChainModel& model, const ChainData& data, dou
 
 LinearSolution solve_block_dual(const ChainModel& model, const ChainData& data, const double* start,
                                 const BlockDualSettings& settings, const Companion& companion) {
-    if (model.pair || data.allowed)
-        throw std::invalid_argument("block_dual needs shared clique scores and examples with all their labels");
+    if (model.pair || data.allowed || !(data.temperature > 0.0))
+        throw std::invalid_argument("block_dual needs shared clique scores, all labels and a temperature above zero");
     const SolverState* resume = companion.resume;
     const bool was_exact = resume && resume->contains("theta") && resume->at("theta").index() == 1;
     if (settings.tolerance < kSingleFrom || was_exact) {

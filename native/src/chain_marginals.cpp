@@ -183,6 +183,27 @@ void ChainOracle::entropy(double* out) {
     });
 }
 
+ChainScores ChainBlock::scores(const double* node, std::size_t length, const double* cliques) {
+    offsets_[1] = static_cast<std::int64_t>(length);
+    edge_offsets_[1] = offsets_[1] - 1;
+    return {.offsets = offsets_,
+            .edge_offsets = edge_offsets_,
+            .node = node,
+            .start = start_,
+            .stop = stop_,
+            .transition = cliques};
+}
+
+ChainBlock::Answer ChainBlock::best(const double* node, std::size_t length, const double* cliques,
+                                    std::int32_t* labels) {
+    const ChainScores own = scores(node, length, cliques);
+    ChainLane lane{.length = length, .labels = labels};
+    const ChainContext context{topology_, own, &table_, true, false};
+    table_.fill(topology_, cliques, 1.0, Domain::logarithm, true, true);
+    run_max(context, workspace_, {&lane, 1});
+    return {lane.log_partition, status_of(lane)};
+}
+
 ChainBlock::Answer ChainBlock::marginals(const double* node, std::size_t length, const double* cliques,
                                          double* node_marginals, double* clique_sums) {
     const bool plain = topology_.is_plain() && !topology_.has_forbidden() && !start_ && !stop_;
@@ -197,16 +218,9 @@ ChainBlock::Answer ChainBlock::marginals(const double* node, std::size_t length,
                        workspace_.rows.require(BlockTask::doubles_needed(length, n_labels))};
         if (routines().plain_block(task)) return {task.log_partition, Status::ok};
     }
-    offsets_[1] = static_cast<std::int64_t>(length);
-    edge_offsets_[1] = offsets_[1] - 1;
-    const ChainScores scores{.offsets = offsets_,
-                             .edge_offsets = edge_offsets_,
-                             .node = node,
-                             .start = start_,
-                             .stop = stop_,
-                             .transition = cliques};
+    const ChainScores own = scores(node, length, cliques);
     ChainLane lane{.length = length, .nodes = node_marginals};
-    ChainContext context{topology_, scores, &table_, true, true};
+    ChainContext context{topology_, own, &table_, true, true};
     table_.fill(topology_, cliques, 1.0, Domain::exponential, true, true);
     lay_out(context, workspace_, {&lane, 1});
     routines().forward_scaled(context, workspace_, {&lane, 1});

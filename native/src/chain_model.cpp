@@ -76,7 +76,7 @@ const ChainScores& ChunkScores::compute(const double* w, double scale, std::size
                .stop = end_scores(model_.with_ends ? w + model_.stop_begin() : nullptr, model_.stop_limits, stop_),
                .transition = model_.pair ? edges_.data() : cliques,
                .transition_per_edge = model_.pair != nullptr,
-               .inverse_temperature = scale / data_.temperature};
+               .inverse_temperature = data_.temperature > 0.0 ? scale / data_.temperature : scale};
     return scores_;
 }
 
@@ -107,12 +107,13 @@ std::vector<std::size_t> cut_into_chunks(const ChainModel& model, const ChainDat
     return chunks;
 }
 
-void tag(const ChainModel& model, const ChainData& data, const double* w, std::size_t n_threads, std::int32_t* labels) {
+void tag(const ChainModel& model, const ChainData& data, const double* w, std::size_t n_threads, bool with_cost,
+         std::int32_t* labels) {
     const std::vector<std::size_t> chunks = cut_into_chunks(model, data);
     const NodeFeatures features(model, data, false);
     std::vector<ChunkScores> workers = one_for_each<ChunkScores>(n_threads, model, data, features);
     parallel_for(chunks.size() - 1, n_threads, [&](std::size_t worker, std::size_t c) {
-        const ChainScores& scores = workers[worker].compute(w, 1.0, chunks[c], chunks[c + 1], false);
+        const ChainScores& scores = workers[worker].compute(w, 1.0, chunks[c], chunks[c + 1], with_cost);
         ChainOracle oracle(*model.topology, scores, 1);
         oracle.argmax(labels + data.first(chunks[c]));
         for (std::size_t i = chunks[c]; i < chunks[c + 1]; ++i) {

@@ -126,31 +126,69 @@ void ChainObjective::add_gradient(Worker& worker, std::size_t first, std::size_t
     }
 }
 
+// The indicator of worker.labels, laid out as marginals are.
+void ChainObjective::indicate(Worker& worker, const ChainScores& scores) const {
+    const std::size_t n_labels = model_.topology->n_labels(), n_cliques = model_.topology->n_cliques();
+    const auto n_edges = static_cast<std::size_t>(scores.edge_offsets.back());
+    worker.chosen.resize(n_edges);
+    clique_indices(*model_.topology, scores.offsets, worker.labels.data(), worker.chosen.data());
+    double* nodes = worker.nodes.require(scores.n_nodes() * n_labels);
+    std::fill_n(nodes, scores.n_nodes() * n_labels, 0.0);
+    for (std::size_t row = 0; row < scores.n_nodes(); ++row)
+        nodes[row * n_labels + static_cast<std::size_t>(worker.labels[row])] = 1.0;
+    const std::size_t clique_rows = model_.pair ? n_edges : scores.n_examples();
+    double* cliques = worker.cliques.require(std::max<std::size_t>(clique_rows, 1) * n_cliques);
+    std::fill_n(cliques, clique_rows * n_cliques, 0.0);
+    for (std::size_t i = 0; i < scores.n_examples(); ++i)
+        for (std::int64_t e = scores.edge_offsets[i]; e < scores.edge_offsets[i + 1]; ++e)
+            cliques[(model_.pair ? static_cast<std::size_t>(e) : i) * n_cliques +
+                    static_cast<std::size_t>(worker.chosen[static_cast<std::size_t>(e)])] += 1.0;
+}
+
+bool ChainObjective::maximise(Worker& worker, const ChainScores& scores, std::size_t first, bool with_marginals) const {
+    const std::size_t n = scores.n_examples();
+    double* maxima = worker.maxima.require(n);
+    ChainOracle oracle(*model_.topology, scores, 1);
+    const bool hard = data_.temperature == 0.0;
+    if (!with_marginals) {
+        if (hard)
+            oracle.maximum(maxima);
+        else
+            oracle.log_partition(maxima);
+    } else if (hard) {
+        worker.labels.resize(scores.n_nodes());
+        oracle.argmax(worker.labels.data());
+    } else {
+        const std::size_t clique_rows = model_.pair ? worker.chunk.n_edges() : n;
+        double* nodes = worker.nodes.require(scores.n_nodes() * model_.topology->n_labels());
+        double* cliques = worker.cliques.require(clique_rows * model_.topology->n_cliques());
+        oracle.marginals(nodes, model_.pair ? CliqueOutput::each : CliqueOutput::sum, cliques, maxima);
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+        if (oracle.statuses()[i] == Status::impossible)
+            throw std::invalid_argument("Example " + std::to_string(first + i) +
+                                        " has no labelling that its labels and the constraints allow.");
+        if (oracle.statuses()[i] == Status::bad_number) return false;
+    }
+    if (hard && with_marginals) {
+        indicate(worker, scores);
+        oracle.score(worker.labels.data(), maxima);
+    }
+    if (!hard)
+        for (std::size_t i = 0; i < n; ++i) maxima[i] *= data_.temperature;
+    return true;
+}
+
 double ChainObjective::add(Worker& worker, const double* w, double scale, std::size_t first, std::size_t last,
                            std::span<const GradientTarget> targets) const {
     const std::size_t n = last - first;
     const ChainScores& scores = worker.chunk.compute(w, scale, first, last, true);
-    double* log_partition = worker.log_partition.require(n);
-    const std::size_t clique_rows = model_.pair ? worker.chunk.n_edges() : n;
     // c_i times the smoothed maximum over all labellings, or, with the sign -1, over those that partly labelled
     // examples allow.
     const auto maximum = [&](double sign) {
-        ChainOracle oracle(*model_.topology, scores, 1);
-        if (targets.empty()) {
-            oracle.log_partition(log_partition);
-        } else {
-            double* nodes = worker.nodes.require(scores.n_nodes() * model_.topology->n_labels());
-            double* cliques = worker.cliques.require(clique_rows * model_.topology->n_cliques());
-            oracle.marginals(nodes, model_.pair ? CliqueOutput::each : CliqueOutput::sum, cliques, log_partition);
-        }
+        if (!maximise(worker, scores, first, !targets.empty())) return std::nan("");
         double total = 0.0;
-        for (std::size_t i = 0; i < n; ++i) {
-            if (oracle.statuses()[i] == Status::impossible)
-                throw std::invalid_argument("Example " + std::to_string(first + i) +
-                                            " has no labelling that its labels and the constraints allow.");
-            if (oracle.statuses()[i] == Status::bad_number) return std::nan("");
-            total += data_.weights[first + i] * data_.temperature * log_partition[i];
-        }
+        for (std::size_t i = 0; i < n; ++i) total += data_.weights[first + i] * worker.maxima.data()[i];
         if (!targets.empty() && !data_.allowed) subtract_truth(worker, first, last);
         for (const GradientTarget& target : targets)
             add_gradient(worker, first, last, {target.vector, sign * target.factor});
@@ -164,6 +202,32 @@ double ChainObjective::add(Worker& worker, const double* w, double scale, std::s
     }
     for (std::size_t i = 0; i < n; ++i) loss -= data_.weights[first + i] * scale * true_score(scores, first + i, i);
     return loss;
+}
+
+void ChainObjective::losses(const double* w, double* out, const SeeScores& see) {
+    std::vector<Worker> workers = one_for_each<Worker>(n_threads_, model_, data_, features_);
+    parallel_for(chunks_.size() - 1, n_threads_, [&](std::size_t at, std::size_t c) {
+        Worker& worker = workers[at];
+        const std::size_t first = chunks_[c], n = chunks_[c + 1] - first;
+        const ChainScores& scores = worker.chunk.compute(w, 1.0, first, chunks_[c + 1], true);
+        const auto maximum = [&](double sign) {
+            const bool finite = maximise(worker, scores, first, false);
+            for (std::size_t i = 0; i < n; ++i)
+                out[first + i] += finite ? sign * worker.maxima.data()[i] : std::nan("");
+        };
+        std::fill_n(out + first, n, 0.0);
+        maximum(1.0);
+        for (std::size_t i = 0; see && i < n; ++i)
+            see(at, first + i,
+                worker.chunk.node() + static_cast<std::size_t>(scores.offsets[i]) * model_.topology->n_labels(),
+                out[first + i]);
+        if (data_.allowed) {
+            worker.chunk.forbid(first, chunks_[c + 1]);
+            maximum(-1.0);
+        } else {
+            for (std::size_t i = 0; i < n; ++i) out[first + i] -= true_score(scores, first + i, i);
+        }
+    });
 }
 
 void ChainObjective::add_difference(Worker& worker, std::size_t example, const std::int32_t* labels,

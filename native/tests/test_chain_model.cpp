@@ -8,6 +8,7 @@
 #include "check.hpp"
 #include "dualfield/block_dual.hpp"
 #include "dualfield/chain_model.hpp"
+#include "dualfield/flow_swap.hpp"
 #include "dualfield/memory.hpp"
 #include "dualfield/online.hpp"
 #include "dualfield/routines.hpp"
@@ -233,9 +234,9 @@ TEST(solvers_stop_when_told) {
 
 // Stops after some passes, and goes on from the state it had then.
 template <class Solve>
-void check_resumed(const Solve& solve) {
+void check_resumed(const Solve& solve, std::initializer_list<int> stops = {1, 2, 5}) {
     const LinearSolution whole = solve(Companion{kSilent});
-    for (const int n_passes : {1, 2, 5}) {
+    for (const int n_passes : stops) {
         int passes = 0;
         SolverState state;
         const auto stop = [&](const Moment& moment) -> std::optional<Outcome> {
@@ -266,12 +267,51 @@ TEST(solvers_go_on_where_they_were) {
     });
 }
 
+TEST(flow_swap_certifies_its_minimum) {
+    for_each_set([] {
+        unsigned seed = 30;
+        for (const std::size_t n_labels : {1u, 2u, 4u, 7u})
+            for (Options options : {variants()[0], variants()[1]}) {
+                Problem p(n_labels, options, ++seed);
+                p.data.temperature = 0.0;
+                SolverState flow;
+                const auto solve = [&](const Companion& companion) {
+                    return solve_flow_swap(p.model, p.data, nullptr, nullptr, {.tolerance = 1e-6}, companion, &flow);
+                };
+                const LinearSolution solution = solve({kSilent});
+                CHECK(solution.outcome == Outcome::converged);
+                ChainObjective objective(p.model, p.data, 1);
+                Aligned<double> w(p.model.size()), gradient(p.model.size());
+                std::copy(solution.parameters.begin(), solution.parameters.end(), w.begin());
+                const double losses = objective.loss_and_gradient(w.data(), gradient.data());
+                double value = losses;
+                for (const double x : w) value += 0.5 * x * x;
+                CHECK_NEAR(solution.objective, value, 1e-9 * std::max(1.0, value));
+                CHECK_NEAR(objective.loss(w.data()), losses, 1e-9 * std::max(1.0, losses));
+                // The dual of another run from the same flow is as good.
+                const LinearSolution again = solve_flow_swap(p.model, p.data, solution.parameters.data(), &flow,
+                                                             {.tolerance = 1e-6}, {kSilent}, nullptr);
+                CHECK(std::abs(again.objective - solution.objective) <= 2e-6 * std::max(1.0, value));
+            }
+    });
+}
+
+TEST(flow_swap_goes_on_where_it_was) {
+    Problem p(3, {.n_examples = 100}, 17);
+    p.data.temperature = 0.0;
+    const auto solve = [&](const Companion& companion) {
+        return solve_flow_swap(p.model, p.data, nullptr, nullptr, {.tolerance = 1e-9}, companion, nullptr);
+    };
+    check_resumed(solve, {1, 2});
+    CHECK_THROWS(solve_block_dual(p.model, p.data, nullptr, {}, {kSilent}), std::invalid_argument);
+}
+
 TEST(tags_are_the_best_labels) {
     const Problem p(4, {.pair = true, .ends = true, .n_examples = 300}, 13);
     const Aligned<double> w = p.parameters(4);
     std::vector<std::int32_t> one(p.data.n_nodes()), two(one.size());
-    tag(p.model, p.data, w.data(), 1, one.data());
-    tag(p.model, p.data, w.data(), 3, two.data());
+    tag(p.model, p.data, w.data(), 1, false, one.data());
+    tag(p.model, p.data, w.data(), 3, false, two.data());
     CHECK(one == two);
     // With the tags as the truth no labelling scores more: at a low temperature the loss is next to nothing.
     ChainData told = p.data;

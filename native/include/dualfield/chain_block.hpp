@@ -23,7 +23,12 @@ class ChainBlock {
     Answer marginals(const double* node, std::size_t length, const double* cliques, double* node_marginals,
                      double* clique_sums);
 
+    // The best labelling into labels [length]; log_partition is its score.
+    Answer best(const double* node, std::size_t length, const double* cliques, std::int32_t* labels);
+
   private:
+    ChainScores scores(const double* node, std::size_t length, const double* cliques);
+
     const ChainTopology& topology_;
     const double *start_, *stop_;
     ChainWorkspace workspace_;

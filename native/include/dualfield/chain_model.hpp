@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -42,7 +43,7 @@ struct ChainData {
     const double* weights = nullptr;        // [n]: c_i
     const double* cost = nullptr;           // [K][K], true label first, zeros on the diagonal; may be null
     const std::uint8_t* allowed = nullptr;  // [N][K]: which labels a partly labelled node may have; may be null
-    double temperature = 1.0;
+    double temperature = 1.0;               // 0: the maximum itself, the hinge
 
     std::size_t n_examples() const { return offsets.size() - 1; }
     std::size_t n_nodes() const { return static_cast<std::size_t>(offsets.back()); }
@@ -65,6 +66,7 @@ class NodeFeatures {
     void prefetch(std::size_t first, std::size_t last) const {
         if (plan_) plan_->prefetch(first, last);
     }
+    const FeaturePlan* plan() const { return plan_ ? &*plan_ : nullptr; }
 
   private:
     const LinearMap& map_;
@@ -126,6 +128,11 @@ class ChainObjective {
 
     // sum_i c_i loss_i; NaN where the scores are not finite.
     double loss(const double* w);
+    // Shown while losses are computed: the node scores of an example [length][K] with the cost of wrong labels and
+    // without the weights of its ends, and their maximum, on one of the threads.
+    using SeeScores = std::function<void(std::size_t thread, std::size_t example, const double* node, double maximum)>;
+    // loss_i of every example [n], without c_i.
+    void losses(const double* w, double* out, const SeeScores& see = {});
     // The same, and its gradient [size].
     double loss_and_gradient(const double* w, double* gradient);
 
@@ -134,7 +141,9 @@ class ChainObjective {
         Worker(const ChainModel& model, const ChainData& data, const NodeFeatures& features)
             : chunk(model, data, features) {}
         ChunkScores chunk;
-        Buffer nodes, cliques, log_partition, scratch;
+        Buffer nodes, cliques, maxima, scratch;
+        std::vector<std::int32_t> labels;
+        std::vector<std::int64_t> chosen;
     };
     // The loss of the examples [first, last) at the parameters scale * w; its gradient is added to the targets, which
     // may be w itself.
@@ -153,6 +162,11 @@ class ChainObjective {
 
   private:
     void check_truth() const;
+    // T log Z, or where T is zero the maximum, of the scores in the worker's chunk, into worker.maxima; with marginals,
+    // or the indicator of the best labelling, in worker.nodes and worker.cliques if they are asked for. False where a
+    // number is not finite.
+    bool maximise(Worker& worker, const ChainScores& scores, std::size_t first, bool with_marginals) const;
+    void indicate(Worker& worker, const ChainScores& scores) const;
     void subtract_truth(Worker& worker, std::size_t first, std::size_t last) const;
     void add_gradient(Worker& worker, std::size_t first, std::size_t last, const GradientTarget& target) const;
     double true_score(const ChainScores& scores, std::size_t example, std::size_t local) const;
@@ -166,8 +180,9 @@ class ChainObjective {
     std::vector<std::int64_t> true_cliques_, first_edge_;
 };
 
-// The best labelling of every example, [N].
-void tag(const ChainModel& model, const ChainData& data, const double* w, std::size_t n_threads, std::int32_t* labels);
+// The best labelling of every example, [N]; with the cost of wrong labels if it is asked for.
+void tag(const ChainModel& model, const ChainData& data, const double* w, std::size_t n_threads, bool with_cost,
+         std::int32_t* labels);
 // node [N][K] and, where there is a pair map, edges [E][n_cliques]: the scores themselves, without those of the ends.
 void score_nodes(const ChainModel& model, const ChainData& data, const double* w, std::size_t n_threads, double* node,
                  double* edges);

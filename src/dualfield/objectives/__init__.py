@@ -2,5 +2,8 @@
 
 from dualfield.objectives.chain_loss import ChainLoss
 from dualfield.objectives.kernel_softmax import KernelSoftmax
+from dualfield.objectives.planes import PlaneProblem, Planes
+from dualfield.objectives.planes_chain import ChainPlanes
+from dualfield.objectives.planes_custom import CustomPlanes
 
-__all__ = ["ChainLoss", "KernelSoftmax"]
+__all__ = ["ChainLoss", "ChainPlanes", "CustomPlanes", "KernelSoftmax", "PlaneProblem", "Planes"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -247,6 +248,8 @@ class LinearSolution:
         Its course.
     solver : str
         Its name.
+    dual : dict or None
+        The point of the dual as arrays by name, from solvers that can begin at one.
 
     Examples
     --------
@@ -264,6 +267,7 @@ class LinearSolution:
     n_iter: int
     trace: Trace
     solver: str
+    dual: dict[str, NDArray[Any]] | None = None
 
     @property
     def relative_gap(self) -> float:

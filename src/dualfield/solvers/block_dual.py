@@ -72,6 +72,8 @@ class BlockDual:
         >>> BlockDual().missing(ChainLoss(score_map, data, l1_ratio=0.5))
         'It penalises absolute values (l1_ratio > 0).'
         """
+        if objective.data.temperature == 0.0:
+            return "Its temperature is zero: it is the hinge."
         if objective.l1_ratio > 0:
             return "It penalises absolute values (l1_ratio > 0)."
         if not objective.convex:

@@ -1,0 +1,111 @@
+"""Features of parts of a linear chain, as sparse rows over its parameters."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from dualfield.batch import Batch
+from dualfield.scores import FeatureTable, LinearScores
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class Entries(NamedTuple):
+    """Some entries of a sparse matrix: rows, columns and values."""
+
+    rows: Ints
+    places: Ints
+    values: Floats
+
+
+class PartFeatures:
+    """Says which parameters, and how often, the parts of labellings use: the transposed score map.
+
+    Parameters
+    ----------
+    score_map : LinearScores
+        The score map.
+    batch : Batch
+        Features of nodes.
+    pair_batch : Batch or None
+        Features of label pairs.
+    """
+
+    def __init__(self, score_map: LinearScores, batch: Batch, pair_batch: Batch | None) -> None:
+        self._score_map, self._model = score_map, score_map._model
+        self._nodes = _Table(score_map.node, batch, 0)
+        self._pairs = None
+        if score_map.pair is not None and pair_batch is not None:
+            self._pairs = _Table(score_map.pair, pair_batch, self._model.pair_begin)
+
+    def labels(self, nodes: Ints, labels: NDArray[Any], factors: Floats, rows: Ints) -> Entries:
+        """Return the features of labels at nodes, times factors, as entries of the given rows."""
+        return self._nodes.entries(nodes, labels, factors, rows)
+
+    def windows(self, nodes: Ints, cliques: NDArray[Any], factors: Floats, rows: Ints) -> Entries:
+        """Return the features of windows of labels that end at nodes."""
+        weighted = self._score_map.clique_mask[cliques] > 0
+        own = Entries(rows[weighted], self._model.clique_begin + cliques[weighted], factors[weighted])
+        if self._pairs is None:
+            return own
+        return _together([own, self._pairs.entries(nodes, cliques, factors, rows)])
+
+    def ends(self, labels: NDArray[Any], last: bool, factors: Floats, rows: Ints) -> Entries:
+        """Return the features of first labels, or of last ones."""
+        if not self._score_map.with_ends:
+            return Entries(rows[:0], rows[:0], factors[:0])
+        return Entries(rows, self._model.start_begin + self._score_map.chain.n_labels * last + labels, factors)
+
+    def matrix(self, parts: list[Entries], n_rows: int) -> scipy.sparse.csr_array:
+        """Add up entries to a sparse matrix; what cancels is not stored."""
+        rows, places, values = _together(parts)
+        summed = scipy.sparse.coo_array((values, (rows, places)), shape=(n_rows, self._score_map.n_parameters)).tocsr()
+        summed.eliminate_zeros()
+        return summed
+
+
+class _Table:
+    """Rows of features, and where each of their columns has its weights."""
+
+    def __init__(self, table: FeatureTable, batch: Batch, begin: int) -> None:
+        self._table, self._batch, self._begin = table, batch, begin
+
+    @cached_property
+    def _rows(self) -> scipy.sparse.csr_array:
+        return self._batch.to_csr()
+
+    @cached_property
+    def _keys(self) -> Ints:
+        return np.asarray(self._table.columns * self._table.n_outputs + self._table.outputs, dtype=np.int64)
+
+    @cached_property
+    def _places(self) -> Ints:
+        return np.asarray(self._begin + self._table._native_map.feature_places(), dtype=np.int64)
+
+    def entries(self, nodes: Ints, outputs: NDArray[Any], factors: Floats, rows: Ints) -> Entries:
+        indptr = self._rows.indptr.astype(np.int64)
+        counts = indptr[nodes + 1] - indptr[nodes]
+        ends = np.cumsum(counts)
+        at = np.repeat(indptr[nodes] - ends + counts, counts) + np.arange(ends[-1] if len(ends) else 0)
+        wanted = self._rows.indices[at].astype(np.int64) * self._table.n_outputs + np.repeat(outputs, counts)
+        owner = np.repeat(np.arange(len(nodes)), counts)
+        if self._keys.size == self._table.n_columns * self._table.n_outputs:
+            feature, found = wanted, slice(None)  # every column has every output: no search
+        else:
+            feature = np.minimum(np.searchsorted(self._keys, wanted), max(self._keys.size - 1, 0))
+            known = self._keys[feature] == wanted if self._keys.size else np.zeros(len(wanted), dtype=bool)
+            found = np.flatnonzero(known)  # type: ignore[assignment]
+        owner = owner[found]
+        values = self._rows.data[at][found] * factors[owner]
+        return Entries(rows[owner], self._places[feature[found]], values)
+
+
+def _together(parts: list[Entries]) -> Entries:
+    rows, places, values = zip(*parts, strict=True)
+    return Entries(np.concatenate(rows), np.concatenate(places), np.concatenate(values))

@@ -1,0 +1,123 @@
+"""The course of a solver of planes: its best point, its best bound, and when to stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualfield.objectives import PlaneProblem, Planes
+from dualfield.solvers.base import LinearSolution, Progress, Status, StopRule, Trace, relative_gap
+
+Floats = NDArray[np.float64]
+State = dict[str, NDArray[Any]]
+_NOTHING = 1e-14  # a gap of rounding alone, where there is nothing to lose
+
+
+class Look(NamedTuple):
+    """A point with its value, a bound from below on all values, and the passes so far."""
+
+    w: Floats
+    primal: float
+    dual: float
+    passes: float
+
+
+# A solver yields what it has reached, and returns how it ended where it ends by itself.
+Looks = Generator[Look, None, Status]
+
+
+class PlaneCourse:
+    """Follows a solver, keeps the best of both sides, and shows itself to ``told.pass_end`` at every look.
+
+    Parameters
+    ----------
+    problem : PlaneProblem
+        What is minimised.
+    rule : StopRule
+        When to stop.
+    told : callable or None
+        Told of the course.
+    """
+
+    def __init__(self, problem: PlaneProblem, rule: StopRule, told: Progress | None) -> None:
+        self._rule, self._told = rule, told
+        if getattr(told, "resume", None) is not None:
+            raise ValueError("This solver cannot go on from a checkpoint. Use solver='auto' without one.")
+        self._pass_end = getattr(told, "pass_end", None)
+        self._best, self._primal, self._dual = np.zeros(problem.n_parameters), np.inf, -np.inf
+        self._rows: list[tuple[float, float, float, float, float]] = []
+        self._began = time.perf_counter()
+
+    @property
+    def gap(self) -> float:
+        """The best value minus the best bound."""
+        return max(self._primal - self._dual, 0.0) if self._rows else np.inf
+
+    @property
+    def primal(self) -> float:
+        """The best value."""
+        return self._primal
+
+    def follow(self, looks: Looks, name: str) -> LinearSolution:
+        """Let a solver run until the rule is met, it ends, the monitor asks to stop, or the keyboard interrupts it."""
+        status, n_iter = Status.INTERRUPTED, 0
+        try:
+            while True:
+                try:
+                    look = next(looks)
+                except StopIteration as end:
+                    status = end.value
+                    break
+                n_iter += 1
+                ended = self._look(look)
+                if ended is not None:
+                    status = ended
+                    break
+        except KeyboardInterrupt:
+            pass
+        rows = self._rows or [(np.inf, -np.inf, np.inf, 0.0, 0.0)]
+        gap = self.gap
+        return LinearSolution(
+            self._best, self._primal, gap, status, max(1, n_iter), Trace.from_rows(np.array(rows)), name
+        )
+
+    def _look(self, look: Look) -> Status | None:
+        if look.primal < self._primal:
+            self._best, self._primal = look.w.copy(), look.primal
+        self._dual = max(self._dual, look.dual)
+        gap = max(self._primal - self._dual, 0.0)
+        self._rows.append((self._primal, self._dual, gap, look.passes, time.perf_counter() - self._began))
+        if self._told is not None:
+            self._told(*self._rows[-1])
+        if relative_gap(self._primal, gap) <= self._rule.tol or gap <= _NOTHING:
+            return Status.CONVERGED
+        if self._pass_end is not None and self._pass_end(self):
+            return Status.STOPPED
+        return Status.ITERATION_LIMIT if look.passes >= self._rule.max_passes else None
+
+    def progress(self) -> tuple[float, float, float, float, float]:
+        """Return objective, dual, gap, passes and seconds of the last look."""
+        return self._rows[-1]
+
+    def parameters(self) -> Floats:
+        """Return the best weights so far."""
+        return self._best
+
+    def state(self) -> State:
+        """Say that there is none."""
+        raise ValueError("This solver cannot keep its state in a checkpoint. Fit without one.")
+
+
+def primal_value(problem: PlaneProblem, w: Floats, planes: Planes) -> float:
+    """Return P(w), given the highest planes at w."""
+    return 0.5 * float(w @ w) + float(problem.weights @ np.maximum(planes.values(w), 0.0))
+
+
+def refuse_signs(problem: PlaneProblem, solver: str) -> None:
+    """Raise where weights must not be negative."""
+    if problem.positive is not None:
+        raise ValueError(f"solver={solver!r} cannot keep weights from being negative. Use solver='cutting_plane'.")
