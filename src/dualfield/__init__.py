@@ -6,13 +6,33 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dualfield.estimators import CRF, KernelLogisticRegression, load
+    from dualfield.estimators import (
+        CRF,
+        KernelLogisticRegression,
+        LatentChain,
+        LatentCRF,
+        LatentMulticlass,
+        LatentPosition,
+        LatentStructuredSVM,
+        StructuredSVM,
+        load,
+    )
 
 __version__ = "0.1.0.dev0"
-__all__ = ["CRF", "KernelLogisticRegression", "load"]
+__all__ = [
+    "CRF",
+    "KernelLogisticRegression",
+    "LatentCRF",
+    "LatentChain",
+    "LatentMulticlass",
+    "LatentPosition",
+    "LatentStructuredSVM",
+    "StructuredSVM",
+    "load",
+]
 
 # What is imported when it is first asked for, so that `dualfield --help` need not wait for scikit-learn.
-_HOMES = dict.fromkeys(("CRF", "KernelLogisticRegression", "load"), "dualfield.estimators")
+_HOMES = dict.fromkeys(__all__, "dualfield.estimators")
 _MODULES = (
     *("attributes", "batch", "datasets", "estimators", "features", "io", "kernels", "labels", "metrics", "objectives"),
     *("plotting", "report", "scores", "solvers", "structures"),

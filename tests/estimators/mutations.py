@@ -25,6 +25,10 @@ STRANGE = (
     {"type": "template", "text": "U:%x[0,7]", "syntax": "auto"},
     {"type": "csr_matrix", "name": "points", "shape": [10**9, 10**9]},
     {"type": "objects", "items": [["a"], "b"]},
+    *("StructuredSVM", "single", "LatentChain", "float64"),
+    {"type": "part", "name": "LatentPosition", "settings": {"background": 7}},
+    {"type": "part", "name": "StructuredSVM", "settings": {"C": -1.0}},
+    {"type": "part", "name": "CRF", "settings": {"structure": {"type": "array", "name": "hidden"}}},
 )  # fmt: skip
 
 
@@ -121,7 +125,8 @@ def changed_array(array: np.ndarray, rng: random.Random) -> np.ndarray:
         if kind == 0:
             bits[rng.randrange(bits.size)] ^= 1 << rng.randrange(8)
         elif out.dtype.kind == "f":
-            out.flat[at] = rng.choice((np.nan, np.inf, -np.inf, 1e308, -1.0, 0.0))
+            with np.errstate(over="ignore"):  # in single precision
+                out.flat[at] = rng.choice((np.nan, np.inf, -np.inf, 1e308, -1.0, 0.0))
         elif out.dtype.kind in "iu":
             limits = np.iinfo(out.dtype)
             other = int(out.flat[rng.randrange(out.size)])

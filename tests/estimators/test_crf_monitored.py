@@ -147,7 +147,7 @@ def test_without_a_seed_the_fit_goes_on_with_the_one_it_had(tmp_path, monkeypatc
         seed = int(file.get_tensor("seed")[0])
     rest = model(random_state=None).fit(X, y, checkpoint=kept)
     fixed = SimpleNamespace(randint=lambda high: seed)
-    monkeypatch.setattr("dualfield.estimators.crf.check_random_state", lambda state: fixed)
+    monkeypatch.setattr("dualfield.estimators.trained.check_random_state", lambda state: fixed)
     assert np.array_equal(rest.parameters_, model().fit(X, y).parameters_)
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import dualfield
 from dualfield.io import ModelFileError, read_model_header
+from tests.estimators import saved_margin_models as margins
 from tests.estimators.mutations import Forger, blind
 from tests.estimators.saved_models import classifier, forget, points, tagger, unseen
 
@@ -26,6 +27,11 @@ MODELS = {
     "points": lambda: (classifier("given points"), points("given points")),
     "csr_matrix": lambda: (classifier("csr_matrix"), points("csr_matrix")),
     "label kernel": lambda: (classifier("label kernel"), points("label kernel")),
+    "margins": lambda: (margins.machine("calibrated"), margins.unseen_by("calibrated")),
+    "single": lambda: (margins.single("str"), margins.rows("str")),
+    "sub-states": lambda: (margins.latent("chain"), margins.LATENTS["chain"][2]()),
+    "bags": lambda: (margins.latent("bags"), margins.bags(1)[0]),
+    "hidden CRF": lambda: (margins.latent("CRF"), margins.LATENTS["CRF"][2]()),
 }
 PER_MODEL = pytest.mark.parametrize("name", MODELS)
 
@@ -34,6 +40,7 @@ PER_MODEL = pytest.mark.parametrize("name", MODELS)
 def _models_are_forgotten():
     yield
     forget()
+    margins.forget()
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +55,16 @@ def ask(model, X):
     """Ask a model what a user would; answers must be labels of the model and finite numbers."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # weights near the largest float overflow, as they may
-        labels, probabilities = model.predict(X), model.predict_proba(X)
+        labels = model.predict(X)
+        probabilities = model.predict_proba(X) if hasattr(model, "predict_proba") else []
+        if hasattr(model, "predict_latent"):
+            model.predict_latent(X)
     known = set(np.asarray(model.classes_).tolist())
     for one in labels:
         assert known.issuperset(np.ravel(one).tolist())
     for rows in probabilities:
         assert rows.shape[-1] == len(known)
-    return np.concatenate([np.ravel(rows) for rows in probabilities])
+    return np.concatenate([np.zeros(0), *(np.ravel(rows) for rows in probabilities)])
 
 
 def look_inside(model):
@@ -108,7 +118,7 @@ def test_blind_changes_of_mapped_files(files, tmp_path, name):
         except ValueError as error:
             assert "must be finite" in str(error)  # noqa: PT017
     # The others need all arrays for an answer, and compare them with their digests then.
-    assert (answered > 0) == (name in ("attributes", "order 2", "CRF++", "cost"))
+    assert (answered > 0) == (name in ("attributes", "order 2", "CRF++", "cost", "margins"))
 
 
 @PER_MODEL

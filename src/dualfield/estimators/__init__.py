@@ -3,6 +3,22 @@
 from dualfield.estimators.checkpoint import Checkpoint
 from dualfield.estimators.crf import CRF
 from dualfield.estimators.kernel_logistic import KernelLogisticRegression
+from dualfield.estimators.latent import LatentStructuredSVM
+from dualfield.estimators.latent_bags import LatentPosition
+from dualfield.estimators.latent_crf import LatentCRF
+from dualfield.estimators.latent_states import LatentChain, LatentMulticlass
 from dualfield.estimators.loading import load
+from dualfield.estimators.structured_svm import StructuredSVM
 
-__all__ = ["CRF", "Checkpoint", "KernelLogisticRegression", "load"]
+__all__ = [
+    "CRF",
+    "Checkpoint",
+    "KernelLogisticRegression",
+    "LatentCRF",
+    "LatentChain",
+    "LatentMulticlass",
+    "LatentPosition",
+    "LatentStructuredSVM",
+    "StructuredSVM",
+    "load",
+]

@@ -2,52 +2,25 @@
 
 from __future__ import annotations
 
-import copy
-import dataclasses
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
-from dualfield.batch import Batch
-from dualfield.estimators.checkpoint import Checkpoint, fingerprint
-from dualfield.estimators.checks import check_choice, check_flag, check_integer, check_number, pick_solver
-from dualfield.estimators.crf_data import (
-    TrainingData,
-    build_chain,
-    build_score_map,
-    carry_over,
-    check_cost,
-    example_weights,
-    pair_columns,
-)
+from dualfield.estimators.checkpoint import Checkpoint
+from dualfield.estimators.checks import check_choice, check_number, pick_solver
+from dualfield.estimators.crf_data import TrainingData, carry_over
 from dualfield.estimators.partial_labels import read_labels
 from dualfield.estimators.restored import restored_attributes
 from dualfield.estimators.saved import field
 from dualfield.estimators.saved_parameters import ParameterWriter
-from dualfield.estimators.tagger import SequenceTagger
+from dualfield.estimators.trained import TrainedTagger
 from dualfield.features import Template
 from dualfield.io.model_file import ModelFile
 from dualfield.objectives import ChainLoss
-from dualfield.solvers import (
-    LBFGS,
-    SGD,
-    AutoLinear,
-    BlockDual,
-    LinearSolution,
-    Moment,
-    Perceptron,
-    Status,
-    StopRule,
-    Trace,
-)
-from dualfield.solvers.course import Course
-from dualfield.solvers.progress import ProgressLine
+from dualfield.solvers import LBFGS, SGD, AutoLinear, BlockDual, LinearSolution, Moment, Perceptron, StopRule
 from dualfield.structures import Chain
 from dualfield.structures.checks import n_threads
 
@@ -64,7 +37,7 @@ _SOLVERS: dict[str, type[AnySolver]] = {
 _DEFAULT_PASSES = 10_000.0
 
 
-class CRF(SequenceTagger):
+class CRF(TrainedTagger):
     r"""Linear-chain conditional random field, trained to a certified duality gap.
 
     For a sequence x with labels y, score(y) = Σ_t ⟨w_{y_t}, x_t⟩ + Σ_t w_{y_{t-1}, y_t} and p(y | x) is proportional
@@ -256,13 +229,7 @@ class CRF(SequenceTagger):
         start = None if old is None else carry_over(old, data)
         solution = self._solve(solver, data, start, monitor, Checkpoint.of(checkpoint))
         self._keep(data, solution)
-        if solution.status not in (Status.CONVERGED, Status.FINISHED, Status.STOPPED):
-            warnings.warn(
-                f"{solution.status.sentence} Relative duality gap {solution.relative_gap:.3g}, tolerance {self.tol:g}, "
-                f"{solution.trace.passes[-1]:.0f} passes. {solution.status.remedy}",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        self._warn_unless_converged(solution)
         return self
 
     @classmethod
@@ -344,52 +311,6 @@ class CRF(SequenceTagger):
         self.n_seen_ = seen + data.nodes.n_examples
         return self
 
-    def _training_data(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: ArrayLike | None,
-        lengths: ArrayLike | None,
-        known: Any = None,
-        grown_from: CRF | None = None,
-    ) -> TrainingData:
-        """Read and check everything, and lay out the features."""
-        before = (None, None) if grown_from is None else (grown_from.vocabulary_, grown_from.pair_vocabulary_)
-        vocabulary, pair_vocabulary = (None if one is None else one.copy() for one in before)
-        grow, pairs = vocabulary is not None, None
-        if self.template is not None and not isinstance(X, Batch):
-            if lengths is not None:
-                raise ValueError("lengths must be None with a template: X is a list of sentences.")
-            nodes, pairs = self._template().read(X, vocabulary, pair_vocabulary, grow=grow)
-        else:
-            nodes = Batch.build(X, lengths=lengths, vocabulary=vocabulary, grow=grow)
-        if nodes.n_nodes == 0:
-            raise ValueError("X must have at least one node. Got none.")
-        labels, codes, allowed = read_labels(y, nodes.offsets, known)
-        chain = build_chain(self.structure, self.constraints, labels, codes, nodes.offsets)
-        chosen = pair_columns(self.pair_features, nodes)
-        if pairs is None and chosen is not None:
-            pairs = nodes
-        score_map = build_score_map(
-            chain,
-            nodes,
-            pairs,
-            codes,
-            everything=self.features == "all",
-            min_freq=int(self.min_freq),
-            chosen=chosen,
-            with_ends=bool(self.start_stop),
-            with_transitions=self.template is None or self._template().has_transitions,
-            old=None if grown_from is None else grown_from.score_map_,
-        )
-        weights = float(self.C) * example_weights(nodes, labels, codes, sample_weight, self.class_weight)
-        if not weights.any():
-            raise ValueError("sample_weight and class_weight must leave a sequence with a weight above zero.")
-        cost = check_cost(self.cost, len(labels))
-        if cost is not None and allowed is not None:
-            raise ValueError("cost needs the true label of every node: it cannot be used with partly labelled y.")
-        return TrainingData(nodes, pairs, labels, codes, allowed, chain, score_map, weights, cost)
-
     def _solve(
         self,
         solver: AnySolver,
@@ -410,49 +331,10 @@ class CRF(SequenceTagger):
         objective = ChainLoss(data.score_map, bound, float(self.l1_ratio), data.allowed is None, n_threads(self.n_jobs))
         endless = isinstance(solver, (SGD, Perceptron))
         most = (np.inf if endless else _DEFAULT_PASSES) if self.max_iter is None else float(self.max_iter)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        states = None if checkpoint is None else checkpoint.open(fingerprint(self, data, start), seed)
-        seed = seed if states is None else states.seed
-        with ProgressLine(type(self).__name__, int(self.verbose)) as line:
-            course = Course(
-                line,
-                None if monitor is None else lambda moment, w: monitor(moment, self._at(data, moment, w)),
-                None if states is None else states.keep,
-                None if states is None else states.is_due,
-                None if states is None else states.resume,
-            )
-            solution = solver.solve(
-                objective, StopRule(float(self.tol), most), start, course, seed if states is None else states.seed
-            )
-            course.last(solution.moment, solution.parameters)
-            line.end(f"{solution.status.value}, relative gap {solution.relative_gap:.1e}.")
-        if states is not None:
-            states.close(solution.status)
-        return solution
-
-    def _at(self, data: TrainingData, moment: Moment, parameters: NDArray[np.float64]) -> CRF:
-        """Return the model of a moment."""
-        model = copy.copy(self)
-        trace = Trace.from_rows(np.array([dataclasses.astuple(moment)]))
-        solution = LinearSolution(parameters, moment.objective, moment.gap, Status.STOPPED, 1, trace, "monitor")
-        model._keep(data, solution)
-        return model
-
-    def _keep(self, data: TrainingData, solution: LinearSolution) -> None:
-        self.labels_ = data.labels
-        self.classes_ = data.labels.classes
-        self.structure_ = data.chain
-        self.vocabulary_ = data.nodes.vocabulary
-        self.pair_vocabulary_ = None if data.pairs is None else data.pairs.vocabulary
-        self.score_map_ = data.score_map
-        self.parameters_ = solution.parameters
-        self.n_features_ = data.score_map.n_features
-        self.objective_ = solution.objective
-        self.dual_gap_ = solution.gap
-        self.n_iter_ = solution.n_iter
-        self.solver_ = solution.solver
-        self.status_ = solution.status
-        self.trace_ = solution.trace
+        rule = StopRule(float(self.tol), most)
+        return self._run(
+            lambda course, seed: solver.solve(objective, rule, start, course, seed), data, start, monitor, checkpoint
+        )
 
     def _check_restored(self) -> None:
         self._check_parameters()
@@ -479,17 +361,6 @@ class CRF(SequenceTagger):
             raise ValueError(
                 f"The 'l1_ratio' parameter of {owner} must be a float in [0, 1]. Got {self.l1_ratio!r} instead."
             )
-        check_choice(owner, "features", self.features, ("observed", "all"), "a str")
-        check_integer(owner, "min_freq", self.min_freq, 0)
-        check_flag(owner, "start_stop", self.start_stop)
-        check_flag(owner, "warm_start", self.warm_start)
         check_number(owner, "temperature", self.temperature, 0.0, open_low=True)
-        check_number(owner, "tol", self.tol, 0.0, open_low=True)
-        check_integer(owner, "max_iter", self.max_iter, 1, or_none=True)
-        check_integer(owner, "verbose", self.verbose, 0)
-        if self.template is not None and not isinstance(self.template, (str, Template)):
-            raise ValueError(
-                f"The 'template' parameter of {owner} must be None, a Template or its text. "
-                f"Got {self.template!r} instead."
-            )
+        self._check_shared_parameters()
         return pick_solver(owner, self.solver, _SOLVERS)

@@ -1,4 +1,4 @@
-"""From what users pass to a CRF to what its objective is made of."""
+"""From what users pass to a CRF or a structural SVM to what its objective is made of."""
 
 from __future__ import annotations
 
@@ -36,7 +36,12 @@ class TrainingData(NamedTuple):
 
 
 def build_chain(
-    structure: Any, constraints: Any, labels: Labels, codes: NDArray[np.int32], offsets: NDArray[np.int64]
+    structure: Any,
+    constraints: Any,
+    labels: Labels,
+    codes: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    owner: str = "CRF",
 ) -> Chain:
     """Make the chain for these labels: its order, and which labels may follow each other."""
     n, order = len(labels), 1
@@ -52,7 +57,7 @@ def build_chain(
     if isinstance(constraints, str):
         if constraints not in ("BIO", "BIOES"):
             raise ValueError(
-                "The 'constraints' parameter of CRF must be None, 'BIO', 'BIOES' or a boolean matrix. "
+                f"The 'constraints' parameter of {owner} must be None, 'BIO', 'BIOES' or a boolean matrix. "
                 f"Got {constraints!r} instead."
             )
         rules = dict(span_constraints([str(name) for name in labels.classes.tolist()], constraints))
@@ -60,8 +65,8 @@ def build_chain(
         table = np.asarray(constraints)
         if table.shape != (n, n) or table.dtype != np.bool_:
             raise ValueError(
-                f"The 'constraints' parameter of CRF must be a boolean array of shape {(n, n)}, a row for each label. "
-                f"Got shape {table.shape} and dtype {table.dtype} instead."
+                f"The 'constraints' parameter of {owner} must be a boolean array of shape {(n, n)}, a row for each "
+                f"label. Got shape {table.shape} and dtype {table.dtype} instead."
             )
         rules = {"allowed": table}
     if order == 1:
@@ -79,7 +84,7 @@ def build_chain(
     return Chain(n, order, windows, **rules)
 
 
-def pair_columns(pair_features: Any, nodes: Batch) -> NDArray[np.bool_] | None:
+def pair_columns(pair_features: Any, nodes: Batch, owner: str = "CRF") -> NDArray[np.bool_] | None:
     """Return which columns also score pairs of labels; None if none do."""
     if pair_features is False or pair_features is None:
         return None
@@ -87,7 +92,7 @@ def pair_columns(pair_features: Any, nodes: Batch) -> NDArray[np.bool_] | None:
         return np.ones(nodes.n_columns, dtype=bool)
     if not isinstance(pair_features, (str, list, tuple, np.ndarray)):
         raise ValueError(
-            "The 'pair_features' parameter of CRF must be a bool, or a list of str or of columns. "
+            f"The 'pair_features' parameter of {owner} must be a bool, or a list of str or of columns. "
             f"Got {pair_features!r} instead."
         )
     chosen = [pair_features] if isinstance(pair_features, str) else list(pair_features)
@@ -98,11 +103,12 @@ def pair_columns(pair_features: Any, nodes: Batch) -> NDArray[np.bool_] | None:
     if nodes.vocabulary is not None or not all(isinstance(at, (int, np.integer)) for at in chosen):
         kind = "columns" if nodes.vocabulary is None else "beginnings of attributes"
         raise ValueError(
-            f"The 'pair_features' parameter of CRF must be a bool or a list of {kind}. Got {pair_features!r} instead."
+            f"The 'pair_features' parameter of {owner} must be a bool or a list of {kind}. "
+            f"Got {pair_features!r} instead."
         )
     columns = np.array(chosen, dtype=np.int64)
     if columns.size and not (columns.min() >= 0 and columns.max() < nodes.n_columns):
-        raise ValueError(f"The 'pair_features' parameter of CRF must list columns in [0, {nodes.n_columns}).")
+        raise ValueError(f"The 'pair_features' parameter of {owner} must list columns in [0, {nodes.n_columns}).")
     flags[columns] = True
     return flags
 
@@ -186,6 +192,7 @@ def example_weights(
     codes: NDArray[np.int32],
     sample_weight: ArrayLike | None,
     class_weight: Mapping[Any, float] | str | None,
+    owner: str = "CRF",
 ) -> Floats:
     """Return the weight of each sequence: its own times the mean weight of its labels."""
     weights = np.ones(nodes.n_examples)
@@ -203,34 +210,37 @@ def example_weights(
     if isinstance(class_weight, str):
         if class_weight != "balanced":
             raise ValueError(
-                f"The 'class_weight' parameter of CRF must be None, 'balanced' or a dict. Got {class_weight!r} instead."
+                f"The 'class_weight' parameter of {owner} must be None, 'balanced' or a dict. "
+                f"Got {class_weight!r} instead."
             )
         counts = np.bincount(codes[codes >= 0], minlength=len(names))
         factors = counts.sum() / (len(names) * np.maximum(counts, 1))
     else:
         unknown = sorted(set(class_weight) - set(names), key=str)
         if unknown:
-            raise ValueError(f"The 'class_weight' parameter of CRF has labels that y does not have: {unknown}.")
+            raise ValueError(f"The 'class_weight' parameter of {owner} has labels that y does not have: {unknown}.")
         factors = np.array([float(class_weight.get(name, 1.0)) for name in names])
         if not (np.isfinite(factors) & (factors >= 0)).all():
-            raise ValueError("The 'class_weight' parameter of CRF must be weights of at least 0.")
+            raise ValueError(f"The 'class_weight' parameter of {owner} must be weights of at least 0.")
     each = np.where(codes >= 0, factors[np.maximum(codes, 0)], 1.0)
     sums = np.add.reduceat(np.append(each, 0.0), nodes.offsets[:-1]) * (nodes.lengths > 0)
     return np.asarray(weights * np.where(nodes.lengths > 0, sums / np.maximum(nodes.lengths, 1), 1.0))
 
 
-def check_cost(cost: Any, n_labels: int) -> Floats | None:
+def check_cost(cost: Any, n_labels: int, owner: str = "CRF") -> Floats | None:
     """Return the cost of each label by true label; None if wrong labels cost nothing."""
     if cost is None:
         return None
     if isinstance(cost, str):
         if cost != "hamming":
-            raise ValueError(f"The 'cost' parameter of CRF must be None, 'hamming' or an array. Got {cost!r} instead.")
+            raise ValueError(
+                f"The 'cost' parameter of {owner} must be None, 'hamming' or an array. Got {cost!r} instead."
+            )
         return 1.0 - np.eye(n_labels)
     table = np.ascontiguousarray(cost, dtype=np.float64)
     if table.shape != (n_labels, n_labels) or not np.isfinite(table).all() or np.diag(table).any():
         raise ValueError(
-            f"The 'cost' parameter of CRF must be finite numbers of shape {(n_labels, n_labels)} with zeros on the "
+            f"The 'cost' parameter of {owner} must be finite numbers of shape {(n_labels, n_labels)} with zeros on the "
             f"diagonal. Got shape {table.shape}."
         )
     return table

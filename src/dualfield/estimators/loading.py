@@ -8,14 +8,18 @@ from typing import Any
 import dualfield.estimators.crfsuite as crfsuite
 from dualfield.estimators.crf import CRF
 from dualfield.estimators.kernel_logistic import KernelLogisticRegression
+from dualfield.estimators.latent import LatentStructuredSVM
+from dualfield.estimators.latent_crf import LatentCRF
 from dualfield.estimators.saved import Savable, field
+from dualfield.estimators.structured_svm import StructuredSVM
 from dualfield.io.model_file import open_model
 
 __all__ = ["load"]
 
 # A file names its class; these are the only ones that it can name.
 ESTIMATORS: dict[str, type[Savable]] = {
-    found._saved_as: found for found in (CRF, KernelLogisticRegression, crfsuite.CRF)
+    found._saved_as: found
+    for found in (CRF, StructuredSVM, LatentStructuredSVM, LatentCRF, KernelLogisticRegression, crfsuite.CRF)
 }
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from dualfield.estimators.saved_parameters import ParameterReader, ParameterWriter
+from dualfield.estimators.saved_parameters import ParameterReader, ParameterWriter, Parts
 from dualfield.io.model_file import ModelFile, write_model
 from dualfield.solvers import Status, Trace
 from dualfield.solvers.base import relative_gap
@@ -72,6 +72,7 @@ class Savable(ABC):
     """
 
     _saved_as: ClassVar[str]
+    _saved_with: ClassVar[Parts] = {}  # objects that its parameters may be
     _waiting: Waiting | None = None
     objective_: float
     dual_gap_: float
@@ -143,7 +144,7 @@ class Savable(ABC):
         self._check_jobs()
         self._check_restored()
         self._finish()
-        writer = ParameterWriter(owner, {})
+        writer = ParameterWriter(owner, {}, self._saved_with)
         parameters = {
             name: writer.encoded(name, value)
             for name, value in self.get_params(deep=False).items()  # type: ignore[attr-defined]
@@ -175,7 +176,7 @@ class Savable(ABC):
         known = set(cls._get_param_names())  # type: ignore[attr-defined]
         for name in kept.keys() - known:
             raise file.fault(f"has a parameter {name!r:.100}, which {cls.__name__} does not have.")
-        reader = ParameterReader(file)
+        reader = ParameterReader(file, cls._saved_with)
         model = cls(**{name: reader.decoded(name, value) for name, value in kept.items()})
         try:
             model._check_jobs()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from typing import Any
 
@@ -12,18 +11,19 @@ from scipy import sparse
 
 from dualfield.estimators.checks import check_label_kernel
 from dualfield.estimators.saved import field
+from dualfield.estimators.saved_labels import (
+    class_record,
+    restored_classes,
+    restored_feature_names,
+    save_feature_names,
+)
 from dualfield.estimators.saved_parameters import ParameterWriter, read_csr
 from dualfield.io.model_file import ModelFile
-
-_CLASSES = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}
 
 
 def saved_parts(model: Any, writer: ParameterWriter) -> dict[str, Any]:
     """Return what a fitted model consists of; arrays go to the writer."""
-    arrays, classes, points = writer.arrays, model.classes_, model.points_
-    names = classes.tolist()
-    if classes.dtype.kind not in _CLASSES or not all(type(name) is _CLASSES[classes.dtype.kind] for name in names):
-        raise ValueError(f"The model cannot be saved: its classes must be numbers or str. Got {names!r:.200}.")
+    arrays, labels, points = writer.arrays, class_record(model.classes_), model.points_
     arrays |= {"dual_coef": model.dual_coef_, "intercept": model.intercept_, "fit_weights": model._fit_weights}
     if sparse.issparse(points):
         kind = writer.csr("points", points)
@@ -31,17 +31,13 @@ def saved_parts(model: Any, writer: ParameterWriter) -> dict[str, Any]:
         arrays["points"], kind = points, "dense"
     else:
         kind = "precomputed"
-    if hasattr(model, "feature_names_in_"):
-        text = json.dumps(list(map(str, model.feature_names_in_)))  # too many for the header, perhaps
-        arrays["feature_names"] = np.frombuffer(text.encode("ascii"), np.uint8)
-    dtype = classes.dtype.kind if classes.dtype.kind in "UO" else classes.dtype.name
     return {
-        "labels": {"kind": dtype, "names": names},
+        "labels": labels,
         "points": {
             "kind": kind,
             "n_points": int(model.dual_coef_.shape[1]),
             "n_features": int(model.n_features_in_),
-            "names": hasattr(model, "feature_names_in_"),
+            "names": save_feature_names(model, arrays),
             "gamma": float(model._fit_gamma),
         },
     }
@@ -49,7 +45,7 @@ def saved_parts(model: Any, writer: ParameterWriter) -> dict[str, Any]:
 
 def restored_parts(file: ModelFile, model: Any) -> dict[str, Any]:
     """Return the fitted attributes in a file, all but those that grow with the number of points."""
-    classes = _restored_classes(file)
+    classes = restored_classes(file)
     record = field(file, "points", dict)
     gamma = field(file, "gamma", float, record)
     if not (math.isfinite(gamma) and gamma > 0.0):
@@ -66,13 +62,7 @@ def restored_parts(file: ModelFile, model: Any) -> dict[str, Any]:
     parts: dict[str, Any] = {"classes_": classes, "intercept_": intercept, "_fit_gamma": gamma}
     parts["n_features_in_"] = n_features = field(file, "n_features", int, record)
     if field(file, "names", bool, record):
-        try:
-            names = json.loads(file.array("feature_names", np.uint8, (None,)).tobytes().decode("ascii"))
-        except (ValueError, RecursionError):
-            names = None
-        if not isinstance(names, list) or len(names) != n_features or not all(type(name) is str for name in names):
-            raise file.fault(f"is altered: it must have names of {n_features} features.")
-        parts["feature_names_in_"] = np.array(names, dtype=object)
+        parts["feature_names_in_"] = restored_feature_names(file, n_features)
     return parts
 
 
@@ -127,23 +117,3 @@ class KernelPoints:
         if (found["fit_weights"] < 0.0).any():
             raise self.file.fault("is altered: array 'fit_weights' must have weights of at least 0.")
         return {"points_": points, "dual_coef_": found["dual_coef"], "_fit_weights": found["fit_weights"]}
-
-
-def _restored_classes(file: ModelFile) -> NDArray[Any]:
-    record = field(file, "labels", dict)
-    kind, names = field(file, "kind", str, record), field(file, "names", list, record)
-    integers = [f"{sign}int{size}" for sign in ("", "u") for size in (8, 16, 32, 64)]
-    if kind not in ("bool", "U", "O", "float32", "float64", *integers):
-        raise file.fault(f"is altered: its classes are of an unknown type, {kind!r:.100}.")
-    dtype = np.dtype(kind)
-    if not all(type(name) is _CLASSES[dtype.kind] for name in names):
-        raise file.fault(f"is altered: its classes must all be of type {_CLASSES[dtype.kind].__name__}.")
-    if len(names) < 2 or names != sorted(set(names)):
-        raise file.fault("is altered: its classes must be distinct, in order, and at least two.")
-    try:
-        classes = np.array(names, dtype=dtype)
-    except OverflowError:
-        raise file.fault(f"is altered: its classes do not fit into {dtype}.") from None
-    if classes.tolist() != names:
-        raise file.fault(f"is altered: its classes are not what {dtype} can hold.")
-    return classes

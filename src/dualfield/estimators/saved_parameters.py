@@ -26,13 +26,15 @@ _CHAIN_ARRAYS = ("allowed", "allowed_start", "allowed_stop")
 _HIGHEST_ORDER = 63
 # How many windows of labels a model scores: no chain in its file may have more.
 CLIQUES = "cliques.weights"
+# Settings that a model takes as objects: the classes that its file can name, by their names.
+Parts = Mapping[str, type[Any]]
 
 
 class ParameterWriter:
     """Turns values into JSON; arrays among them are set aside under names of their own."""
 
-    def __init__(self, owner: str, arrays: dict[str, NDArray[Any]]) -> None:
-        self.owner, self.arrays = owner, arrays
+    def __init__(self, owner: str, arrays: dict[str, NDArray[Any]], parts: Parts | None = None) -> None:
+        self.owner, self.arrays, self.parts = owner, arrays, parts or {}
 
     def encoded(self, name: str, value: Any) -> Any:
         """Return the JSON form of a parameter, or raise an error that names it."""
@@ -71,6 +73,9 @@ class ParameterWriter:
             settings = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
             kept = {key: self._encoded(f"{name}.{key}", setting) for key, setting in settings.items()}
             return {"type": "solver", "name": type(value).__name__, "settings": kept}
+        if type(value) in self.parts.values():
+            kept = {key: self.encoded(f"{name}__{key}", setting) for key, setting in _settings(value).items()}
+            return {"type": "part", "name": type(value).__name__, "settings": kept}
         if sparse.issparse(value):
             return self._sparse(name, value)
         if hasattr(value, "__array__"):
@@ -109,8 +114,8 @@ class ParameterWriter:
 class ParameterReader:
     """Turns what :class:`ParameterWriter` wrote back into values; nothing that a file says is taken on trust."""
 
-    def __init__(self, file: ModelFile) -> None:
-        self.file = file
+    def __init__(self, file: ModelFile, parts: Parts | None = None) -> None:
+        self.file, self.parts = file, parts or {}
 
     def decoded(self, name: str, value: Any) -> Any:
         """Return the value of a parameter, or raise a ModelFileError that names it."""
@@ -145,6 +150,9 @@ class ParameterReader:
         if kind == "solver":
             name, settings = _fields(value, name=str, settings=dict)
             return _SOLVERS[name](**{key: self._decoded(setting) for key, setting in settings.items()})
+        if kind == "part":
+            name, settings = _fields(value, name=str, settings=dict)
+            return self.parts[name](**{key: self._decoded(setting) for key, setting in settings.items()})
         raise ValueError(f"unknown type {kind!r:.100}")
 
     def chain(self, value: dict[str, Any]) -> Chain:
@@ -180,6 +188,13 @@ def read_csr(file: ModelFile, kind: str, name: str, shape: list[Any]) -> Any:
     matrix = (sparse.csr_array if kind == "csr_array" else sparse.csr_matrix)(tuple(shape), dtype=data.dtype)
     matrix.data, matrix.indices, matrix.indptr = data, indices, indptr  # the constructor would copy parts of a file
     return matrix
+
+
+def _settings(part: Any) -> dict[str, Any]:
+    """Return what a model without its hidden parts, or what describes these, was made with."""
+    if hasattr(part, "get_params"):
+        return dict(part.get_params(deep=False))
+    return {field.name: getattr(part, field.name) for field in dataclasses.fields(part)}
 
 
 def _fields(value: dict[str, Any], **kinds: type) -> list[Any]:

@@ -10,19 +10,23 @@ from numpy.typing import NDArray
 from dualfield.attributes import Vocabulary
 from dualfield.batch import Batch
 from dualfield.estimators.saved import field
+from dualfield.estimators.saved_labels import label_record, restored_labels
 from dualfield.estimators.saved_parameters import CLIQUES, ParameterReader, ParameterWriter
 from dualfield.io.mapped_vocabulary import MappedVocabulary, read_vocabulary, vocabulary_arrays
 from dualfield.io.model_file import ModelFile
-from dualfield.labels import Labels
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.structures import Chain
 
 Floats = NDArray[np.float64]
-_KINDS: dict[str, type] = {"str": str, "int": int, "bool": bool}
 
 
 def saved_parts(model: Any, writer: ParameterWriter) -> dict[str, Any]:
     """Return what a fitted model of sequences consists of; arrays go to the writer."""
+    return {"labels": label_record(model.labels_), **saved_weights(model, writer)}
+
+
+def saved_weights(model: Any, writer: ParameterWriter) -> dict[str, Any]:
+    """Return the part without the labels: chain, vocabularies and weights."""
     score_map, arrays = model.score_map_, writer.arrays
     weights = score_map.unpack(model.parameters_)
     for part in (weights.node, weights.cliques, weights.start, weights.stop, weights.pair):
@@ -40,13 +44,11 @@ def saved_parts(model: Any, writer: ParameterWriter) -> dict[str, Any]:
     kind = "none" if pair_names is None else "shared" if pair_names is names else "own"
     if pair_names is not None and kind == "own":
         arrays |= vocabulary_arrays("pair_vocabulary", pair_names)
-    labels = model.labels_
     return {
-        "labels": {"kind": labels.kind, "arrays": bool(labels.arrays), "names": labels.classes.tolist()},
         "structure": writer.chain("structure_", model.structure_),
         "features": {
             "n_columns": score_map.node.n_columns,
-            "n_features": int(model.n_features_),
+            "n_features": int(score_map.n_features),
             "attributes": names is not None,
             "pair_columns": None if score_map.pair is None else score_map.pair.n_columns,
             "pair_attributes": kind,
@@ -58,13 +60,18 @@ def saved_parts(model: Any, writer: ParameterWriter) -> dict[str, Any]:
 
 def restored_parts(file: ModelFile) -> dict[str, Any]:
     """Return the fitted attributes in a file but the weights, all of them checked."""
-    labels = _restored_labels(file)
+    labels = restored_labels(file)
+    return {"labels_": labels, "classes_": labels.classes, **restored_columns(file, len(labels))}
+
+
+def restored_columns(file: ModelFile, n_labels: int) -> dict[str, Any]:
+    """Return the chain over so many labels and the vocabularies, checked."""
     features = field(file, "features", dict)
     n_columns = field(file, "n_columns", int, features)
     n_pairs = field(file, "pair_columns", (int, type(None)), features)
     vocabulary = pair_vocabulary = None
     if field(file, "attributes", bool, features):
-        vocabulary = _restored_vocabulary(file, "vocabulary", n_columns)
+        vocabulary = restored_vocabulary(file, "vocabulary", n_columns)
     kind = field(file, "pair_attributes", str, features)
     if kind == "shared" and n_pairs in (n_columns, None):
         pair_vocabulary = vocabulary
@@ -72,13 +79,11 @@ def restored_parts(file: ModelFile) -> dict[str, Any]:
         size = field(file, "n_pair_attributes", int, features)
         if n_pairs not in (size, None):
             raise file.fault(f"is altered: it has {size} attributes for {n_pairs} columns of pairs.")
-        pair_vocabulary = _restored_vocabulary(file, "pair_vocabulary", size)
+        pair_vocabulary = restored_vocabulary(file, "pair_vocabulary", size)
     elif kind != "none":
         raise file.fault(f"is altered: its attributes of pairs must be 'shared', 'own' or 'none'. Got {kind!r:.100}.")
     return {
-        "labels_": labels,
-        "classes_": labels.classes,
-        "structure_": _restored_chain(file, len(labels)),
+        "structure_": _restored_chain(file, n_labels),
         "vocabulary_": vocabulary,
         "pair_vocabulary_": pair_vocabulary,
         "n_features_": field(file, "n_features", int, features),
@@ -194,22 +199,6 @@ def _save_table(arrays: dict[str, NDArray[Any]], name: str, table: FeatureTable,
     arrays |= {f"{name}.indptr": table.indptr, f"{name}.outputs": table.outputs, f"{name}.weights": weights}
 
 
-def _restored_labels(file: ModelFile) -> Labels:
-    record = field(file, "labels", dict)
-    kind, names = field(file, "kind", str, record), field(file, "names", list, record)
-    if kind not in _KINDS or not all(type(name) is _KINDS[kind] for name in names):
-        raise file.fault(f"is altered: its labels must be all of one type, str, int or bool. Got {kind!r:.100}.")
-    if not names or names != sorted(set(names)):
-        raise file.fault("is altered: its labels must be distinct, in order, and at least one.")
-    try:
-        classes = np.array(names, dtype=np.int64 if kind == "int" else kind)
-    except OverflowError:
-        raise file.fault("is altered: its labels must fit in 64 bits.") from None
-    if classes.tolist() != names:
-        raise file.fault("is altered: a label must not end in a zero character.")
-    return Labels(classes, kind, field(file, "arrays", bool, record))
-
-
 def _restored_chain(file: ModelFile, n_labels: int) -> Chain:
     chain = ParameterReader(file).decoded("structure", field(file, "structure", dict))
     if not isinstance(chain, Chain) or chain.n_labels != n_labels:
@@ -217,7 +206,8 @@ def _restored_chain(file: ModelFile, n_labels: int) -> Chain:
     return chain
 
 
-def _restored_vocabulary(file: ModelFile, name: str, n_columns: int) -> Vocabulary:
+def restored_vocabulary(file: ModelFile, name: str, n_columns: int) -> Vocabulary:
+    """Return a vocabulary: one that is checked, or one that is looked up in a mapped file."""
     return MappedVocabulary(file, name, n_columns) if file.is_mapped else read_vocabulary(file, name, n_columns)
 
 

@@ -1,0 +1,381 @@
+"""Conditional random fields with hidden sub-states."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, Self
+
+import joblib
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from dualfield.estimators.checks import check_choice, check_integer, check_number
+from dualfield.estimators.crf import CRF
+from dualfield.estimators.latent_chain import StateProblem
+from dualfield.estimators.latent_data import StateData, StateDecoder, StateTagger
+from dualfield.estimators.latent_start import given_states, hard_em
+from dualfield.estimators.latent_states import LatentChain, LatentMulticlass
+from dualfield.estimators.saved_latent import SavableLatent
+from dualfield.estimators.saved_parameters import Parts
+from dualfield.solvers import LBFGS, Status, StopRule, Trace
+from dualfield.solvers.cccp import CCCP
+from dualfield.solvers.cccp_cuts import InnerDescent
+from dualfield.solvers.cccp_records import Completion, LatentStatus, LatentTrace
+from dualfield.solvers.progress import ProgressLine
+
+__all__ = ["LatentCRF"]
+
+Floats = NDArray[np.float64]
+_FIRST = StopRule(1e-2, 50.0)  # the convex fit to the hidden parts of the start
+_MOST_PASSES = 10_000.0
+_MOST_STEPS, _PATIENCE = 1000, 1e-3
+_NO_BETTER = 0.98
+
+
+class _Run(NamedTuple):
+    """Where one run ended."""
+
+    parameters: Floats
+    objective: float
+    n_iter: int
+    status: Status | LatentStatus
+    trace: Trace | LatentTrace
+
+
+class LatentCRF(SavableLatent, BaseEstimator):  # type: ignore[misc]
+    r"""Conditional random field whose labels have hidden sub-states: the hidden-state CRF.
+
+    With score(z) the score of a sequence of states z = (label, sub-state), p(y | x) sums exp(score(z)) over the states
+    with labels y. Training lowers
+
+    .. math::
+        R(w) = \tfrac{1}{2} \|w\|^2 + C \sum_i v_i \Bigl[ \log \sum_z \exp \mathrm{score}(z)
+        - \log \sum_{z : \mathrm{labels}(z) = y_i} \exp \mathrm{score}(z) \Bigr]
+
+    It is :class:`dualfield.LatentStructuredSVM` with sums in the place of both maxima, and not convex either: several
+    runs from different starts, and the one with the lowest R is kept. There is no duality gap.
+
+    Parameters
+    ----------
+    base : CRF, default=None
+        Has the parameters of the model without sub-states: C, features, template, constraints, and so on, with
+        ``l1_ratio=0`` and ``temperature=1``. None: those of ``CRF()``. Its ``tol`` and ``max_iter`` end a run.
+    latent : LatentChain or LatentMulticlass, default=None
+        Sub-states of labels, or components of classes. None: ``LatentChain()``.
+    n_restarts : int, default=6
+        Runs from different starts.
+    init : {"random", "em"} or array, default="random"
+        Hidden parts to begin with: drawn, those of a hidden Markov model trained by hard EM, or integers as
+        :meth:`predict_latent` returns them. The weights of a run begin with a convex fit to them. A start from weights
+        of zero, where all sub-states are alike, would stay there.
+    solver : {"lbfgs", "em"}, default="lbfgs"
+        L-BFGS on R, or the concave-convex procedure with expected hidden parts, which is EM with a convex M-step:
+        slower, and R never rises.
+    n_jobs : int, default=None
+        Runs at the same time. Results do not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seed of the starts.
+    verbose : int, default=0
+        1: a live line; 2: a line for every look.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_labels,)
+        The labels, sorted.
+    parameters_ : array of shape (n_parameters,)
+        The weights.
+    objective_ : float
+        R of the weights.
+    plain_objective_ : float or None
+        The minimum without sub-states; None if there are none.
+    restarts_ : array of shape (n_runs,)
+        R of all runs.
+    states_ : StateTagger
+        A tagger whose labels are the states, written label/sub-state.
+    n_iter_, status_, trace_
+        Of the run that was kept; the trace is a LatentTrace with solver="em".
+
+    See Also
+    --------
+    dualfield.CRF : Without sub-states.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield import CRF, LatentCRF, LatentMulticlass
+    >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, -1.0], [-1.0, 0.0]] * 5)
+    >>> y = np.array(["up or down", "left or right"] * 10)
+    >>> model = LatentCRF(CRF(C=10.0), LatentMulticlass(2), random_state=0).fit(X, y)
+    >>> model.predict_proba([[0.0, 2.0]]).round(2)
+    array([[0., 1.]])
+    """
+
+    _saved_as = "LatentCRF"
+    _saved_with: ClassVar[Parts] = {one.__name__: one for one in (CRF, LatentChain, LatentMulticlass)}
+    _has_gap = False
+    _decoder: StateDecoder
+
+    def __init__(
+        self,
+        base: CRF | None = None,
+        latent: LatentChain | LatentMulticlass | None = None,
+        *,
+        n_restarts: int = 6,
+        init: str | ArrayLike | Sequence[Any] = "random",
+        solver: str = "lbfgs",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.base = base
+        self.latent = latent
+        self.n_restarts = n_restarts
+        self.init = init
+        self.solver = solver
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, lengths: ArrayLike | None = None) -> Self:
+        """Train on labelled sequences, or rows with LatentMulticlass.
+
+        Parameters
+        ----------
+        X : list, generator, array or sparse matrix
+            Sequences as :meth:`dualfield.CRF.fit` takes them; a matrix with LatentMulticlass.
+        y : list of lists of labels, or one label for each row
+            None, or a set of labels, at a node of a sequence means that its label is not known, or only in part.
+        sample_weight : array of shape (n_examples,), default=None
+            Weights v_i of at least 0.
+        lengths : array of int, default=None
+            How many rows of a flat `X` each sequence has.
+
+        Returns
+        -------
+        LatentCRF
+            The fitted model.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield import CRF, LatentCRF, LatentMulticlass
+        >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, -1.0], [-1.0, 0.0]] * 5)
+        >>> y = ["up or down", "left or right"] * 10
+        >>> model = LatentCRF(CRF(C=10.0), LatentMulticlass(2), random_state=0).fit(X, y)
+        >>> model.score(X, y)
+        1.0
+        """
+        base, latent = self._check_parameters()
+        data = StateData.read(base, latent, X, y, sample_weight, lengths)
+        problem = data.problem(1.0, 1)
+        runs_wanted = int(self.n_restarts) if isinstance(self.init, str) else 1
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=runs_wanted).tolist()
+        most = _MOST_PASSES if base.max_iter is None else float(base.max_iter)
+        rule = StopRule(float(base.tol), most)
+        with threadpool_limits(1, user_api="blas"), ProgressLine(type(self).__name__, int(self.verbose)) as line:
+            told = line if self.verbose else None
+
+            def run(seed: int) -> _Run:
+                rng = np.random.RandomState(seed)
+                if isinstance(self.init, str):
+                    states = problem.start(rng) if self.init == "random" else hard_em(problem, rng)
+                else:
+                    states = given_states(type(self).__name__, data, self.init)
+                return self._run(problem, states, rule, told)
+
+            runs = joblib.Parallel(n_jobs=self.n_jobs, require="sharedmem")(joblib.delayed(run)(one) for one in seeds)
+            best = min(runs, key=lambda one: one.objective)
+            line.end(f"{best.status.value}, R {best.objective:.6g}, best of {len(runs)}.")
+        self.restarts_ = np.array([one.objective for one in runs])
+        self.parameters_, self.objective_, self.n_iter_ = best.parameters, best.objective, best.n_iter
+        self.status_, self.trace_ = best.status, best.trace
+        self.classes_ = data.data.labels.classes
+        tagger = data.tagger(best.parameters, base, self.n_jobs)
+        self._decoder = StateDecoder(tagger, data.data.labels, data.space, data.single, data.arrays)
+        self.plain_objective_ = None
+        if (data.space.sizes > 1).any():
+            plain = data.problem(1.0, 1, plain=True)
+            states = np.maximum(data.data.codes, 0)
+            known = data.data.allowed is not None
+            self.plain_objective_ = LBFGS().solve(plain.objective(states, allowed=known), rule).objective
+        self._warn(best)
+        return self
+
+    def _run(self, problem: StateProblem, states: NDArray[Any], rule: StopRule, told: Any) -> _Run:
+        if self.solver == "em":
+            # Random sub-states are near a saddle, which EM leaves in many small steps: it must not stop there.
+            steps = CCCP(_MOST_STEPS, _PATIENCE * rule.tol, _PATIENCE * rule.tol, rule.max_passes, temperature=1.0)
+            start = Completion(states, problem.features(states))
+            end = steps.solve(problem, InnerDescent(problem), start, told)
+            return _Run(end.parameters, end.objective, end.n_iter, end.status, end.trace)
+        first = LBFGS().solve(problem.objective(states), _FIRST)
+        whole = LBFGS().solve(problem.objective(states, allowed=True), rule, first.parameters, told)
+        return _Run(whole.parameters, whole.objective, whole.n_iter, whole.status, whole.trace)
+
+    def predict_proba(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
+        """Return the probability of each label: the sum over its sub-states.
+
+        Parameters
+        ----------
+        X, lengths
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        list of arrays of shape (T_i, n_labels); with LatentMulticlass one array of shape (n_rows, n_labels)
+            Columns follow ``classes_``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield import CRF, LatentCRF, LatentMulticlass
+        >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, -1.0], [-1.0, 0.0]] * 5)
+        >>> y = ["up or down", "left or right"] * 10
+        >>> model = LatentCRF(CRF(C=10.0), LatentMulticlass(2), random_state=0).fit(X, y)
+        >>> model.predict_proba([[0.0, 0.5], [0.0, 0.0]]).round(2)
+        array([[0.27, 0.73],
+               [0.5 , 0.5 ]])
+        """
+        check_is_fitted(self)
+        batch, rows = self._decoder.marginals(X, lengths, 1.0)
+        return self._decoder.cut(rows, batch)
+
+    def predict(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
+        """Return the most probable label of each node, summed over sub-states.
+
+        Labels are chosen node by node, so that a sequence of them may break constraints on neighbours. The most
+        probable whole labelling would need a sum over sub-states inside a maximum over labels, for which there is no
+        fast algorithm.
+
+        Parameters
+        ----------
+        X, lengths
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        list or array
+            Labels, in the form of those of training.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield import CRF, LatentCRF, LatentMulticlass
+        >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, -1.0], [-1.0, 0.0]] * 5)
+        >>> y = ["up or down", "left or right"] * 10
+        >>> model = LatentCRF(CRF(C=10.0), LatentMulticlass(2), random_state=0).fit(X, y)
+        >>> model.predict([[0.0, 3.0], [-2.0, 0.0]])
+        ['up or down', 'left or right']
+        """
+        check_is_fitted(self)
+        batch, rows = self._decoder.marginals(X, lengths, 1.0)
+        return self._decoder.named(rows.argmax(axis=1), batch)
+
+    def predict_latent(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> Any:
+        """Return the sub-states of the best states: of all, or with `y` of those with these labels.
+
+        Parameters
+        ----------
+        X, lengths
+            As in :meth:`fit`.
+        y : list or array, default=None
+            Labels to complete.
+
+        Returns
+        -------
+        list of arrays, or with LatentMulticlass one array
+            Sub-states. Their numbers are an accident of the start.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield import CRF, LatentCRF, LatentMulticlass
+        >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, -1.0], [-1.0, 0.0]] * 5)
+        >>> y = ["up or down", "left or right"] * 10
+        >>> model = LatentCRF(CRF(C=10.0), LatentMulticlass(2), random_state=0).fit(X, y)
+        >>> above, below = model.predict_latent([[0.0, 3.0], [0.0, -3.0]], ["up or down"] * 2)
+        >>> bool(above != below)
+        True
+        """
+        check_is_fitted(self)
+        return self._decoder.best(X, lengths)[1] if y is None else self._decoder.completed(X, y, lengths)
+
+    def score(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> float:
+        """Return the share of labels that are predicted right.
+
+        Parameters
+        ----------
+        X, lengths
+            As in :meth:`fit`.
+        y : list or array
+            True labels.
+
+        Returns
+        -------
+        float
+            In [0, 1].
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield import CRF, LatentCRF, LatentMulticlass
+        >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, -1.0], [-1.0, 0.0]] * 5)
+        >>> y = ["up or down", "left or right"] * 10
+        >>> model = LatentCRF(CRF(C=10.0), LatentMulticlass(2), random_state=0).fit(X, y)
+        >>> model.score([[0.0, 3.0], [0.0, -3.0]], ["up or down", "left or right"])
+        0.5
+        """
+        return self._decoder.accuracy(self.predict(X, lengths=lengths), y)
+
+    @property
+    def states_(self) -> StateTagger:
+        """A tagger whose labels are the states, written label/sub-state: their weights, probabilities and paths."""
+        check_is_fitted(self)
+        return self._decoder.tagger
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "parameters_")
+
+    def _warn(self, best: _Run) -> None:
+        if best.status not in (Status.CONVERGED, Status.STOPPED, LatentStatus.SETTLED, LatentStatus.SMALL_STEP):
+            warnings.warn(f"{best.status.sentence} {best.status.remedy}", ConvergenceWarning, stacklevel=3)
+        plain = self.plain_objective_
+        if plain is not None and best.objective >= _NO_BETTER * plain:
+            warnings.warn(
+                f"Hidden parts bring nothing: R is {best.objective:.4g}, without them {plain:.4g}. "
+                "Use more restarts, init='em' or a larger C, or the model without hidden parts.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+    def _check_restored(self) -> None:
+        base, _ = self._check_parameters()
+        base._check_jobs()
+        base._check_restored()
+
+    def _check_parameters(self) -> tuple[CRF, LatentChain | LatentMulticlass]:
+        owner = type(self).__name__
+        base = CRF() if self.base is None else self.base
+        latent = LatentChain() if self.latent is None else self.latent
+        if not isinstance(base, CRF):
+            raise ValueError(f"The 'base' parameter of {owner} must be a CRF or None. Got {base!r} instead.")
+        base._check_parameters()
+        if base.l1_ratio != 0.0 or base.temperature != 1.0 or base.cost is not None:
+            raise ValueError(f"The base of {owner} must have l1_ratio=0, temperature=1 and cost=None.")
+        if not isinstance(latent, (LatentChain, LatentMulticlass)):
+            raise ValueError(
+                f"The 'latent' parameter of {owner} must be a LatentChain or LatentMulticlass. Got {latent!r} instead."
+            )
+        check_integer(owner, "n_restarts", self.n_restarts, 1)
+        if isinstance(self.init, str):
+            check_choice(owner, "init", self.init, ("random", "em"), "an array")
+        check_choice(owner, "solver", self.solver, ("lbfgs", "em"), "a str")
+        check_integer(owner, "verbose", self.verbose, 0)
+        check_number(owner, "tol", base.tol, 0.0, open_low=True)
+        return base, latent

@@ -1,0 +1,195 @@
+"""What a structural SVM is told beside its data: costs, signs of weights, and which solver to use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualfield.batch import Batch
+from dualfield.estimators.checks import check_choice
+from dualfield.labels import Labels
+from dualfield.objectives import ChainLoss, ChainPlanes, CustomPlanes
+from dualfield.scores import LinearScores
+from dualfield.solvers import (
+    SGD,
+    CuttingPlane,
+    FlowSwap,
+    LabellingSet,
+    LinearSolution,
+    MarginalQP,
+    PlaneFrankWolfe,
+    PlaneSGD,
+    Status,
+    StopRule,
+    Trace,
+)
+from dualfield.solvers.course import Course
+
+Floats = NDArray[np.float64]
+PLANE_SOLVERS = (CuttingPlane, LabellingSet, MarginalQP, PlaneFrankWolfe, PlaneSGD)
+CHAIN_SOLVERS = (FlowSwap, SGD)
+# By name: for chains and single nodes, and for outputs that users bring along.
+_FOR_CHAINS: dict[str, Any] = {
+    "auto": None,
+    "flow_swap": FlowSwap,
+    "block_dual": PlaneFrankWolfe,
+    "cutting_plane": CuttingPlane,
+    "working_set": LabellingSet,
+    "marginal": MarginalQP,
+    "sgd": SGD,
+}
+_FOR_PLANES: dict[str, Any] = {"auto": CuttingPlane, "block_dual": PlaneFrankWolfe, "sgd": PlaneSGD}
+_DEFAULT_PASSES = 10_000.0
+# With few features flows are degenerate and swaps may crawl, while some ten cuts describe the loss of all examples.
+FEW_FEATURES, PATIENCE = 500, 300.0
+
+
+def check_solver(owner: str, solver: Any) -> None:
+    """Raise unless solver is a name or one of the solvers that a structural SVM can use."""
+    if isinstance(solver, str):
+        check_choice(owner, "solver", solver, tuple(_FOR_CHAINS), "an object of dualfield.solvers")
+    elif not isinstance(solver, (*PLANE_SOLVERS, *CHAIN_SOLVERS)):
+        raise ValueError(
+            f"The 'solver' parameter of {owner} must be one of {list(_FOR_CHAINS)} or an object of dualfield.solvers "
+            f"that takes the hinge loss. Got {solver!r} instead."
+        )
+
+
+def prepared_solve(
+    solver: Any,
+    planes: ChainPlanes | CustomPlanes,
+    loss: Callable[[], ChainLoss] | None,
+    tol: float,
+    max_iter: int | None,
+    start: Floats | None,
+) -> tuple[Any, Callable[[Course, int], LinearSolution]]:
+    """Return the solver that is to run, and the call that runs it.
+
+    Native solvers take the losses of chains, others planes. Rescaled slacks and signs of weights are known to planes
+    only.
+    """
+    needs_planes = loss is None or planes.positive is not None or getattr(planes, "rescaling", "margin") == "slack"
+    chosen, objective = solver, None
+    if isinstance(solver, str):
+        table = {**_FOR_CHAINS, **_FOR_PLANES} if needs_planes else _FOR_CHAINS
+        chosen = None if table[solver] is None else table[solver]()
+    is_auto = chosen is None
+    if chosen is None and loss is not None:  # auto, on a chain
+        objective = loss()
+        chosen = FlowSwap() if FlowSwap().missing(objective) is None else CuttingPlane()
+    if isinstance(chosen, CHAIN_SOLVERS):
+        if needs_planes or loss is None:
+            why = "outputs of one's own" if loss is None else "rescaled slacks and signs of weights"
+            raise ValueError(f"solver={solver!r} knows no {why}. Use solver='cutting_plane' or 'auto'.")
+        objective = loss() if objective is None else objective
+    endless = isinstance(chosen, (SGD, PlaneSGD))
+    most = (np.inf if endless else _DEFAULT_PASSES) if max_iter is None else float(max_iter)
+    rule, what = StopRule(tol, most), planes if isinstance(chosen, PLANE_SOLVERS) else objective
+    if is_auto and isinstance(chosen, FlowSwap) and objective is not None:
+        swapped = objective
+        if swapped.score_map.n_features <= FEW_FEATURES:
+            return chosen, lambda course, seed: _swaps_then_cuts(swapped, planes, rule, start, course, seed)
+    return chosen, lambda course, seed: chosen.solve(what, rule, start, course, seed)
+
+
+def _swaps_then_cuts(
+    objective: ChainLoss, planes: Any, rule: StopRule, start: Floats | None, course: Course, seed: int
+) -> LinearSolution:
+    """Try swaps first; where they crawl, go on with cuts from what they have reached."""
+    first = FlowSwap().solve(objective, StopRule(rule.tol, min(rule.max_passes, PATIENCE)), start, course, seed)
+    if first.status not in (Status.ITERATION_LIMIT, Status.STALLED) or rule.max_passes <= PATIENCE:
+        return first
+    rest = StopRule(rule.tol, rule.max_passes - PATIENCE)
+    second = CuttingPlane().solve(planes, rest, first.parameters, course, seed)
+    before = first.trace.rows()
+    rows = second.trace.rows() + np.array([0.0, 0.0, 0.0, before[-1][3], before[-1][4]])
+    trace = Trace.from_rows(np.concatenate([before, rows]))
+    return replace(second, n_iter=first.n_iter + second.n_iter, trace=trace)
+
+
+def margin_cost(owner: str, cost: Any, labels: Labels) -> Floats:
+    """Return the cost of each label by true label."""
+    n, kinds = len(labels), "'hamming', an array or a callable"
+    if isinstance(cost, str) and cost == "hamming":
+        return 1.0 - np.eye(n)
+    if cost is None or isinstance(cost, str):
+        raise ValueError(f"The 'cost' parameter of {owner} must be {kinds}. Got {cost!r} instead.")
+    names = labels.classes.tolist()
+    table = np.array([[cost(a, b) for b in names] for a in names]) if callable(cost) else np.asarray(cost)
+    try:
+        table = np.ascontiguousarray(table, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"The 'cost' parameter of {owner} must be {kinds}. Got {cost!r} instead.") from error
+    if table.shape != (n, n) or not np.isfinite(table).all() or np.diag(table).any() or (table < 0.0).any():
+        raise ValueError(
+            f"The 'cost' parameter of {owner} must be finite numbers of at least 0 of shape {(n, n)} with zeros on the "
+            f"diagonal. Got shape {table.shape}."
+        )
+    return table
+
+
+def check_signs(owner: str, positive: Any, n_parameters: int) -> NDArray[np.bool_] | None:
+    """Return which parameters of an output space of the user's own must not be negative."""
+    if positive is None:
+        return None
+    if positive is True:
+        return np.ones(n_parameters, dtype=bool)
+    mask = np.asarray(positive)
+    if mask.dtype != np.bool_ or mask.shape != (n_parameters,):
+        raise ValueError(
+            f"The 'positive' parameter of {owner} must be None, True or a boolean array of shape ({n_parameters},). "
+            f"Got {positive!r} instead."
+        )
+    return mask
+
+
+def positive_weights(
+    owner: str, positive: Any, score_map: LinearScores, nodes: Batch, labels: Labels
+) -> NDArray[np.bool_] | None:
+    """Return which parameters of a chain must not be negative."""
+    if positive is None:
+        return None
+    if positive is True:
+        return np.ones(score_map.n_parameters, dtype=bool)
+    shape = (len(labels), nodes.n_columns)
+    flags = np.zeros(shape, dtype=bool)
+    if isinstance(positive, np.ndarray) and positive.dtype == np.bool_:
+        if positive.shape != shape:
+            raise ValueError(
+                f"The 'positive' parameter of {owner} must have shape {shape}, as coef_, if it is a boolean array. "
+                f"Got shape {positive.shape} instead."
+            )
+        flags = positive
+    elif isinstance(positive, (list, tuple)):
+        names = labels.classes.tolist()
+        for item in positive:
+            column, label = item if isinstance(item, tuple) and len(item) == 2 else (item, None)
+            if label is not None and label not in names:
+                raise ValueError(f"The 'positive' parameter of {owner} names {label!r}, which is no label of y.")
+            rows = slice(None) if label is None else names.index(label)
+            flags[rows, _columns(owner, column, nodes)] = True
+    else:
+        raise ValueError(
+            f"The 'positive' parameter of {owner} must be None, True, a boolean array, or a list of columns or of "
+            f"(column, label). Got {positive!r} instead."
+        )
+    table = score_map.node
+    return score_map.pack(flags[table.outputs, table.columns].astype(float), np.zeros(score_map.chain.n_cliques)) > 0.0
+
+
+def _columns(owner: str, column: Any, nodes: Batch) -> NDArray[np.int64]:
+    """Return the columns that a selector stands for: attributes that begin with a string, or a number."""
+    if isinstance(column, str) and nodes.vocabulary is not None:
+        found = [at for at, name in enumerate(nodes.vocabulary) if name.startswith(column)]
+    elif isinstance(column, (int, np.integer)) and not isinstance(column, bool) and nodes.vocabulary is None:
+        found = [int(column)] if 0 <= column < nodes.n_columns else []
+    else:
+        found = []
+    if not found:
+        kind = f"a column in [0, {nodes.n_columns})" if nodes.vocabulary is None else "the beginning of an attribute"
+        raise ValueError(f"The 'positive' parameter of {owner} names {column!r}, which is not {kind}.")
+    return np.array(found, dtype=np.int64)

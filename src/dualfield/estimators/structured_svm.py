@@ -1,0 +1,284 @@
+"""Structural support vector machines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dualfield.estimators.checkpoint import Checkpoint
+from dualfield.estimators.checks import check_choice, check_number
+from dualfield.estimators.crf_data import TrainingData, carry_over
+from dualfield.estimators.margin_data import (
+    PLANE_SOLVERS,
+    check_solver,
+    margin_cost,
+    positive_weights,
+    prepared_solve,
+)
+from dualfield.estimators.margin_outputs import MarginOutputs
+from dualfield.features import Template
+from dualfield.labels import Labels
+from dualfield.objectives import ChainLoss, ChainPlanes
+from dualfield.objectives.planes_slack import SlackArgmax
+from dualfield.solvers import LinearSolution, Moment
+from dualfield.structures import Chain, CustomProblem
+from dualfield.structures.checks import n_threads
+
+__all__ = ["StructuredSVM"]
+
+Floats = NDArray[np.float64]
+
+
+class StructuredSVM(MarginOutputs):
+    r"""Structural support vector machine: the truth must beat every other output by what that output costs.
+
+    .. math::
+        \tfrac{1}{2} \|w\|^2 + C \sum_i v_i \max_y \,
+        [ \Delta(y_i, y) + \mathrm{score}(x_i, y) - \mathrm{score}(x_i, y_i) ]
+
+    where v_i is the weight of an example and Δ the cost of its wrong labels. With rescaled slacks the bracket is
+    :math:`\Delta(y_i, y) [ 1 + \mathrm{score}(x_i, y) - \mathrm{score}(x_i, y_i) ]`. On sequences the score is that of
+    :class:`dualfield.CRF`: this is the hidden Markov support vector machine, or max-margin Markov network. On single
+    nodes it is the multiclass machine of Crammer and Singer. Output spaces of your own come in as objects. The fit ends
+    with a certificate: a bound on the distance from the minimum.
+
+    Margins are not probabilities: ``predict_proba`` and its kin appear after :meth:`calibrate`.
+
+    Parameters
+    ----------
+    structure : "chain", "single", Chain or CustomProblem, default="chain"
+        Label sequences; one label for each row of a matrix; a chain of another order or with constraints; or an object
+        with ``joint_feature``, ``loss`` and ``argmax``, see :class:`dualfield.structures.CustomProblem`.
+    C : float, default=1.0
+        Weight of the losses against the penalty: smaller values penalise more.
+    cost : "hamming", array of shape (n_labels, n_labels) or callable, default="hamming"
+        Δ is the sum over nodes of: 1 for a wrong label, or by true label (row) and label (column) with zeros on the
+        diagonal, or ``cost(true_label, label)``. Problems of your own have their ``loss``.
+    rescaling : {"margin", "slack"}, default="margin"
+        What the cost rescales. Slacks of sequences only by the number of wrong labels.
+    solver : str or solver object, default="auto"
+        "flow_swap", "block_dual" (block-coordinate Frank-Wolfe), "cutting_plane", "working_set", "marginal", "sgd", or
+        an object of :mod:`dualfield.solvers`. "auto" is "flow_swap" where it can, and "cutting_plane" elsewhere.
+    positive : bool, list or bool array, default=None
+        Weights that must be at least 0; True: all. A list has columns, or (column, label); a column is a number, or a
+        string with which attributes begin. An array is like ``coef_``, or like w for problems of your own.
+    features, min_freq, pair_features, start_stop, template, constraints
+        As in :class:`dualfield.CRF`; for sequences. A single node has a weight for each column and class.
+    class_weight : dict or "balanced", default=None
+        Weights of labels; a sequence counts as the mean weight of its labels.
+    tol : float, default=1e-3
+        Stop when duality gap / dual value is at most this. "sgd" makes its epochs.
+    max_iter : int, default=None
+        Most passes over the data; None: 10,000, and for "sgd" 30 epochs.
+    n_jobs : int, default=None
+        Threads; None is 1 unless a joblib context says otherwise, -1 is all cores. Results do not depend on it.
+    warm_start : bool, default=False
+        Begin at the weights of the last fit; attributes and labels are matched by name.
+    random_state : int, RandomState or None, default=None
+        Seed of the order of examples.
+    verbose : int, default=0
+        1: a live line; 2: a line for every look at the gap.
+
+    Attributes
+    ----------
+    classes_, labels_, structure_, vocabulary_, score_map_, parameters_
+        See :class:`dualfield.estimators.tagger.SequenceTagger`. Problems of your own have ``parameters_`` only, and
+        ``coef_`` is the same.
+    coef_ : sparse matrix or array of shape (n_labels, n_columns)
+        Weights of attributes, or of columns; dense for numeric input.
+    transitions_, start_, stop_, n_features_
+        As in :class:`dualfield.CRF`.
+    objective_, dual_gap_ : float
+        The minimised value, and a proven bound on its distance from the minimum.
+    n_iter_, solver_, status_, trace_
+        Iterations and name of the solver that ran, how it ended, and its course.
+    calibration_ : Calibration
+        After :meth:`calibrate`: temperature and log-loss on held-out data.
+    n_features_in_ : int
+        Columns of X, where ``structure="single"``.
+
+    See Also
+    --------
+    dualfield.CRF : The same scores, trained by log-loss.
+
+    Examples
+    --------
+    >>> from dualfield import StructuredSVM
+    >>> X = [[{"word": "Rex"}, {"word": "barks"}], [{"word": "Tom"}, {"word": "and"}, {"word": "Rex"}]]
+    >>> y = [["name", "other"], ["name", "other", "name"]]
+    >>> model = StructuredSVM(C=10.0).fit(X, y)
+    >>> model.predict([[{"word": "Tom"}, {"word": "barks"}]])
+    [['name', 'other']]
+    >>> model.dual_gap_ <= 1e-3 * model.objective_
+    True
+    """
+
+    _saved_as = "StructuredSVM"
+
+    def __init__(
+        self,
+        structure: Literal["chain", "single"] | Chain | CustomProblem = "chain",
+        C: float = 1.0,
+        *,
+        cost: Literal["hamming"] | ArrayLike | Callable[[Any, Any], float] = "hamming",
+        rescaling: Literal["margin", "slack"] = "margin",
+        solver: Any = "auto",
+        positive: Literal[True] | Sequence[Any] | NDArray[np.bool_] | None = None,
+        features: Literal["observed", "all"] = "observed",
+        min_freq: int = 0,
+        pair_features: bool | Sequence[str] | Sequence[int] = False,
+        start_stop: bool = False,
+        template: Template | str | None = None,
+        constraints: str | ArrayLike | None = None,
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        tol: float = 1e-3,
+        max_iter: int | None = None,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.structure = structure
+        self.C = C
+        self.cost = cost
+        self.rescaling = rescaling
+        self.solver = solver
+        self.positive = positive
+        self.features = features
+        self.min_freq = min_freq
+        self.pair_features = pair_features
+        self.start_stop = start_stop
+        self.template = template
+        self.constraints = constraints
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        lengths: ArrayLike | None = None,
+        monitor: Callable[[Moment, StructuredSVM], Any] | None = None,
+        checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Train on labelled examples.
+
+        Parameters
+        ----------
+        X : list, generator, array or sparse matrix
+            Sequences, as for :meth:`dualfield.CRF.fit`. For ``structure="single"``, a matrix of shape (n, d), dense or
+            sparse. For a problem of your own, a sequence of whatever it takes.
+        y : list of lists of labels
+            A label for each node. For ``structure="single"``, of shape (n,). For a problem of your own, its outputs.
+        sample_weight : array of shape (n_examples,), default=None
+            Weights v_i of at least 0.
+        lengths : array of int, default=None
+            How many rows of a flat `X` each sequence has.
+        monitor : callable, default=None
+            Called at the end of passes with a :class:`dualfield.solvers.Moment` and the model of that moment, which can
+            predict. A true value that it returns ends the fit.
+        checkpoint : Checkpoint or path, default=None
+            Keeps the state of the fit in a file, now and then, and goes on from it; solvers in native code only.
+
+        Returns
+        -------
+        StructuredSVM
+            The fitted model.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield import StructuredSVM
+        >>> X, y = np.array([[2.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), np.array(["left", "right", "left"])
+        >>> model = StructuredSVM("single", C=10.0, tol=1e-6).fit(X, y)
+        >>> model.predict(X)
+        array(['left', 'right', 'left'], dtype='<U5')
+        >>> model.coef_.round(3)
+        array([[ 0.5, -0.5],
+               [-0.5,  0.5]])
+        """
+        self._check_parameters()
+        old = self if self.warm_start and hasattr(self, "parameters_") else None
+        self.__dict__.pop("calibration_", None)
+        if self._is_custom:
+            solution = self._fit_custom(X, y, sample_weight, old, monitor, checkpoint)
+            self._warn_unless_converged(solution)
+            return self
+        single = self._is_single
+        data = self._single_data(X, y, sample_weight) if single else self._training_data(X, y, sample_weight, lengths)
+        start = None if old is None else carry_over(old, data)
+        solution = self._solve(data, start, monitor, Checkpoint.of(checkpoint))
+        self._keep(data, solution)
+        self._warn_unless_converged(solution)
+        return self
+
+    def _solve(
+        self,
+        data: TrainingData,
+        start: Floats | None,
+        monitor: Callable[[Moment, StructuredSVM], Any] | None,
+        checkpoint: Checkpoint | None,
+    ) -> LinearSolution:
+        assert data.cost is not None
+        owner, threads = type(self).__name__, n_threads(self.n_jobs)
+        pairs = data.pairs if data.score_map.pair is not None else None
+        positive = positive_weights(owner, self.positive, data.score_map, data.nodes, data.labels)
+        reason = SlackArgmax.missing(data.cost, int(data.nodes.lengths.max())) if self.rescaling == "slack" else None
+        if reason is not None:
+            raise ValueError(f"The 'cost' parameter of {owner} does not fit rescaling='slack'. {reason}")
+        planes = ChainPlanes(
+            data.score_map, data.nodes, data.codes, data.weights, data.cost, pairs, positive, self.rescaling, threads
+        )
+
+        def loss() -> ChainLoss:
+            bound = data.score_map.bind(
+                data.nodes, pairs, data.codes, data.weights, data.cost, data.allowed, temperature=0.0
+            )
+            return ChainLoss(data.score_map, bound, n_threads=threads)
+
+        chosen, solve = prepared_solve(self.solver, planes, loss, float(self.tol), self.max_iter, start)
+        if checkpoint is not None and isinstance(chosen, PLANE_SOLVERS):
+            raise ValueError(
+                f"checkpoint needs a solver in native code: {type(chosen).__name__} does not keep its state."
+            )
+        return self._run(solve, data, start, monitor, checkpoint)
+
+    def _check_restored(self) -> None:
+        if self._is_custom:
+            raise ValueError(
+                f"The 'structure' parameter of {type(self).__name__} cannot be saved: a problem of your own is code, "
+                f"which a model file does not hold. Got {self.structure!r:.100} instead."
+            )
+        self._check_parameters()
+        if self.template is not None:
+            self._template()
+
+    def _cost_table(self, labels: Labels) -> Floats:
+        return margin_cost(type(self).__name__, self.cost, labels)
+
+    def _check_parameters(self) -> None:
+        owner = type(self).__name__
+        if not self._is_custom and not isinstance(self.structure, Chain):
+            otherwise = "a Chain, an object with joint_feature, loss and argmax,"
+            check_choice(owner, "structure", self.structure, ("chain", "single"), otherwise)
+        check_number(owner, "C", self.C, 0.0, open_low=True)
+        check_choice(owner, "rescaling", self.rescaling, ("margin", "slack"), "a str")
+        check_solver(owner, self.solver)
+        self._check_shared_parameters()
+        if self._is_custom or self._is_single:
+            kind = "single nodes" if self._is_single else "problems of one's own"
+            for name in ("pair_features", "start_stop", "template", "constraints"):
+                value = getattr(self, name)
+                if value is not None and not (isinstance(value, (bool, np.bool_)) and not value):
+                    raise ValueError(f"The {name!r} parameter of {owner} is for sequences, not for {kind}.")

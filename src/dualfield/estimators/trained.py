@@ -1,0 +1,208 @@
+"""What models of label sequences share that are trained on a convex objective."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from dualfield.batch import Batch
+from dualfield.estimators.checkpoint import Checkpoint, fingerprint
+from dualfield.estimators.checks import check_choice, check_flag, check_integer, check_number
+from dualfield.estimators.crf_data import (
+    TrainingData,
+    build_chain,
+    build_score_map,
+    check_cost,
+    example_weights,
+    pair_columns,
+)
+from dualfield.estimators.partial_labels import read_labels
+from dualfield.estimators.tagger import SequenceTagger
+from dualfield.features import Template
+from dualfield.labels import Labels
+from dualfield.solvers import LinearSolution, Moment, Status, Trace
+from dualfield.solvers.course import Course
+from dualfield.solvers.progress import ProgressLine
+
+__all__ = ["TrainedTagger"]
+
+Floats = NDArray[np.float64]
+
+
+class TrainedTagger(SequenceTagger):
+    """A model of label sequences with the way from what users pass to a solved objective.
+
+    Models such as :class:`dualfield.CRF` and :class:`dualfield.StructuredSVM` add the objective.
+
+    Attributes
+    ----------
+    n_features_ : int
+        Number of weights.
+    objective_, dual_gap_ : float
+        The minimised value, and a bound on its distance from the minimum.
+    n_iter_, solver_, status_, trace_
+        Iterations and name of the solver that ran, how it ended, and its course.
+
+    Examples
+    --------
+    >>> from dualfield import CRF, StructuredSVM
+    >>> from dualfield.estimators.trained import TrainedTagger
+    >>> issubclass(CRF, TrainedTagger), issubclass(StructuredSVM, TrainedTagger)
+    (True, True)
+    """
+
+    structure: Any
+    C: float
+    features: str
+    min_freq: int
+    pair_features: Any
+    start_stop: bool
+    constraints: Any
+    class_weight: Mapping[Any, float] | str | None
+    cost: Any
+    tol: float
+    max_iter: int | None
+    warm_start: bool
+    random_state: Any
+    verbose: int
+
+    def _training_data(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        lengths: ArrayLike | None,
+        known: Any = None,
+        grown_from: TrainedTagger | None = None,
+    ) -> TrainingData:
+        """Read and check everything, and lay out the features."""
+        before = (None, None) if grown_from is None else (grown_from.vocabulary_, grown_from.pair_vocabulary_)
+        vocabulary, pair_vocabulary = (None if one is None else one.copy() for one in before)
+        grow, pairs = vocabulary is not None, None
+        if self.template is not None and not isinstance(X, Batch):
+            if lengths is not None:
+                raise ValueError("lengths must be None with a template: X is a list of sentences.")
+            nodes, pairs = self._template().read(X, vocabulary, pair_vocabulary, grow=grow)
+        else:
+            nodes = Batch.build(X, lengths=lengths, vocabulary=vocabulary, grow=grow)
+        if nodes.n_nodes == 0:
+            raise ValueError("X must have at least one node. Got none.")
+        labels, codes, allowed = read_labels(y, nodes.offsets, known)
+        owner = type(self).__name__
+        chain = build_chain(self.structure, self.constraints, labels, codes, nodes.offsets, owner)
+        chosen = pair_columns(self.pair_features, nodes, owner)
+        if pairs is None and chosen is not None:
+            pairs = nodes
+        score_map = build_score_map(
+            chain,
+            nodes,
+            pairs,
+            codes,
+            everything=self.features == "all",
+            min_freq=int(self.min_freq),
+            chosen=chosen,
+            with_ends=bool(self.start_stop),
+            with_transitions=self.template is None or self._template().has_transitions,
+            old=None if grown_from is None else grown_from.score_map_,
+        )
+        weights = float(self.C) * example_weights(nodes, labels, codes, sample_weight, self.class_weight, owner)
+        if not weights.any():
+            raise ValueError("sample_weight and class_weight must leave a sequence with a weight above zero.")
+        cost = self._cost_table(labels)
+        if cost is not None and allowed is not None:
+            raise ValueError("cost needs the true label of every node: it cannot be used with partly labelled y.")
+        return TrainingData(nodes, pairs, labels, codes, allowed, chain, score_map, weights, cost)
+
+    def _cost_table(self, labels: Labels) -> Floats | None:
+        """Return the cost of each label by true label; None if wrong labels cost nothing."""
+        return check_cost(self.cost, len(labels), type(self).__name__)
+
+    def _run(
+        self,
+        solve: Callable[[Course, int], LinearSolution],
+        data: TrainingData | None,
+        start: Floats | None,
+        monitor: Callable[[Moment, Any], Any] | None,
+        checkpoint: Checkpoint | None,
+    ) -> LinearSolution:
+        """Call a solver with a course that shows progress, lets a monitor look, and keeps states."""
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        states = None if checkpoint is None or data is None else checkpoint.open(fingerprint(self, data, start), seed)
+        seed = seed if states is None else states.seed
+        with ProgressLine(type(self).__name__, int(self.verbose)) as line:
+            course = Course(
+                line,
+                None if monitor is None else lambda moment, w: monitor(moment, self._at(data, moment, w)),
+                None if states is None else states.keep,
+                None if states is None else states.is_due,
+                None if states is None else states.resume,
+            )
+            solution = solve(course, seed)
+            course.last(solution.moment, solution.parameters)
+            line.end(f"{solution.status.value}, relative gap {solution.relative_gap:.1e}.")
+        if states is not None:
+            states.close(solution.status)
+        return solution
+
+    def _at(self, data: TrainingData | None, moment: Moment, parameters: NDArray[np.float64]) -> Self:
+        """Return the model of a moment."""
+        model = copy.copy(self)
+        trace = Trace.from_rows(np.array([dataclasses.astuple(moment)]))
+        solution = LinearSolution(parameters, moment.objective, moment.gap, Status.STOPPED, 1, trace, "monitor")
+        if data is not None:
+            model._keep(data, solution)
+        else:
+            model._keep_solution(solution)
+        return model
+
+    def _keep(self, data: TrainingData, solution: LinearSolution) -> None:
+        self.labels_ = data.labels
+        self.classes_ = data.labels.classes
+        self.structure_ = data.chain
+        self.vocabulary_ = data.nodes.vocabulary
+        self.pair_vocabulary_ = None if data.pairs is None else data.pairs.vocabulary
+        self.score_map_ = data.score_map
+        self.n_features_ = data.score_map.n_features
+        self._keep_solution(solution)
+
+    def _keep_solution(self, solution: LinearSolution) -> None:
+        self.parameters_ = solution.parameters
+        self.objective_ = solution.objective
+        self.dual_gap_ = solution.gap
+        self.n_iter_ = solution.n_iter
+        self.solver_ = solution.solver
+        self.status_ = solution.status
+        self.trace_ = solution.trace
+
+    def _warn_unless_converged(self, solution: LinearSolution) -> None:
+        """Warn where the tolerance was not reached; to be called from fit, whose caller is told."""
+        if solution.status not in (Status.CONVERGED, Status.FINISHED, Status.STOPPED):
+            warnings.warn(
+                f"{solution.status.sentence} Relative duality gap {solution.relative_gap:.3g}, tolerance {self.tol:g}, "
+                f"{solution.trace.passes[-1]:.0f} passes. {solution.status.remedy}",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _check_shared_parameters(self) -> None:
+        owner = type(self).__name__
+        check_choice(owner, "features", self.features, ("observed", "all"), "a str")
+        check_integer(owner, "min_freq", self.min_freq, 0)
+        check_flag(owner, "start_stop", self.start_stop)
+        check_flag(owner, "warm_start", self.warm_start)
+        check_number(owner, "tol", self.tol, 0.0, open_low=True)
+        check_integer(owner, "max_iter", self.max_iter, 1, or_none=True)
+        check_integer(owner, "verbose", self.verbose, 0)
+        if self.template is not None and not isinstance(self.template, (str, Template)):
+            raise ValueError(
+                f"The 'template' parameter of {owner} must be None, a Template or its text. "
+                f"Got {self.template!r} instead."
+            )
