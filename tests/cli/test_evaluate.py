@@ -184,14 +184,14 @@ def test_labels_that_the_model_does_not_know_are_wrong(trained, shell):
 def test_too_few_columns_for_the_model(trained, shell):
     shell.write("few.txt", "the B-NP\n")
     said = shell("evaluate", "--model", trained.path("chunks"), "few.txt", code=1).stderr
-    assert said.startswith("Error: few.txt: has 1 columns besides the label; the template of")
+    assert said.startswith("Error: few.txt: has 1 column besides the label; the template of")
 
 
 def test_svmlight(shell):
     shell.write("x.svm", "".join(f"{1 if at > 4 else -1} 1:{at}\n" for at in range(10)))
     shell("train", "x.svm", "--model", "m", "--kernel", "linear", "--C", "100", "-q")
     result = shell("evaluate", "--model", "m", "x.svm")
-    assert result.stdout.startswith("processed 10 tokens with 10 phrases; found: 10 phrases; correct: 10.")
+    assert result.stdout.startswith("10 examples, 10 right")
     assert "sentences right" not in result.stdout
     assert "log-loss" in result.stdout
     assert result.stderr == ""

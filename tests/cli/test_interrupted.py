@@ -49,12 +49,17 @@ def run(*arguments, stop=None, after=5):
     return process.returncode, out, said
 
 
+def solved_by(solver):
+    """Options; flow_swap is for the hinge."""
+    return ("--solver", solver, *(("--loss", "hinge") if solver == "flow_swap" else ()))
+
+
 LONG = ("--dev", "dev.txt", "--tol", "1e-13", "--C", "1000")
 
 
-@pytest.mark.parametrize("solver", ["block_dual", "lbfgs", "sgd"])
+@pytest.mark.parametrize("solver", ["block_dual", "lbfgs", "sgd", "flow_swap"])
 def test_ctrl_c_writes_the_best_point_and_says_so(files, solver):
-    options = (*LONG, "--solver", solver, "--max-iter", 1000)
+    options = (*LONG, *solved_by(solver), "--max-iter", 1000)
     code, out, said = run("--model", "m", *options, stop=signal.SIGINT)
     assert code == 130, said
     assert "Warning: The fit was interrupted; the model is the best point so far" in said
@@ -103,10 +108,10 @@ def test_killed_about_the_end_it_leaves_the_old_model_or_the_new_one(files):
     assert files.path("m").read_bytes() in (old, new)
 
 
-@pytest.mark.parametrize("solver", ["block_dual", "lbfgs"])
+@pytest.mark.parametrize("solver", ["block_dual", "lbfgs", "flow_swap"])
 @pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
 def test_a_checkpoint_leads_to_the_same_file(files, solver, stop):
-    options = ("--dev", "dev.txt", "--tol", "1e-6", "--C", "30", "--solver", solver)
+    options = ("--dev", "dev.txt", "--tol", "1e-6", "--C", "30", *solved_by(solver))
     files("train", "train.txt", "--model", "whole", *options, "-q")
     kept = ("--checkpoint", "state", "--checkpoint-every", 0)
     code, _, said = run("--model", "m", *options, *kept, stop=stop, after=6)

@@ -13,7 +13,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import dualfield
-from dualfield import CRF, KernelLogisticRegression
+from dualfield import CRF, KernelLogisticRegression, StructuredSVM
 from dualfield.estimators import crfsuite
 from dualfield.metrics import calibration_error
 from dualfield.report import DevData, training_page, write_page
@@ -31,6 +31,33 @@ def test_without_dev_data_the_page_says_what_is_missing(tagger):
 def test_dev_data_without_a_token(tagger, empty):
     page = read(training_page(tagger, title="t", facts=[], dev=DevData(*empty)))
     assert "The dev data have no labels, so there is nothing to score." in page.texts["p"]
+
+
+def test_a_model_without_probabilities(dev):
+    model = StructuredSVM(random_state=0).fit(*corpus(40, BIO, 0))
+    page = read(training_page(model, title="t", facts=[], dev=dev))
+    assert page.texts["h2"] == [
+        *("The course of the training", "Dev data", "What is taken for what", "Transitions", "Attributes")
+    ]
+    assert any("The model has margins and no probabilities, so there is no reliability" in t for t in page.texts["p"])
+    assert page.facts["solver"] == "flow_swap"
+    calibrated = read(training_page(model.calibrate(*corpus(30, BIO, 2)), title="t", facts=[], dev=dev))
+    assert {"Can the probabilities be believed?", "Sentences"} <= set(calibrated.texts["h2"])
+    assert not any("margins" in text for text in calibrated.texts["p"])
+
+
+def test_single_nodes_have_no_transitions():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = (X[:, 0] > 0).astype(int)
+    model = StructuredSVM("single", random_state=0).fit(X, y)
+    page = read(training_page(model, title="t", facts=[], dev=DevData(X, y)))
+    assert page.texts["h2"] == ["The course of the training", "Dev data", "What is taken for what", "Attributes"]
+    assert page.facts["features"] == "3"
+    assert page.facts["weights"] == "6"
+    model.calibrate(rng.normal(size=(40, 3)), rng.integers(2, size=40))
+    page = read(training_page(model, title="t", facts=[], dev=DevData(X, y)))
+    assert "Can the probabilities be believed?" in page.texts["h2"]
 
 
 def test_one_label():

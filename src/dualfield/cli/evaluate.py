@@ -32,7 +32,7 @@ def evaluate(file: str, model: Path | None, delimiter: str, raw: bool, as_json: 
 
     Without --model, FILE has columns of which the last is the predicted label and the one before it the true one, as
     `dualfield tag` writes them; without FILE they are read from standard input. With --model, FILE is labelled data of
-    the kind that the model was trained on.
+    the kind that the model was trained on; if it has probabilities, they are scored too.
     """
     found = _of_columns(file, delimiter, raw) if model is None else _of_model(file, model, delimiter, raw, threads)
     click.echo(json.dumps(found.record(), indent=2, ensure_ascii=False) if as_json else str(found))
@@ -55,13 +55,16 @@ def _of_model(file: str, path: Path, delimiter: str, raw: bool, threads: int) ->
     width = loaded.model.n_features_in_ if loaded.kind == "svmlight" else None
     data = read_labelled([file], loaded.kind, delimiter, n_features=width)
     checked_columns(loaded, data)
-    predicted, marginals = loaded.model.predict(data.X), loaded.model.predict_proba(data.X)
+    predicted = loaded.model.predict(data.X)
     if loaded.kind == "svmlight":  # one example is a sentence of one token
         y_true, y_pred = ([[str(label)] for label in y.tolist()] for y in (data.y, predicted))
-        marginals = [row[None, :] for row in marginals]
     else:
         y_true, y_pred = data.y, [[str(label) for label in labels] for labels in predicted]
-    calibration = calibration_of(y_true, marginals, loaded.model.classes_)
+    calibration = None
+    if hasattr(loaded.model, "predict_proba"):  # margins are no probabilities
+        marginals = loaded.model.predict_proba(data.X)
+        rows = marginals if loaded.kind != "svmlight" else [row[None, :] for row in marginals]
+        calibration = calibration_of(y_true, rows, loaded.model.classes_)
     raw = raw or loaded.kind == "svmlight" or _is_raw([*y_true, *y_pred])
     unit = "example" if loaded.kind == "svmlight" else "token"
     return Evaluation.of(y_true, y_pred, raw=raw, calibration=calibration, unit=unit)

@@ -34,7 +34,7 @@ def inspect(model: Path, top: int, label: str | None, as_json: bool) -> None:
     from dualfield.cli.models import load_model
 
     loaded = load_model(model)
-    names = [str(name) for name in loaded.model.classes_]
+    names = [str(name) for name in loaded.tagger.classes_]
     if label is not None and label not in names:
         raise click.BadParameter(
             f"{label!r} is not a label of {model}. It has {', '.join(names)}.", param_hint="'--label'"
@@ -44,28 +44,37 @@ def inspect(model: Path, top: int, label: str | None, as_json: bool) -> None:
         return
     for name, value in _facts(loaded):
         click.echo(f"{name:<13}{value}")
-    if loaded.kind != "svmlight":
-        for line in [*_attributes(loaded.model, names, top, label), *_transitions(loaded.model, names, top, label)]:
-            click.echo(line)
+    tagger = loaded.tagger
+    attributes = [] if hasattr(tagger, "dual_coef_") else _attributes(tagger, names, top, label)
+    transitions = [] if loaded.kind == "svmlight" else _transitions(tagger, names, top, label)
+    for line in [*attributes, *transitions]:
+        click.echo(line)
 
 
 def _facts(loaded: LoadedModel) -> Iterator[tuple[str, str]]:
-    from dualfield.cli.model_record import changed_parameters, origin
+    from dualfield.cli.model_record import calibration_of, changed_parameters, origin
     from dualfield.cli.models import data_of
 
     model, path = loaded.model, Path(loaded.path)
+    calibration = calibration_of(model)
     yield "file", f"{path}, {path.stat().st_size:,} bytes, written by {origin(path)}"
     parameters = ", ".join(f"{name}={value!r}" for name, value in changed_parameters(model).items())
     yield "model", f"{type(model).__name__}({parameters}), for {data_of(loaded)}"
     yield "labels", f"{len(model.classes_)}: {' '.join(map(str, model.classes_))}"
-    if loaded.kind == "svmlight":
+    if hasattr(model, "dual_coef_"):
         yield "points", f"{model.dual_coef_.shape[1]:,} training points of {model.n_features_in_:,} features"
     else:
-        used = int((model.parameters_ != 0).sum())
-        yield "weights", f"{model.n_features_:,} for {len(model.vocabulary_):,} attributes; {used:,} are not zero"
-        if model.template is not None:
-            yield "template", _template(model)
+        tagger, used = loaded.tagger, int((model.parameters_ != 0).sum())
+        if tagger is not model:
+            yield "states", f"{len(tagger.classes_)}: {' '.join(tagger.classes_)}"
+        words = tagger.vocabulary_
+        columns = f"{model.n_features_in_:,} features" if words is None else f"{len(words):,} attributes"
+        yield "weights", f"{tagger.n_features_:,} for {columns}; {used:,} are not zero"
+        if tagger.template is not None:
+            yield "template", _template(tagger)
     yield "training", _training(model)
+    if calibration is not ...:
+        yield "probability", _calibration(calibration)
 
 
 def _template(model: Any) -> str:
@@ -77,6 +86,12 @@ def _template(model: Any) -> str:
         if template == known:
             return f"{name}: {repr(template)[1:-1]}"
     return repr(template)[1:-1]
+
+
+def _calibration(found: Any) -> str:
+    if found is None:
+        return "none: the margins were not calibrated"
+    return f"margins / {found.temperature:.4g}, calibrated on {found.n_nodes:,} labels"
 
 
 def _training(model: Any) -> str:

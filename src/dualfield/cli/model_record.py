@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import math
 from pathlib import Path
@@ -40,17 +41,24 @@ def _same(value: Any, default: Any) -> bool:
     return type(value) is type(default) and bool(np.all(value == default))
 
 
+def calibration_of(model: Any) -> Any:
+    """Return how margins became probabilities; None if they did not, and ... for other models."""
+    return getattr(model, "calibration_", None) if hasattr(model, "calibrate") else ...
+
+
 def training_record(model: Any) -> dict[str, Any]:
     """Return how the fit ended; numbers that are not known are None."""
     from dualfield.solvers.base import relative_gap
 
     passes = float(model.trace_.passes[-1]) if len(model.trace_) else math.nan
+    # With hidden parts the problem is not convex: no gap is proven.
+    gap = math.nan if hasattr(model, "latent") else model.dual_gap_
     return {
-        "solver": model.solver_,
+        "solver": getattr(model, "solver_", getattr(model, "solver", "concave-convex procedure")),
         "status": model.status_.value,
         "objective": _known(model.objective_),
-        "gap": _known(model.dual_gap_),
-        "relative_gap": _known(relative_gap(model.objective_, model.dual_gap_)),
+        "gap": _known(gap),
+        "relative_gap": _known(relative_gap(model.objective_, gap)),
         "passes": _known(passes),
     }
 
@@ -69,7 +77,14 @@ def model_record(loaded: LoadedModel) -> dict[str, Any]:
         "labels": [_plain(label) for label in model.classes_],
         "training": training_record(model),
     }
-    return found | (_kernel_machine(model) if loaded.kind == "svmlight" else _sequence_model(model))
+    calibration = calibration_of(model)
+    if calibration is not ...:
+        found["calibration"] = None if calibration is None else dataclasses.asdict(calibration)
+    if hasattr(model, "dual_coef_"):
+        return found | _kernel_machine(model)
+    if loaded.kind == "svmlight":
+        return found | {"features": int(model.n_features_in_), "coefficients": model.coef_.tolist()}
+    return found | _sequence_model(loaded.tagger)
 
 
 def _sequence_model(model: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ class LoadedModel:
     ----------
     path : str
         The file.
-    model : CRF or KernelLogisticRegression
+    model : estimator
         The model.
     kind : str
         The format of its data, a key of `FORMATS`.
@@ -30,14 +30,28 @@ class LoadedModel:
     model: Any
     kind: str
 
+    @property
+    def tagger(self) -> Any:
+        """The model of sequences that has the weights; with sub-states, that of the states."""
+        return getattr(self.model, "states_", self.model)
+
+    def check_probabilities(self, option: str) -> None:
+        """Raise an error if an option needs probabilities, which a model does not have."""
+        if not hasattr(self.model, "predict_proba"):
+            raise click.UsageError(
+                f"{option} needs probabilities, which {self.path} does not have: a {type(self.model).__name__} has "
+                "margins. In Python, calibrate(X, y) of a StructuredSVM makes probabilities of them."
+            )
+
 
 def load_model(path: Path, *, mmap: bool = False, threads: int = 1) -> LoadedModel:
     """Open a model of dualfield or of CRFsuite."""
     from dualfield.estimators import CRF, load
 
     model: Any = CRF.from_crfsuite(path) if is_crfsuite_model(path) else load(path, mmap=mmap)
-    model.n_jobs = threads
-    return LoadedModel(os.fspath(path), model, _kind(model, path))
+    loaded = LoadedModel(os.fspath(path), model, _kind(model, path))
+    model.n_jobs = loaded.tagger.n_jobs = threads
+    return loaded
 
 
 def is_crfsuite_model(path: Path) -> bool:
@@ -47,11 +61,16 @@ def is_crfsuite_model(path: Path) -> bool:
 
 
 def _kind(model: Any, path: Path) -> str:
-    if hasattr(model, "dual_coef_"):
+    from dualfield.estimators import LatentChain
+
+    if hasattr(model, "n_features_in_"):
         return "svmlight"
-    if model.template is not None:
+    if not isinstance(getattr(model, "latent", None), LatentChain | None):
+        raise click.ClickException(f"{path}: does not label sequences; use it in Python.")
+    tagger = getattr(model, "states_", model)
+    if tagger.template is not None:
         return "conll"
-    if model.vocabulary_ is not None:
+    if tagger.vocabulary_ is not None:
         return "crfsuite"
     raise click.ClickException(f"{path}: works on matrices of numbers, for which there is no file format here.")
 
@@ -60,7 +79,7 @@ def n_columns_of(loaded: LoadedModel) -> int:
     """Return how many columns the template of a model reads."""
     from dualfield.features import Template
 
-    template = loaded.model.template
+    template = loaded.tagger.template
     return (template if isinstance(template, Template) else Template(str(template))).n_columns
 
 

@@ -60,6 +60,10 @@ def tag(
     loaded = load_model(model, mmap=mmap, threads=threads)
     if k_best and loaded.kind == "svmlight":
         raise click.UsageError(f"--k-best is for sentences; {model} labels single examples. Use --marginals all.")
+    if marginals or k_best:
+        loaded.check_probabilities("--marginals" if marginals else "--k-best")
+    if k_best and not hasattr(loaded.model, "k_best"):
+        raise click.UsageError(f"--k-best is not for {model}: sums over sub-states have no list of best labellings.")
     style = Style(marginals, k_best or 0, labelled, delimiter)
     groups = itertools.chain.from_iterable(tagged_lines(loaded, path, style) for path in files or ("-",))
     if output is None:

@@ -190,7 +190,10 @@ def _tagged_items(loaded: LoadedModel, name: str, style: Style, groups: Iterator
 def _begin_with_labels(loaded: LoadedModel, firsts: list[str], name: str) -> bool:
     """Tell whether items have a label in front, by what the model knows; in doubt they have, as for CRFsuite."""
     known = set(map(str, loaded.model.classes_))
-    n_labels, n_attributes = sum(first in known for first in firsts), sum(f in loaded.model.vocabulary_ for f in firsts)
+    n_labels, n_attributes = (
+        sum(first in known for first in firsts),
+        sum(f in loaded.tagger.vocabulary_ for f in firsts),
+    )
     if n_labels == n_attributes:
         said = f"{name}: {firsts[0]!r} is taken for the label of the first item; --no-label says that there are none."
         click.echo(said, err=True)

@@ -13,7 +13,10 @@ from dualfield.cli.program import INTERRUPTED
 
 __all__ = ["train"]
 
-_SOLVERS = ("auto", "block_dual", "lbfgs", "sgd", "perceptron", "working_set", "newton", "smo", "online")
+_SOLVERS = (
+    *("auto", "block_dual", "lbfgs", "sgd", "perceptron", "working_set", "newton", "smo", "online"),
+    *("flow_swap", "cutting_plane", "marginal"),
+)
 _KERNELS = ("rbf", "linear", "poly", "laplacian", "sigmoid")
 
 _POSITIVE = click.FloatRange(min=0.0, min_open=True)
@@ -33,9 +36,21 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
 @options.data_format
 @options.delimiter
 @options.template
+@click.option(
+    "--loss",
+    type=click.Choice(["log", "hinge"]),
+    default="log",
+    show_default=True,
+    help="log: a conditional random field, or for svmlight kernel logistic regression. hinge: a structural SVM, for "
+    "svmlight a linear one, which has margins and no probabilities.",
+)
 @click.option("--C", "C", type=_POSITIVE, default=1.0, show_default=True, help="Weight of the losses: less fits less.")
 @click.option(
-    "--l1-ratio", type=click.FloatRange(0.0, 1.0), default=0.0, show_default=True, help="Share of the L1 penalty."
+    "--l1-ratio",
+    type=click.FloatRange(0.0, 1.0),
+    default=0.0,
+    show_default=True,
+    help="Share of the L1 penalty. For log.",
 )
 @click.option(
     "--features",
@@ -67,13 +82,14 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
     default="auto",
     show_default=True,
     help="For sequences: auto, block_dual, lbfgs, sgd, perceptron. For svmlight: auto, working_set, newton, smo, "
-    "online, lbfgs.",
+    "online, lbfgs. For hinge: auto, flow_swap, cutting_plane, working_set, block_dual, marginal, sgd.",
 )
 @click.option(
     "--tol",
     type=_POSITIVE,
     default=None,
-    help="Stop when the duality gap is at most this share of the dual value.  [default: 1e-4; 1e-3 for svmlight]",
+    help="Stop when the duality gap is at most this share of the dual value.  [default: 1e-4; 1e-3 for hinge and "
+    "svmlight]",
 )
 @click.option("--max-iter", type=click.IntRange(1), default=None, help="Most passes over the data.  [default: 10000]")
 @click.option("--kernel", type=click.Choice(_KERNELS), default="rbf", show_default=True, help="For svmlight.")
@@ -95,7 +111,8 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
     "--checkpoint",
     type=options.OUTPUT,
     default=None,
-    help="Keep the state of the fit in this file; if it is there, go on from it. Removed at the end.",
+    help="Keep the state of the fit in this file; if it is there, go on from it. Removed at the end. For hinge with "
+    "flow_swap, which auto is for --order 1, and sgd.",
 )
 @click.option(
     "--checkpoint-every",
@@ -113,7 +130,7 @@ def train(ctx: click.Context, /, **given: Any) -> None:
 
     DATA are one or more files, also compressed ones, or - for standard input: columns with a token in each line, its
     label last and a blank line between sentences; CRFsuite's items; or svmlight. Sequences are trained with a
-    conditional random field, svmlight with kernel logistic regression.
+    conditional random field, svmlight with kernel logistic regression; with --loss hinge both with a structural SVM.
     """
     from dualfield.cli.training import run
 

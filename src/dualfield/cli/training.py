@@ -27,6 +27,7 @@ _OF_SEQUENCES = (
     *("checkpoint", "checkpoint_every", "warm_start"),
 )
 _OF_KERNELS = ("kernel", "gamma", "degree", "coef0")
+_OF_LOG_LOSS = ("l1_ratio", *_OF_KERNELS)
 
 
 def run(given: Options, chosen: set[str]) -> str:
@@ -44,27 +45,30 @@ def run(given: Options, chosen: set[str]) -> str:
         _check_target(path)
     say: Callable[[str], None] = (lambda text: None) if given["quiet"] else (lambda text: click.echo(text, err=True))
     data = read_labelled(given["data"], given["kind"], given["delimiter"])
-    _check_choice(data.format, chosen)
+    _check_choice(data.format, given["loss"], chosen)
     say(f"{data.name}: {FORMATS[data.format]}: {data}")
     dev = _read_dev(given, data)
     if dev is not None:
         say(f"{dev.name}: {dev}")
         _check_labels(given, data, dev)
     history: list[Any] = []
-    if data.format == "svmlight":
+    if data.format == "svmlight" and given["loss"] == "log":
         model = _fit_kernel_machine(given, data, dev)
     else:
-        model, history = _fit_sequences(given, data, dev, say)
+        model, history = _fit_in_passes(given, data, dev, say)
     return _finish(given, data, dev, model, history)
 
 
-def _check_choice(kind: str, chosen: set[str]) -> None:
-    """Refuse options that belong to the other kind of model."""
+def _check_choice(kind: str, loss: str, chosen: set[str]) -> None:
+    """Refuse options that belong to another kind of model."""
     wrong = _OF_SEQUENCES if kind == "svmlight" else _OF_KERNELS
     for name in wrong:
         if name in chosen:
             data = "sequences" if kind == "svmlight" else "svmlight"
             raise click.UsageError(f"--{name.replace('_', '-')} is for {data}; the data are {kind}.")
+    for name in _OF_LOG_LOSS:
+        if loss == "hinge" and name in chosen:
+            raise click.UsageError(f"--{name.replace('_', '-')} is for --loss log.")
     if kind == "crfsuite" and "template" in chosen:
         raise click.UsageError(
             "--template is for columns; the data are CRFsuite's items, which have attributes already."
@@ -112,30 +116,42 @@ def _complain(given: Options, text: str) -> None:
     warn(text)
 
 
-def _fit_sequences(
-    given: Options, data: LabelledData, dev: LabelledData | None, say: Callable[[str], None]
-) -> tuple[Any, list[Any]]:
-    from dualfield.estimators import CRF, Checkpoint
+def _sequence_model(given: Options, data: LabelledData) -> Any:
+    """Return the model of sequences that the options ask for: a new one, or one to go on from."""
+    from dualfield.estimators import CRF, StructuredSVM
     from dualfield.structures import Chain
 
     old = None if given["warm_start"] is None else load_model(given["warm_start"])
-    model = CRF() if old is None else _begun(old, data)
+    kind: Any = CRF if given["loss"] == "log" else StructuredSVM
+    model = kind() if old is None else _begun(old, data, kind)
     if given["constraints"] != "none":
         _check_scheme(given, data)
     if data.format == "conll" and (old is None or given["template"] is not None):
         model.template = read_template(given["template"], data)
-    model.set_params(
+    if given["loss"] == "log":
+        model.l1_ratio = given["l1_ratio"]
+    return model.set_params(
         structure="chain" if given["order"] == 1 else Chain(order=given["order"]),
-        C=given["C"],
-        l1_ratio=given["l1_ratio"],
         features=given["features"],
         min_freq=given["min_freq"],
         constraints=None if given["constraints"] == "none" else given["constraints"],
+        warm_start=old is not None,
+    )
+
+
+def _fit_in_passes(
+    given: Options, data: LabelledData, dev: LabelledData | None, say: Callable[[str], None]
+) -> tuple[Any, list[Any]]:
+    """Fit a model of sequences, or a linear one of single examples, and show each pass."""
+    from dualfield.estimators import Checkpoint, StructuredSVM
+
+    model = StructuredSVM("single") if data.format == "svmlight" else _sequence_model(given, data)
+    model.set_params(
+        C=given["C"],
         solver=given["solver"],
         max_iter=given["max_iter"],
         n_jobs=given["threads"],
         random_state=given["seed"],
-        warm_start=old is not None,
     )
     if given["tol"] is not None:
         model.tol = given["tol"]
@@ -175,11 +191,15 @@ def _check_scheme(given: Options, data: LabelledData) -> None:
         seen += len(labels)
 
 
-def _begun(old: LoadedModel, data: LabelledData) -> Any:
-    """Return the model to go on from, if it is for such data."""
+def _begun(old: LoadedModel, data: LabelledData, kind: type[Any]) -> Any:
+    """Return the model to go on from, if it is for such data and of this kind."""
     if old.kind != data.format:
         raise click.ClickException(
             f"{old.path}: is a model for {FORMATS[old.kind]}; the data are {FORMATS[data.format]}."
+        )
+    if type(old.model) is not kind:
+        raise click.ClickException(
+            f"{old.path}: is a {type(old.model).__name__}; this training begins at a {kind.__name__} only. See --loss."
         )
     return old.model
 
@@ -280,7 +300,7 @@ def _remedy(model: Any, given: Options) -> str:
     if model.status_ is Status.INTERRUPTED:
         if given["checkpoint"] is not None and given["checkpoint"].exists():
             return f"The same command goes on from {given['checkpoint']}."
-        return f"--warm-start {given['target']} begins at this model." if hasattr(model, "structure_") else ""
+        return f"--warm-start {given['target']} begins at this model." if not hasattr(model, "n_features_in_") else ""
     text = str(model.status_.remedy)
     for name, option in (("max_iter", "--max-iter"), (" tol", " --tol"), ("solver='newton'", "--solver newton")):
         text = text.replace(name, option)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from dualfield.plotting import ConvergenceDisplay, TopFeaturesDisplay, TransitionDisplay
@@ -42,8 +43,9 @@ def training_page(
     Parameters
     ----------
     model : fitted model
-        :class:`dualfield.CRF`, the one of :mod:`dualfield.estimators.crfsuite`, or
-        :class:`dualfield.KernelLogisticRegression`.
+        :class:`dualfield.CRF`, the one of :mod:`dualfield.estimators.crfsuite`, :class:`dualfield.StructuredSVM`, or
+        :class:`dualfield.KernelLogisticRegression`. One that has no probabilities gets no reliability diagram and no
+        sentences.
     title : str
         The heading.
     facts : iterable of (name, value), default=()
@@ -101,12 +103,23 @@ def _body(
         yield from score_section(result)
     if hasattr(model, "structure_"):
         yield from _weights(model)
-    if result is not None and result.tokens is not None and result.n_tokens:
+    if result is not None and result.tokens is not None and result.n_tokens and result.marginals is not None:
         yield Html("<h2>Sentences</h2>")
         yield from sentence_section(result)
 
 
 def _weights(model: Any) -> Iterator[Html]:
+    if not is_classifier(model):
+        yield from _transitions(model)
+    yield Html("<h2>Attributes</h2>")
+    yield _paragraph(
+        "What speaks most for each label, and most against it: the largest weights of both signs, bars to one scale.",
+        soft=True,
+    )
+    yield TopFeaturesDisplay.from_estimator(model).html()
+
+
+def _transitions(model: Any) -> Iterator[Html]:
     yield Html("<h2>Transitions</h2>")
     if model.structure_.order == 1:
         yield TransitionDisplay.from_estimator(model).html()
@@ -115,12 +128,6 @@ def _weights(model: Any) -> Iterator[Html]:
         rows = [(" → ".join(map(str, labels)), f"{weight:+.3f}") for labels, weight in [*top.likely, *top.unlikely]]
         yield table(("labels", "weight"), rows, caption="The largest weights of windows of labels, and the lowest")
     yield _paragraph("A weight above 0 makes the next label more likely after the one on the left.", soft=True)
-    yield Html("<h2>Attributes</h2>")
-    yield _paragraph(
-        "What speaks most for each label, and most against it: the largest weights of both signs, bars to one scale.",
-        soft=True,
-    )
-    yield TopFeaturesDisplay.from_estimator(model).html()
 
 
 def _paragraph(text: str, *, soft: bool = False) -> Html:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_classifier
 
 from dualfield.metrics import SpanScores, sequence_accuracy_score, span_scores
 from dualfield.metrics.sequences import paired
@@ -20,6 +21,11 @@ from dualfield.report.page import table
 _MOST_ROWS = 45  # labels in a table
 _MOST_TOKENS = 60  # of a sentence
 _PER_GROUP = 4
+_NO_PROBABILITIES = (
+    "The model has margins and no probabilities, so there is no reliability diagram here, and there are no sentences "
+    "with the probabilities of their labels. Margins become probabilities by calibrate(X, y), with data that the model "
+    "was not trained on."
+)
 
 Window = tuple[int, int, int]  # a sentence, its first token shown, and the one behind the last
 
@@ -54,7 +60,7 @@ class DevResult:
 
     truth: list[list[Any]]
     predicted: list[list[Any]]
-    marginals: list[NDArray[np.float64]]
+    marginals: list[NDArray[np.float64]] | None  # None: the model has no probabilities
     classes: list[Any]
     tokens: list[list[str]] | None
 
@@ -71,6 +77,7 @@ class DevResult:
 
     def sentence(self, window: Window) -> MarginalsDisplay:
         """Return a part of a sentence, for display."""
+        assert self.marginals is not None
         at, begin, end = window
         texts = None if self.tokens is None else self.tokens[at]
         return MarginalsDisplay.from_predictions(
@@ -85,10 +92,12 @@ class DevResult:
 def evaluated(model: Any, dev: DevData) -> DevResult:
     """Predict labels and probabilities of dev data."""
     X = list(dev.X) if isinstance(dev.X, Iterator) else dev.X
-    classes, marginals = label_list(model.classes_), model.predict_proba(X)
+    classes = label_list(model.classes_)
+    marginals = model.predict_proba(X) if hasattr(model, "predict_proba") else None
     truth, predicted = paired(as_sequences(dev.y), as_sequences(model.predict(X)))
-    if not hasattr(model, "structure_"):
-        return DevResult(truth, predicted, [np.asarray(marginals)] if truth else [], classes, None)
+    if is_classifier(model):
+        rows = None if marginals is None else [np.asarray(marginals)] if truth else []
+        return DevResult(truth, predicted, rows, classes, None)
     tokens = dev.tokens
     if tokens is None:
         sequences = X if isinstance(X, list | tuple) else [None] * len(truth)
@@ -99,7 +108,7 @@ def evaluated(model: Any, dev: DevData) -> DevResult:
             raise ValueError(f"tokens[{i}] has {len(one)} entries; y[{i}] has {len(labels)} labels.")
     if len(texts) != len(truth):
         raise ValueError(f"tokens has {len(texts)} sentences; y has {len(truth)}.")
-    return DevResult(truth, predicted, list(marginals), classes, texts)
+    return DevResult(truth, predicted, None if marginals is None else list(marginals), classes, texts)
 
 
 def score_section(result: DevResult) -> Iterator[Html]:
@@ -116,6 +125,9 @@ def score_section(result: DevResult) -> Iterator[Html]:
     yield _label_table(confusion) if spans is None else _span_table(spans)
     yield Html("<h2>What is taken for what</h2>")
     yield confusion.html()
+    if result.marginals is None:
+        yield Html(f"<p>{_NO_PROBABILITIES}</p>")
+        return
     yield Html("<h2>Can the probabilities be believed?</h2>")
     marginals = ReliabilityDisplay.from_predictions(result.truth, result.marginals, result.classes, name="dev data")
     yield marginals.html()
@@ -180,6 +192,7 @@ def sentence_section(result: DevResult) -> Iterator[Html]:
 
 def chosen_sentences(result: DevResult) -> Iterator[tuple[str, list[Window]]]:
     """Give out the rule of each group, and the parts of sentences that it chooses."""
+    assert result.marginals is not None
     code = {label: at for at, label in enumerate(result.classes)}
     chances = [
         rows[np.arange(len(labels)), [code[label] for label in labels]] if labels else np.zeros(0)

@@ -36,8 +36,9 @@ def model_facts(model: Any) -> Iterator[Fact]:
         yield "weights", f"{model.n_features_:,}"
         if model.vocabulary_ is not None:
             yield "attributes", f"{len(model.vocabulary_):,}"
-    else:
+    if hasattr(model, "n_features_in_"):
         yield "features", f"{model.n_features_in_:,}"
+    if hasattr(model, "dual_coef_"):
         yield "points of the expansion", f"{model.dual_coef_.shape[1]:,}"
     yield "solver", model.solver_
     trace = getattr(model, "trace_", None)
