@@ -22,6 +22,8 @@ CASES = (
     "crf_training",
     "crf_tagging",
     "crf_scaling",
+    "structured_svm",
+    "latent_chunking",
 )
 
 

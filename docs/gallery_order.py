@@ -12,6 +12,7 @@ ORDER = (
     "plot_duality_gap.py",
     "plot_watch_a_fit.py",
     "plot_scores_of_your_own.py",
+    "plot_structured_svm.py",
 )
 
 

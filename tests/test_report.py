@@ -239,15 +239,15 @@ def test_write_page_follows_a_link(tmp_path):
     assert (tmp_path / "there" / "real.html").read_text() == "text"
 
 
-@pytest.mark.parametrize("method", ["write_text", "replace"])
-def test_a_failed_write_keeps_the_old_page(tmp_path, monkeypatch, method):
+@pytest.mark.parametrize(("owner", "name"), [(os, "fsync"), (Path, "replace")])
+def test_a_failed_write_keeps_the_old_page(tmp_path, monkeypatch, owner, name):
     target = tmp_path / "report.html"
     target.write_text("old")
 
     def fail(*_args, **_kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, method, fail)
+    monkeypatch.setattr(owner, name, fail)
     with pytest.raises(OSError, match="No space left"):
         write_page(target, "new")
     monkeypatch.undo()

@@ -211,7 +211,7 @@ def test_tabs_have_their_own_faults(row):
 def test_wrong_targets_are_refused(tmp_path):
     with pytest.raises(ValueError, match="The 'separator' parameter of write_conll must be ' ' or '\\\\t'"):
         write_conll(SENTENCES, tmp_path / "out.txt", separator=",")
-    with pytest.raises(OSError, match="is not a regular file"):
+    with pytest.raises(IsADirectoryError, match="is a folder"):
         write_conll(SENTENCES, tmp_path)
     with pytest.raises(FileNotFoundError):
         write_conll(SENTENCES, tmp_path / "no" / "out.txt")

@@ -177,9 +177,9 @@ def set_tensor(name, **changes):
 REFUSED = {
     "nothing": (b"", "is cut off: it has 0 bytes, fewer than the 8"),
     "seven bytes": (b"\0" * 7, "is cut off: it has 7 bytes"),
-    "text": (b"U00:%x[0,0]\nB\n", "is not a model file of dualfield: it begins with the number"),
+    "text": (b"U00:%x[0,0]\nB\n", "is not a model file of dualfield: its first 8 bytes, b'U00:%x[0', are not"),
     "zeros": (bytes(100), "is not a model file of dualfield, or altered: its header cannot be read"),
-    "huge header": (struct.pack("<Q", 2**63) + b"{}", "begins with the number 9223372036854775808"),
+    "huge header": (struct.pack("<Q", 2**63) + b"{}", "are not the length of a header, which is at most 16777216"),
     "long header": (struct.pack("<Q", 100) + b"{}", "is cut off: it has 10 bytes, and its header alone 100"),
     "list": (forged(outer=lambda _: "[]"), "its header is no JSON object"),
     "not JSON": (forged(outer=lambda old: old[:-1]), "its header cannot be read"),
