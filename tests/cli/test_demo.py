@@ -183,7 +183,7 @@ def test_the_terminal_gets_steps_results_and_the_place_of_the_page(default_run):
     output, folder = default_run
     assert output.startswith("setting the words ...\n")
     assert "500 test words after 1500 training words" in " ".join(output.split())
-    assert "trained models come with the estimators" in " ".join(output.split())
+    assert "Scored by counts; the gallery trains a CRF on the same words." in " ".join(output.split())
     assert output.endswith(f"Pictures, readings and marginals: {folder / 'report.html'}\n")
     assert "\x1b" not in output
 
@@ -278,7 +278,7 @@ def test_a_full_disk_is_reported_and_the_old_page_stays(tmp_path, monkeypatch):
     def fail(*_args, **_kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(type(target), "write_text", fail)
+    monkeypatch.setattr(os, "fsync", fail)
     result = invoke("--report", target, "--words", 50)
     assert result.exit_code == 1
     assert f"cannot write the report to '{target}': No space left on device" in result.output

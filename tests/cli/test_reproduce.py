@@ -4,7 +4,6 @@ import itertools
 import json
 import os
 import re
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -299,7 +298,7 @@ def test_a_full_disk_is_reported(folder, tmp_path, monkeypatch):
     def fail(*_args, **_kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", fail)
+    monkeypatch.setattr(os, "fsync", fail)
     result = invoke("memisevic2006", "--quick", "--data", folder, "--only", "letter", "--output", tmp_path / "o")
     assert result.exit_code == 1
     assert "No space left on device" in result.output
