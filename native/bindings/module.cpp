@@ -9,6 +9,7 @@ NB_MODULE(_native, module) {
     dualfield::bindings::register_templates(module);
     dualfield::bindings::register_oracles(module);
     dualfield::bindings::register_routines(module);
+    dualfield::bindings::register_kernel_matrices(module);
     dualfield::bindings::register_kernels(module);
     dualfield::bindings::register_chain_models(module);
 }

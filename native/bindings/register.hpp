@@ -7,6 +7,7 @@ void register_vocabulary(nanobind::module_& module);
 void register_templates(nanobind::module_& module);
 void register_oracles(nanobind::module_& module);
 void register_routines(nanobind::module_& module);
+void register_kernel_matrices(nanobind::module_& module);
 void register_kernels(nanobind::module_& module);
 void register_chain_models(nanobind::module_& module);
 

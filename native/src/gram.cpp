@@ -126,46 +126,65 @@ CachedGram<T>::CachedGram(std::vector<T> diagonal, std::size_t budget, Fill fill
     slots_ = Aligned<T>(n_slots_ * stride_);
     slot_of_.assign(n, -1);
     owner_.assign(n_slots_, -1);
-    last_use_.assign(n_slots_, 0);
+    // From the end of the ring to the newer: the oldest first.
+    newer_.resize(n_slots_ + 1);
+    older_.resize(n_slots_ + 1);
+    for (std::size_t slot = 0; slot <= n_slots_; ++slot) {
+        newer_[slot] = slot == n_slots_ ? 0 : slot + 1;
+        older_[slot] = slot == 0 ? n_slots_ : slot - 1;
+    }
+}
+
+template <class T>
+void CachedGram<T>::used_now(std::size_t slot) {
+    newer_[older_[slot]] = newer_[slot];
+    older_[newer_[slot]] = older_[slot];
+    const std::size_t newest = older_[n_slots_];
+    newer_[newest] = slot;
+    older_[slot] = newest;
+    newer_[slot] = n_slots_;
+    older_[n_slots_] = slot;
 }
 
 template <class T>
 void CachedGram<T>::rows(std::span<const std::int32_t> points, const T** out, ThreadTeam& team) {
-    ++clock_;
     std::vector<std::size_t> missing;
     for (std::size_t i = 0; i < points.size(); ++i) {
         const std::int32_t slot = slot_of_[static_cast<std::size_t>(points[i])];
         if (slot < 0) {
             missing.push_back(i);
         } else {
-            last_use_[static_cast<std::size_t>(slot)] = clock_;
+            used_now(static_cast<std::size_t>(slot));
             out[i] = slots_.data() + static_cast<std::size_t>(slot) * stride_;
         }
     }
     if (missing.empty()) return;
-    // The slots that were not used for longest; those of this call carry the present time and are not among them.
-    std::vector<std::int32_t> victims(n_slots_);
-    std::iota(victims.begin(), victims.end(), 0);
-    std::nth_element(victims.begin(), victims.begin() + static_cast<std::ptrdiff_t>(missing.size() - 1), victims.end(),
-                     [&](std::int32_t a, std::int32_t b) {
-                         const auto ta = last_use_[static_cast<std::size_t>(a)],
-                                    tb = last_use_[static_cast<std::size_t>(b)];
-                         return ta != tb ? ta < tb : a < b;
-                     });
+    // Into the slots that were not used for longest; those of this call are the newest and not among them.
     std::vector<std::int32_t> wanted;
     std::vector<T*> targets;
-    for (std::size_t k = 0; k < missing.size(); ++k) {
-        const std::int32_t point = points[missing[k]];
-        const auto slot = static_cast<std::size_t>(victims[k]);
-        if (owner_[slot] >= 0) slot_of_[static_cast<std::size_t>(owner_[slot])] = -1;
-        owner_[slot] = point;
-        slot_of_[static_cast<std::size_t>(point)] = static_cast<std::int32_t>(slot);
-        last_use_[slot] = clock_;
-        wanted.push_back(point);
-        targets.push_back(slots_.data() + slot * stride_);
-        out[missing[k]] = targets.back();
+    for (const std::size_t i : missing) {
+        std::int32_t& slot_of_point = slot_of_[static_cast<std::size_t>(points[i])];
+        if (slot_of_point < 0) {
+            const std::size_t slot = newer_[n_slots_];
+            if (owner_[slot] >= 0) slot_of_[static_cast<std::size_t>(owner_[slot])] = -1;
+            owner_[slot] = points[i];
+            slot_of_point = static_cast<std::int32_t>(slot);
+            used_now(slot);
+            wanted.push_back(points[i]);
+            targets.push_back(slots_.data() + slot * stride_);
+        }
+        out[i] = slots_.data() + static_cast<std::size_t>(slot_of_point) * stride_;
     }
-    fill_(wanted, targets.data(), team);
+    try {
+        fill_(wanted, targets.data(), team);
+    } catch (...) {
+        // These slots hold nothing that may be taken for a row.
+        for (const std::int32_t point : wanted) {
+            owner_[static_cast<std::size_t>(slot_of_[static_cast<std::size_t>(point)])] = -1;
+            slot_of_[static_cast<std::size_t>(point)] = -1;
+        }
+        throw;
+    }
 }
 
 template <class T>
@@ -175,6 +194,11 @@ typename CachedGram<T>::Fill CachedGram<T>::from_points(const KernelFunction& fu
         const std::size_t n = points.size(), n_tasks = (n + kColumns - 1) / kColumns;
         team.run(n_tasks, [&](std::size_t, std::size_t task) {
             const std::size_t first = task * kColumns, last = std::min(n, first + kColumns);
+            if (points.is_bits()) {  // which gain nothing from tiles of several rows, and need no detour
+                for (std::size_t i = 0; i < wanted.size(); ++i)
+                    kernel_block(function, points, wanted.subspan(i, 1), points, first, last, rows[i] + first, 0);
+                return;
+            }
             constexpr std::size_t kRows = 12;
             T block[kRows * kColumns];
             for (std::size_t i = 0; i < wanted.size(); i += kRows) {

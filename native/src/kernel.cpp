@@ -1,7 +1,9 @@
 #include "dualfield/kernel.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <utility>
 
 #include "dualfield/routines.hpp"
 
@@ -76,6 +78,25 @@ void sparse_block(const KernelFunction& function, const Points<T>& rows, std::sp
         } else {
             finish_row(function, row, width);
         }
+    }
+}
+
+template <class T>
+void bit_block(const KernelFunction& function, const Points<T>& rows, std::span<const std::int32_t> points,
+               const Points<T>& columns, std::size_t first, std::size_t last, T* out, std::size_t stride) {
+    const std::size_t width = last - first;
+    BitRow<T> task{.point = nullptr,
+                   .columns = columns.bits().row(first),
+                   .n_words = columns.bits().n_words,
+                   .n = width,
+                   .common = counts_common(function),
+                   .table = columns.table().data(),
+                   .out = nullptr};
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        task.point = rows.bits().row(static_cast<std::size_t>(points[i]));
+        task.out = out + i * stride;
+        routines().kernel<T>().bit_row(task);
+        std::fill(task.out + width, task.out + padded_to_panels<T>(width), T(0));
     }
 }
 
@@ -155,8 +176,13 @@ Points<T>::Points(const Matrix<S>& matrix, const KernelFunction& function, std::
 }
 
 template <class T>
+Points<T>::Points(BitMatrix bits, const KernelFunction& function)
+    : n_(bits.n), n_features_(bits.n_features), bits_(std::move(bits)), table_(count_table<T>(function, n_features_)) {}
+
+template <class T>
 void kernel_block(const KernelFunction& function, const Points<T>& rows, std::span<const std::int32_t> points,
                   const Points<T>& columns, std::size_t first, std::size_t last, T* out, std::size_t stride) {
+    if (columns.is_bits()) return bit_block(function, rows, points, columns, first, last, out, stride);
     if (rows.is_sparse()) return sparse_block(function, rows, points, columns, first, last, out, stride);
     std::vector<const T*> row_pointers(points.size());
     std::vector<T> row_norms(points.size());
@@ -199,6 +225,16 @@ template <class T>
 void kernel_diagonal(const KernelFunction& function, const Points<T>& points, T* out) {
     if (of_differences(function.kind)) {
         std::fill_n(out, points.size(), T(1));
+        return;
+    }
+    if (points.is_bits()) {
+        const BitMatrix& bits = points.bits();
+        for (std::size_t i = 0; i < bits.n; ++i) {
+            std::size_t count = 0;
+            for (std::size_t w = 0; w < bits.n_words; ++w)
+                count += static_cast<std::size_t>(std::popcount(bits.row(i)[w]));
+            out[i] = points.table()[count];
+        }
         return;
     }
     std::copy_n(points.norms(), points.size(), out);

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <memory>
 #include <span>
 #include <vector>
@@ -92,11 +91,12 @@ class CachedGram final : public Gram<T> {
     static Fill from_points(const KernelFunction& function, const Points<T>& points);
 
   private:
+    void used_now(std::size_t slot);
+
     std::size_t stride_, n_slots_;
     Aligned<T> slots_;
     std::vector<std::int32_t> slot_of_, owner_;  // point -> slot or -1, slot -> point or -1
-    std::vector<std::uint64_t> last_use_;
-    std::uint64_t clock_ = 0;
+    std::vector<std::size_t> newer_, older_;     // slots in the order of their last use, a ring closed by n_slots_
     Fill fill_;
 };
 

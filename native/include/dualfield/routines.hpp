@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "dualfield/bit_points.hpp"
 #include "dualfield/chain_passes.hpp"
 #include "dualfield/kernel.hpp"
 #include "dualfield/layout.hpp"
@@ -69,6 +70,7 @@ template <class T>
 struct KernelRoutines {
     void (*kernel_tiles)(const TileTask<T>&);
     void (*exponential_row)(T* row, std::size_t n);
+    void (*bit_row)(const BitRow<T>&);  // see bit_points.hpp
 
     // scores[r * stride + j] += sum_i rows[i][j] coefficients[i * coefficient_stride + r], j in [first, last).
     void (*expand)(const T* const* rows, std::size_t n, const T* coefficients, std::size_t coefficient_stride,

@@ -1,6 +1,7 @@
 // The table of routines of one instruction set; included last by the file that sets it.
 #pragma once
 
+#include "bit_rows.hpp"
 #include "block_rows.hpp"
 #include "chain_passes.hpp"
 #include "expand.hpp"
@@ -20,6 +21,7 @@ template <class T>
 constexpr KernelRoutines<T> make_kernel_routines() {
     return {.kernel_tiles = &kernel_tiles<T>,
             .exponential_row = &exponential_row<T>,
+            .bit_row = &bit_row<T>,
             .expand = &expand<T>,
             .dual_terms = &dual_terms<T>,
             .softmax_columns = &softmax_columns<T>,
