@@ -12,4 +12,5 @@ NB_MODULE(_native, module) {
     dualfield::bindings::register_kernel_matrices(module);
     dualfield::bindings::register_kernels(module);
     dualfield::bindings::register_chain_models(module);
+    dualfield::bindings::register_kernel_ascent(module);
 }

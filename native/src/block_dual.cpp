@@ -2,13 +2,8 @@
 //
 //   dual(mu) = sum_i c_i [ T H(mu_i) + <D_i, mu_i> ] - 1/2 |w(mu)|^2,     w(mu) = sum_i c_i A_i' (u_i - mu_i)
 //
-// mu_i is kept as the marginals of a chain with scores theta_i: one row for each node and one table of cliques for the
-// whole example, since all edges share their scores. A visit mixes theta_i with the scores that w gives now,
-//
-//   theta_i <- (1 - eta) theta_i + eta (A_i w + D_i) / T,
-//
-// computes marginals and entropy, H = log Z - <theta, mu>, by one forward-backward pass, moves w, and keeps the step if
-// the dual has grown; otherwise it goes back and halves eta (Collins et al. 2008; Taskar's block structure). How much
+// A visit proposes a step for one example, as soft_chains.hpp says, moves w, and keeps the step if the dual has grown;
+// otherwise it goes back and halves eta (Collins et al. 2008; Taskar's block structure). How much
 // |w|^2 / 2 grows is summed up while w is moved, so that the test is exact. Steps that succeed at once may be larger at
 // the next visit.
 //
@@ -21,16 +16,15 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "dualfield/chain_block.hpp"
 #include "dualfield/memory.hpp"
 #include "dualfield/random.hpp"
 #include "dualfield/routines.hpp"
 #include "gap_forecast.hpp"
+#include "soft_chains.hpp"
 
 namespace dualfield {
 namespace {
 
-constexpr double kSure = 14.0;  // score of the true labels at the start: nearly all of the mass, and room to move
 // Tolerances from here on leave room for a state in single precision: half of the memory to move.
 constexpr double kSingleFrom = 2e-6;
 constexpr double kGrow = 1.1, kShrink = 0.5;
@@ -50,17 +44,10 @@ class BlockDual {
           settings_(settings),
           companion_(companion),
           objective_(model, data, settings.n_threads),
-          block_(*model.topology, model.start_limits, model.stop_limits),
+          points_(model, data, objective_.truth()),
           n_(data.n_examples()),
           n_labels_(model.topology->n_labels()),
           n_cliques_(model.topology->n_cliques()),
-          state_(routines().state<S>()),
-          theta_(data.n_nodes() * n_labels_),
-          mu_(data.n_nodes() * n_labels_),
-          clique_theta_(n_ * n_cliques_),
-          clique_mu_(n_ * n_cliques_),
-          value_(n_, 0.0),
-          eta_(n_, 1.0),
           gain_(n_, 0.0),
           w_(model.size(), 0.0) {
         std::size_t longest = 0;
@@ -69,9 +56,7 @@ class BlockDual {
             if (data.length(i) > 0) order_.push_back(i);
             mass_ += data.weights[i] * static_cast<double>(data.length(i));
         }
-        const std::size_t rows = longest * n_labels_;
-        for (Buffer* buffer : {&scores_, &new_theta_, &new_mu_, &moved_}) buffer->require(rows + kLanes);
-        for (Buffer* buffer : {&new_clique_theta_, &new_clique_mu_, &clique_moved_}) buffer->require(n_cliques_);
+        scores_.require(longest * n_labels_ + kLanes);
         scratch_.require(2 * padded(std::max(n_labels_, n_cliques_)));
     }
 
@@ -81,15 +66,13 @@ class BlockDual {
         else if (start)
             start_from(start);
         else
-            start_from_truth();
+            points_.begin_at_truth();
     }
 
     // Begins where a state in another precision stands.
     template <class Other>
     void take_over(const BlockDual<Other>& before) {
-        std::copy(before.theta_.begin(), before.theta_.end(), theta_.begin());
-        std::copy(before.clique_theta_.begin(), before.clique_theta_.end(), clique_theta_.begin());
-        eta_ = before.eta_;
+        points_.take_over(before.points_);
         gain_ = before.gain_;
         passes_ = before.passes_;
         clock_ = before.clock_;
@@ -178,12 +161,7 @@ class BlockDual {
 
     template <class Archive>
     void describe(Archive& archive) {
-        archive("theta", theta_);
-        archive("mu", mu_);
-        archive("clique_theta", clique_theta_);
-        archive("clique_mu", clique_mu_);
-        archive("value", value_);
-        archive("eta", eta_);
+        points_.describe(archive);
         archive("gain", gain_);
         archive("w", w_);
         archive("order", order_);
@@ -200,80 +178,13 @@ class BlockDual {
     double small() const { return std::max(settings_.tolerance * dual_, 1e-14 * mass_); }
     bool is_small() const { return primal_ - dual_ <= small(); }
 
-    S* theta_of(std::size_t i) { return theta_.data() + data_.first(i) * n_labels_; }
-    S* mu_of(std::size_t i) { return mu_.data() + data_.first(i) * n_labels_; }
-    S* clique_theta_of(std::size_t i) { return clique_theta_.data() + i * n_cliques_; }
-    S* clique_mu_of(std::size_t i) { return clique_mu_.data() + i * n_cliques_; }
-
-    // mu is the truth itself, where w and the dual are zero. No finite theta gives it, so theta only stands near by,
-    // for the case that the first step, which would not look at it, is too long.
-    void start_from_truth() {
-        for (Aligned<S>* numbers : {&theta_, &mu_, &clique_theta_, &clique_mu_})
-            std::fill(numbers->begin(), numbers->end(), S{0});
-        for (std::size_t row = 0; row < data_.n_nodes(); ++row) {
-            const std::size_t at = row * n_labels_ + static_cast<std::size_t>(data_.labels[row]);
-            theta_[at] = static_cast<S>(kSure);
-            mu_[at] = S{1};
-        }
-        for (const std::size_t i : order_)
-            for (std::int64_t e = objective_.first_edge(i); e < objective_.first_edge(i + 1); ++e)
-                clique_mu_of(i)[objective_.true_cliques()[static_cast<std::size_t>(e)]] += S{1};
-    }
-
     void start_from(const double* parameters) {
-        const double factor = 1.0 / data_.temperature;
         std::copy_n(parameters, w_.size(), w_.data());
         for (const std::size_t i : order_) {
-            const std::size_t size = data_.length(i) * n_labels_;
             score(i);
-            // The old state has no share; it must be numbers all the same.
-            std::fill_n(theta_of(i), size, S{0});
-            std::fill_n(mu_of(i), size, S{0});
-            std::fill_n(clique_theta_of(i), n_cliques_, S{0});
-            std::fill_n(clique_mu_of(i), n_cliques_, S{0});
-            value_[i] = propose(i, 1.0, factor);
-            accept(i);
+            points_.begin_at(i, scores_.data(), cliques());
         }
         rebuild();
-    }
-
-    // The point that a step of length eta leads to, into the new_ rows, and how far it is, into the moved_ rows;
-    // returns its value.
-    double propose(std::size_t i, double eta, double factor) {
-        const std::size_t size = data_.length(i) * n_labels_;
-        state_.mix(theta_of(i), scores_.data(), eta, factor, size, new_theta_.data());
-        state_.mix(clique_theta_of(i), cliques(), eta, factor, n_cliques_, new_clique_theta_.data());
-        const auto answer = ask(new_theta_.data(), i, new_clique_theta_.data(), new_mu_.data(), new_clique_mu_.data());
-        const double inner = state_.difference(new_mu_.data(), mu_of(i), new_theta_.data(), size, moved_.data()) +
-                             state_.difference(new_clique_mu_.data(), clique_mu_of(i), new_clique_theta_.data(),
-                                               n_cliques_, clique_moved_.data());
-        return data_.temperature * (answer.log_partition - inner) + expected_cost(i, new_mu_.data());
-    }
-
-    void accept(std::size_t i) {
-        const std::size_t size = data_.length(i) * n_labels_;
-        state_.keep(new_theta_.data(), size, theta_of(i));
-        state_.keep(new_mu_.data(), size, mu_of(i));
-        state_.keep(new_clique_theta_.data(), n_cliques_, clique_theta_of(i));
-        state_.keep(new_clique_mu_.data(), n_cliques_, clique_mu_of(i));
-    }
-
-    ChainBlock::Answer ask(const double* theta, std::size_t i, const double* clique_theta, double* mu,
-                           double* clique_mu) {
-        const auto answer = block_.marginals(theta, data_.length(i), clique_theta, mu, clique_mu);
-        if (answer.status == Status::bad_number)
-            throw std::runtime_error("The scores of an example are not finite any more: the features are too large.");
-        return answer;
-    }
-
-    double expected_cost(std::size_t i, const double* mu) const {
-        if (!data_.cost) return 0.0;
-        double total = 0.0;
-        for (std::size_t t = 0; t < data_.length(i); ++t) {
-            const double* cost = data_.cost + static_cast<std::size_t>(data_.labels[data_.first(i) + t]) * n_labels_;
-            for (std::size_t k = 0; k < n_labels_; ++k) total += cost[k] * mu[t * n_labels_ + k];
-        }
-        return total;
     }
 
     const double* cliques() const { return w_.data() + model_.clique_begin(); }
@@ -315,23 +226,22 @@ class BlockDual {
 
     // One example: returns what the dual gains.
     double visit(std::size_t i) {
-        const double factor = 1.0 / data_.temperature, weight = data_.weights[i];
+        const double weight = data_.weights[i];
         score(i);
-        double eta = eta_[i];
+        double eta = points_.eta(i);
         for (int tries = 0; tries < kMostTries; ++tries, eta *= kShrink) {
-            const double value = propose(i, eta, factor);
+            const double value = points_.propose(i, scores_.data(), cliques(), eta);
             passes_ += 1.0 / static_cast<double>(order_.size());
-            const double grown = move(i, moved_.data(), clique_moved_.data(), -weight);
-            const double gain = weight * (value - value_[i]) - grown;
+            const double grown = move(i, points_.moved(), points_.clique_moved(), -weight);
+            const double gain = weight * (value - points_.value(i)) - grown;
             if (gain >= 0.0) {
-                accept(i);
-                value_[i] = value;
-                eta_[i] = tries == 0 ? std::min(1.0, eta * kGrow) : eta;
+                points_.accept(i, value);
+                points_.eta(i) = tries == 0 ? std::min(1.0, eta * kGrow) : eta;
                 return gain;
             }
-            move(i, moved_.data(), clique_moved_.data(), weight);
+            move(i, points_.moved(), points_.clique_moved(), weight);
         }
-        eta_[i] = eta;
+        points_.eta(i) = eta;
         return 0.0;
     }
 
@@ -346,26 +256,16 @@ class BlockDual {
             if (gain_[i] >= least) chosen_.push_back(i);
         for (std::size_t at = 0; at < chosen_.size(); ++at) {
             const std::size_t i = chosen_[at];
-            if (at + 1 < chosen_.size()) prefetch(chosen_[at + 1]);
+            if (at + 1 < chosen_.size()) {
+                const std::size_t next = chosen_[at + 1];
+                points_.prefetch(next);
+                objective_.features().prefetch(data_.first(next), data_.first(next + 1));
+            }
             gain_[i] = visit(i);
             dual_ += gain_[i];
             if (at % 256 == 255 && !tell()) return false;
         }
         return true;
-    }
-
-    // Asks for the state of the example that comes next: it lies anywhere.
-    void prefetch(std::size_t i) {
-        const auto all = [](const S* numbers, std::size_t n) {
-            const auto* bytes = reinterpret_cast<const char*>(numbers);
-            for (std::size_t at = 0; at < n * sizeof(S); at += 64) prefetch_line(bytes + at);
-        };
-        const std::size_t size = data_.length(i) * n_labels_;
-        all(theta_of(i), size);
-        all(mu_of(i), size);
-        all(clique_theta_of(i), n_cliques_);
-        all(clique_mu_of(i), n_cliques_);
-        objective_.features().prefetch(data_.first(i), data_.first(i + 1));
     }
 
     // The examples that gained at least this much at their last visit have kSelectShare of all gains.
@@ -384,23 +284,9 @@ class BlockDual {
         std::fill(w_.begin(), w_.end(), 0.0);
         dual_ = 0.0;
         for (const std::size_t i : order_) {
-            const std::size_t length = data_.length(i), size = length * n_labels_;
-            double *d = moved_.data(), *clique_d = clique_moved_.data();
-            std::copy_n(theta_of(i), size, new_theta_.data());
-            std::copy_n(clique_theta_of(i), n_cliques_, new_clique_theta_.data());
-            const auto answer = ask(new_theta_.data(), i, new_clique_theta_.data(), d, clique_d);
-            double inner = 0.0;
-            for (std::size_t j = 0; j < size; ++j) inner += new_theta_.data()[j] * d[j];
-            for (std::size_t c = 0; c < n_cliques_; ++c) inner += new_clique_theta_.data()[c] * clique_d[c];
-            value_[i] = data_.temperature * (answer.log_partition - inner) + expected_cost(i, d);
-            state_.keep(d, size, mu_of(i));
-            state_.keep(clique_d, n_cliques_, clique_mu_of(i));
-            for (std::size_t t = 0; t < length; ++t)
-                d[t * n_labels_ + static_cast<std::size_t>(data_.labels[data_.first(i) + t])] -= 1.0;
-            for (std::int64_t e = objective_.first_edge(i); e < objective_.first_edge(i + 1); ++e)
-                clique_d[objective_.true_cliques()[static_cast<std::size_t>(e)]] -= 1.0;
-            move(i, d, clique_d, -data_.weights[i]);
-            dual_ += data_.weights[i] * value_[i];
+            points_.settle(i);
+            move(i, points_.moved(), points_.clique_moved(), -data_.weights[i]);
+            dual_ += data_.weights[i] * points_.value(i);
         }
         dual_ -= half_square();
     }
@@ -423,15 +309,13 @@ class BlockDual {
     const BlockDualSettings& settings_;
     const Companion& companion_;
     ChainObjective objective_;
-    ChainBlock block_;
+    SoftChains<S> points_;
     Clock clock_{0.0};
     std::size_t n_, n_labels_, n_cliques_;
-    const StateRoutines<S>& state_;
-    Aligned<S> theta_, mu_, clique_theta_, clique_mu_;  // [N][K], [N][K], [n][n_cliques], [n][n_cliques]
-    std::vector<double> value_, eta_, gain_, sorted_;   // [n]: T H + <D, mu>, step size, gain of the last visit
+    std::vector<double> gain_, sorted_;  // [n]: of the last visit
     Aligned<double> w_;
     std::vector<std::uint64_t> order_, chosen_;
-    Buffer scores_, new_theta_, new_mu_, moved_, new_clique_theta_, new_clique_mu_, clique_moved_, scratch_;
+    Buffer scores_, scratch_;
     GapForecast forecast_;
     double mass_ = 0.0;  // what the losses would be at one unit for each node
     double primal_ = kInfinity, dual_ = 0.0, passes_ = 0.0;

@@ -17,21 +17,43 @@ constexpr std::size_t kMostShards = 8;
 
 }  // namespace
 
+ChainTruth::ChainTruth(const ChainModel& model, const ChainData& data) {
+    first_edge_.assign(1, 0);
+    for (std::size_t i = 0; i < data.n_examples(); ++i)
+        first_edge_.push_back(first_edge_.back() + static_cast<std::int64_t>(std::max<std::size_t>(data.length(i), 1)) -
+                              1);
+    if (data.allowed) return;
+    cliques_.resize(static_cast<std::size_t>(first_edge_.back()));
+    clique_indices(*model.topology, data.offsets, data.labels, cliques_.data());
+    check(model, data);
+}
+
+void ChainTruth::check(const ChainModel& model, const ChainData& data) const {
+    const auto refuse = [](std::size_t i, const char* what) {
+        throw std::invalid_argument("The labels of example " + std::to_string(i) + " are not allowed: " + what);
+    };
+    const auto label_at = [&](std::size_t row) { return static_cast<std::size_t>(data.labels[row]); };
+    for (std::size_t i = 0; i < data.n_examples(); ++i) {
+        if (data.length(i) == 0) continue;
+        if (model.start_limits && model.start_limits[label_at(data.first(i))] != 0.0)
+            refuse(i, "the first one may not stand first.");
+        if (model.stop_limits && model.stop_limits[label_at(data.first(i + 1) - 1)] != 0.0)
+            refuse(i, "the last one may not stand last.");
+        for (std::int64_t e = first_edge_[i]; e < first_edge_[i + 1]; ++e) {
+            const std::int64_t clique = cliques_[static_cast<std::size_t>(e)];
+            if (clique < 0 || !model.topology->cliques()[static_cast<std::size_t>(clique)].allowed)
+                refuse(i, "one may not follow the one before it.");
+        }
+    }
+}
+
 ChainObjective::ChainObjective(const ChainModel& model, const ChainData& data, std::size_t n_threads)
     : model_(model),
       data_(data),
       features_(model, data, true),
       n_threads_(std::max<std::size_t>(n_threads, 1)),
-      chunks_(cut_into_chunks(model, data)) {
-    first_edge_.assign(1, 0);
-    for (std::size_t i = 0; i < data.n_examples(); ++i)
-        first_edge_.push_back(first_edge_.back() + static_cast<std::int64_t>(std::max<std::size_t>(data.length(i), 1)) -
-                              1);
-    if (!data.allowed) {
-        true_cliques_.resize(static_cast<std::size_t>(first_edge_.back()));
-        clique_indices(*model.topology, data.offsets, data.labels, true_cliques_.data());
-        check_truth();
-    }
+      chunks_(cut_into_chunks(model, data)),
+      truth_(model, data) {
     const std::size_t entries = data.rows.dense
                                     ? data.n_nodes() * data.rows.n_columns
                                     : static_cast<std::size_t>(data.rows.indptr ? data.rows.indptr[data.n_nodes()] : 0);
@@ -39,25 +61,6 @@ ChainObjective::ChainObjective(const ChainModel& model, const ChainData& data, s
         std::clamp<std::size_t>(entries / std::max<std::size_t>(model.size(), 1), 1, kMostShards);
     const std::size_t n_chunks = chunks_.size() - 1;
     for (std::size_t s = 0; s <= n_shards; ++s) shards_.push_back(n_chunks * s / n_shards);
-}
-
-void ChainObjective::check_truth() const {
-    const auto refuse = [](std::size_t i, const char* what) {
-        throw std::invalid_argument("The labels of example " + std::to_string(i) + " are not allowed: " + what);
-    };
-    const auto label_at = [&](std::size_t row) { return static_cast<std::size_t>(data_.labels[row]); };
-    for (std::size_t i = 0; i < data_.n_examples(); ++i) {
-        if (data_.length(i) == 0) continue;
-        if (model_.start_limits && model_.start_limits[label_at(data_.first(i))] != 0.0)
-            refuse(i, "the first one may not stand first.");
-        if (model_.stop_limits && model_.stop_limits[label_at(data_.first(i + 1) - 1)] != 0.0)
-            refuse(i, "the last one may not stand last.");
-        for (std::int64_t e = first_edge_[i]; e < first_edge_[i + 1]; ++e) {
-            const std::int64_t clique = true_cliques_[static_cast<std::size_t>(e)];
-            if (clique < 0 || !model_.topology->cliques()[static_cast<std::size_t>(clique)].allowed)
-                refuse(i, "one may not follow the one before it.");
-        }
-    }
 }
 
 double ChainObjective::true_score(const ChainScores& scores, std::size_t example, std::size_t local) const {
@@ -69,8 +72,8 @@ double ChainObjective::true_score(const ChainScores& scores, std::size_t example
     for (std::size_t t = 0; t < length; ++t) {
         total += scores.node[(row + t) * n_labels + static_cast<std::size_t>(labels[t])];
         if (t == 0) continue;
-        const std::size_t edge = static_cast<std::size_t>(first_edge_[example]) + t - 1;
-        total += scores.transition_at(local, t, n_cliques)[true_cliques_[edge]];
+        const std::int64_t edge = truth_.first_edge(example) + static_cast<std::int64_t>(t) - 1;
+        total += scores.transition_at(local, t, n_cliques)[truth_.clique(edge)];
     }
     if (scores.start) total += scores.start[labels[0]];
     if (scores.stop) total += scores.stop[labels[length - 1]];
@@ -85,8 +88,8 @@ void ChainObjective::subtract_truth(Worker& worker, std::size_t first, std::size
         nodes[data_.labels[row]] -= 1.0;
     double* cliques = worker.cliques.data();
     for (std::size_t i = first; i < last; ++i) {
-        for (std::int64_t e = first_edge_[i]; e < first_edge_[i + 1]; ++e) {
-            cliques[true_cliques_[static_cast<std::size_t>(e)]] -= 1.0;
+        for (std::int64_t e = truth_.first_edge(i); e < truth_.first_edge(i + 1); ++e) {
+            cliques[truth_.clique(e)] -= 1.0;
             if (model_.pair) cliques += n_cliques;
         }
         if (!model_.pair) cliques += n_cliques;

@@ -21,7 +21,7 @@ namespace dualfield {
 
 struct ChainModel {
     const ChainTopology* topology = nullptr;
-    const LinearMap* node = nullptr;
+    const LinearMap* node = nullptr;       // null where node scores come from a kernel
     const LinearMap* pair = nullptr;       // from features to cliques; may be null
     const double* clique_mask = nullptr;   // [n_cliques]: 1 where a clique has a weight, 0 where it scores nothing
     bool with_ends = false;                // weights for the first and the last label
@@ -29,7 +29,7 @@ struct ChainModel {
     const double* stop_limits = nullptr;   // the same for the last one
 
     // The vector of parameters: weights of the node map, of the pair map, of cliques [n_cliques], start and stop [K].
-    std::size_t pair_begin() const { return node->size(); }
+    std::size_t pair_begin() const { return node ? node->size() : 0; }
     std::size_t clique_begin() const { return pair_begin() + (pair ? pair->size() : 0); }
     std::size_t start_begin() const { return clique_begin() + topology->n_cliques(); }
     std::size_t stop_begin() const { return start_begin() + (with_ends ? topology->n_labels() : 0); }
@@ -51,6 +51,30 @@ struct ChainData {
     std::size_t length(std::size_t example) const {
         return static_cast<std::size_t>(offsets[example + 1] - offsets[example]);
     }
+};
+
+// The cliques of the true labels.
+class ChainTruth {
+  public:
+    // Throws std::invalid_argument, naming the example, where a true labelling is forbidden. Partly labelled examples
+    // have no cliques.
+    ChainTruth(const ChainModel& model, const ChainData& data);
+
+    std::int64_t first_edge(std::size_t example) const { return first_edge_[example]; }
+    // Index of the clique at an edge.
+    std::size_t clique(std::int64_t edge) const {
+        return static_cast<std::size_t>(cliques_[static_cast<std::size_t>(edge)]);
+    }
+    // Adds `mass` at the cliques of an example to sums [n_cliques].
+    template <class S>
+    void add(std::size_t example, S mass, S* sums) const {
+        for (std::int64_t e = first_edge_[example]; e < first_edge_[example + 1]; ++e) sums[clique(e)] += mass;
+    }
+
+  private:
+    void check(const ChainModel& model, const ChainData& data) const;
+
+    std::vector<std::int64_t> cliques_, first_edge_;  // [E], [n + 1]
 };
 
 // Node features by way of a plan where one was made, else as they are.
@@ -123,7 +147,6 @@ struct GradientTarget {
 // Losses of the examples and their gradients; the same bits for every number of threads.
 class ChainObjective {
   public:
-    // Throws std::invalid_argument, naming the example, where a true labelling is forbidden.
     ChainObjective(const ChainModel& model, const ChainData& data, std::size_t n_threads);
 
     // sum_i c_i loss_i; NaN where the scores are not finite.
@@ -156,12 +179,9 @@ class ChainObjective {
 
     Worker worker() const { return {model_, data_, features_}; }
     const NodeFeatures& features() const { return features_; }
-    // Index of the clique of the true labels at each edge, [E].
-    std::span<const std::int64_t> true_cliques() const { return true_cliques_; }
-    std::int64_t first_edge(std::size_t example) const { return first_edge_[example]; }
+    const ChainTruth& truth() const { return truth_; }
 
   private:
-    void check_truth() const;
     // T log Z, or where T is zero the maximum, of the scores in the worker's chunk, into worker.maxima; with marginals,
     // or the indicator of the best labelling, in worker.nodes and worker.cliques if they are asked for. False where a
     // number is not finite.
@@ -177,7 +197,7 @@ class ChainObjective {
     std::size_t n_threads_;
     std::vector<std::size_t> chunks_;  // first example of each chunk, and the end
     std::vector<std::size_t> shards_;  // first chunk of each shard, and the end
-    std::vector<std::int64_t> true_cliques_, first_edge_;
+    ChainTruth truth_;
 };
 
 // The best labelling of every example, [N]; with the cost of wrong labels if it is asked for.

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dualfield import _native
 from dualfield.batch import Batch
 from dualfield.scores.feature_table import FeatureTable, native_rows
+from dualfield.scores.limits import end_limits
 from dualfield.structures import Chain, Scores
 
 __all__ = ["LinearScores", "Weights"]
@@ -115,17 +116,13 @@ class LinearScores:
 
     @cached_property
     def _model(self) -> _native.ChainModel:
-        limits = [
-            None if flags is None else np.where(flags, 0.0, -np.inf)
-            for flags in (self.chain.allowed_start, self.chain.allowed_stop)
-        ]
         return _native.ChainModel(
             self.chain._topology,
             self.node._native_map,
             None if self.pair is None else self.pair._native_map,
             self.clique_mask,
             self.with_ends,
-            *limits,
+            *end_limits(self.chain),
         )
 
     def unpack(self, w: Floats) -> Weights:

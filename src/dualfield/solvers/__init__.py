@@ -5,7 +5,9 @@ from dualfield.solvers.base import LinearSolution, Moment, Solution, Start, Stat
 from dualfield.solvers.block_dual import BlockDual
 from dualfield.solvers.cutting_plane import Cuts, CuttingPlane
 from dualfield.solvers.flow_swap import FlowSwap
+from dualfield.solvers.kernel_ascent import KernelAscent
 from dualfield.solvers.labelling_set import LabellingSet
+from dualfield.solvers.labelling_smo import LabellingSMO
 from dualfield.solvers.lbfgs import LBFGS
 from dualfield.solvers.marginal_qp import MarginalQP
 from dualfield.solvers.newton import NewtonCG
@@ -25,6 +27,8 @@ __all__ = [
     "Cuts",
     "CuttingPlane",
     "FlowSwap",
+    "KernelAscent",
+    "LabellingSMO",
     "LabellingSet",
     "LinearSolution",
     "MarginalQP",

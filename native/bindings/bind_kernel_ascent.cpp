@@ -1,0 +1,124 @@
+// The ascent on duals whose node scores come from a kernel.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "chain_arrays.hpp"
+#include "dualfield/kernel_ascent.hpp"
+#include "kernel_matrix.hpp"
+#include "register.hpp"
+#include "watch.hpp"
+
+using namespace nanobind::literals;
+
+namespace dualfield::bindings {
+namespace {
+
+using Codes = Input<std::int32_t, 2>;
+
+struct Ask {
+    const KernelMatrix& matrix;
+    std::optional<Input<double, 2>> start;
+    AscentSettings settings;
+    std::size_t n_threads;
+    nb::object told;
+    double interval;
+};
+
+std::size_t n_points(const KernelMatrix& matrix) {
+    return std::visit([](const auto& gram) { return gram->size(); }, matrix.gram);
+}
+
+nb::object run(DualBlocks& blocks, Ask& ask) {
+    const std::size_t n = n_points(ask.matrix), n_labels = blocks.n_labels();
+    require(!ask.start || (ask.start->shape(0) == n && ask.start->shape(1) == n_labels),
+            "start must have shape (n_points, n_labels)");
+    Watch watch(std::move(ask.told), ask.interval, 0.0);
+    KernelSolution solution;
+    {
+        const nb::gil_scoped_release unlocked;
+        const Report report = [&](const Progress& now) { return watch(now); };
+        ThreadTeam team(ask.n_threads);
+        const std::span<const double> start =
+            ask.start ? std::span<const double>{ask.start->data(), n * n_labels} : std::span<const double>{};
+        std::visit(
+            [&](const auto& gram) { solution = solve_kernel_ascent(*gram, blocks, start, ask.settings, team, report); },
+            ask.matrix.gram);
+    }
+    Output<double> coefficients({n, n_labels}), weights({solution.bias.size()});
+    std::copy(solution.coefficients.begin(), solution.coefficients.end(), coefficients.data());
+    std::copy(solution.bias.begin(), solution.bias.end(), weights.data());
+    return nb::make_tuple(coefficients.release(), weights.release(), solution.objective, solution.gap,
+                          std::string(name_of(solution.outcome)), solution.n_iterations, watch.release());
+}
+
+void check_codes(const Codes& codes, std::size_t limit, const char* message) {
+    for (std::size_t j = 0; j < codes.shape(0) * codes.shape(1); ++j)
+        require(codes.data()[j] >= 0 && static_cast<std::size_t>(codes.data()[j]) < limit, message);
+}
+
+}  // namespace
+
+void register_kernel_ascent(nb::module_& module) {
+    module.def(
+        "solve_kernel_table",
+        [](const KernelMatrix& matrix, Codes members, Codes outputs, Input<std::int32_t, 1> truth,
+           Input<double, 1> weights, std::size_t n_labels, std::optional<Input<double, 2>> cost,
+           std::optional<Input<double, 2>> start, double tolerance, double most_passes, std::size_t set_size,
+           std::size_t n_sweeps, std::uint64_t seed, std::size_t n_threads, nb::object told, double interval) {
+            const std::size_t n = members.shape(0), n_slots = members.shape(1), q = outputs.shape(0);
+            require(n_slots > 0 && outputs.shape(1) == n_slots, "members and outputs must have the same slots");
+            require(truth.size() == n && weights.size() == n, "truth and weights must have one entry for each example");
+            require(!cost || (cost->shape(0) == q && cost->shape(1) == q), "cost must have shape (q, q)");
+            check_codes(members, n_points(matrix), "members must be in [0, n_points)");
+            check_codes(outputs, n_labels, "outputs must be in [0, n_labels)");
+            for (std::size_t i = 0; i < n; ++i) {
+                require(truth.data()[i] >= 0 && static_cast<std::size_t>(truth.data()[i]) < q,
+                        "truth must be in [0, q)");
+                require(weights.data()[i] > 0.0, "weights must be positive");
+            }
+            const auto blocks = table_blocks({.n_labels = n_labels,
+                                              .n_slots = n_slots,
+                                              .members = {members.data(), n * n_slots},
+                                              .outputs = {outputs.data(), q * n_slots},
+                                              .truth = {truth.data(), n},
+                                              .weights = {weights.data(), n},
+                                              .cost = data_or_null(cost)});
+            Ask ask{matrix,    start,           {tolerance, most_passes, set_size, n_sweeps, seed},
+                    n_threads, std::move(told), interval};
+            return run(*blocks, ask);
+        },
+        "matrix"_a, "members"_a.noconvert(), "outputs"_a.noconvert(), "truth"_a.noconvert(), "weights"_a.noconvert(),
+        "n_labels"_a, "cost"_a.noconvert().none(), "start"_a.noconvert().none(), "tolerance"_a, "most_passes"_a,
+        "set_size"_a, "n_sweeps"_a, "seed"_a, "n_threads"_a, "told"_a.none(), "interval"_a = 0.05,
+        "Returns coefficients, weights, objective, gap, outcome, number of epochs, trace.");
+    module.def(
+        "solve_kernel_chains",
+        [](const KernelMatrix& matrix, const BoundData& data, double scale, std::optional<Input<double, 2>> start,
+           std::optional<Input<double, 1>> start_weights, double tolerance, double most_passes, std::size_t set_size,
+           std::size_t n_sweeps, std::uint64_t seed, std::size_t n_threads, nb::object told, double interval) {
+            data.need_labels();
+            const ChainModel& model = data.model.model;
+            require(!model.node && !model.pair && !data.data.allowed,
+                    "chains with a kernel have no feature maps and all of their labels");
+            require(data.data.n_nodes() == n_points(matrix), "the kernel matrix must have a row for each node");
+            require(scale > 0.0, "scale must be positive");
+            const auto blocks = chain_blocks(model, data.data, scale);
+            if (start_weights) {
+                require(start_weights->size() == model.size(), "start_weights must have an entry for each weight");
+                std::copy_n(start_weights->data(), model.size(), blocks->weights().begin());
+            }
+            Ask ask{matrix,    start,           {tolerance, most_passes, set_size, n_sweeps, seed},
+                    n_threads, std::move(told), interval};
+            return run(*blocks, ask);
+        },
+        "matrix"_a, "data"_a, "scale"_a, "start"_a.noconvert().none(), "start_weights"_a.noconvert().none(),
+        "tolerance"_a, "most_passes"_a, "set_size"_a, "n_sweeps"_a, "seed"_a, "n_threads"_a, "told"_a.none(),
+        "interval"_a = 0.05, "Returns what solve_kernel_table returns.");
+}
+
+}  // namespace dualfield::bindings

@@ -1,0 +1,168 @@
+"""Losses of chains whose node scores come from a kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualfield import _native
+from dualfield.kernels import Kernel
+from dualfield.scores import Expansion, LinearScores
+from dualfield.scores.limits import end_limits
+from dualfield.structures import Chain
+
+__all__ = ["KernelChain"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class KernelChain:
+    """Losses of chains whose node scores come from a kernel and whose clique scores are weights of their own.
+
+    With node scores F = K B, one row for each node, clique scores s v with weights v and a scale s, and costs D::
+
+        primal(B, v) = ½ ⟨B, K B⟩ + ½ ‖v‖² + Σ_i c_i [ M_T(F_i, s v; D_i) − score of the truth ]
+        dual(μ)      = Σ_i c_i [ T H(μ_i) + ⟨D_i, μ_i⟩ ] − ½ ⟨B, K B⟩ − ½ ‖v‖²,   B_i = c_i (u_i − μ_i)
+
+    At T = 1 this is the kernel CRF (Memisevic 2006, section 4.2), at T = 0 the kernel max-margin Markov network.
+
+    Parameters
+    ----------
+    chain : Chain
+        The structure.
+    kernel : Kernel
+        Its kernel function.
+    points : array or sparse matrix of shape (n_nodes, n_features)
+        The rows of all nodes, or kernel values for a precomputed kernel.
+    offsets : int64 array of shape (n_examples + 1,)
+        First row of each example, and the end.
+    labels : int32 array of shape (n_nodes,)
+        True labels.
+    weights : array of shape (n_examples,)
+        c_i: C times the weight of the example.
+    cost : array of shape (n_labels, n_labels), default=None
+        Cost of a label (column) where another one is true (row).
+    temperature : float, default=1.0
+        T of the formula.
+    clique_mask : bool array of shape (n_cliques,), default=None
+        Which cliques have a weight; the others score 0. None: all.
+    with_ends : bool, default=False
+        Whether the first and the last label have weights.
+    scale : float, default=1.0
+        s of the formula: the smaller it is, the more the scores of cliques and ends are penalised.
+    cache_bytes : int, default=4_000_000_000
+        Budget for the kernel matrix.
+    n_threads : int, default=1
+        Number of threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.kernels import Kernel
+    >>> from dualfield.objectives import KernelChain
+    >>> from dualfield.solvers import KernelAscent, StopRule
+    >>> from dualfield.structures import Chain
+    >>> X, y = np.array([[0.0], [1.0], [0.0]]), np.array([0, 1, 0], dtype=np.int32)
+    >>> problem = KernelChain(Chain(2), Kernel(), X, np.array([0, 2, 3]), y, np.ones(2))
+    >>> KernelAscent().solve(problem, StopRule(1e-9)).relative_gap < 1e-9
+    True
+    """
+
+    chain: Chain
+    kernel: Kernel
+    points: Any
+    offsets: NDArray[np.int64]
+    labels: NDArray[np.int32]
+    weights: Floats
+    cost: Floats | None = None
+    temperature: float = 1.0
+    clique_mask: NDArray[np.bool_] | None = None
+    with_ends: bool = False
+    scale: float = 1.0
+    cache_bytes: int = 4_000_000_000
+    n_threads: int = 1
+
+    def matrix(self, *, single: bool) -> _native.KernelMatrix:
+        """Return the kernel matrix of the nodes.
+
+        Parameters
+        ----------
+        single : bool
+            Whether in single precision.
+
+        Returns
+        -------
+        KernelMatrix
+            The native matrix.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.kernels import Kernel
+        >>> from dualfield.objectives import KernelChain
+        >>> from dualfield.structures import Chain
+        >>> y = np.array([0, 1], dtype=np.int32)
+        >>> KernelChain(Chain(2), Kernel(), np.eye(2), np.array([0, 2]), y, np.ones(1)).matrix(single=True).single
+        True
+        """
+        return self.kernel.matrix(self.points, single=single, budget=self.cache_bytes, n_threads=self.n_threads)
+
+    @cached_property
+    def score_map(self) -> LinearScores:
+        """The map from node scores as columns, and weights of cliques and ends, to the scores of the chain."""
+        table = Expansion.table(self.chain.n_labels)
+        return LinearScores(self.chain, table, None, self.clique_mask, self.with_ends)
+
+    @cached_property
+    def _data(self) -> _native.ChainData:
+        start, stop = end_limits(self.chain)
+        model = _native.ChainModel(
+            self.chain._topology, None, None, self.score_map.clique_mask, self.with_ends, start, stop
+        )
+        offsets = np.ascontiguousarray(self.offsets, dtype=np.int64)
+        weights = np.ascontiguousarray(self.weights, dtype=np.float64)
+        return _native.ChainData(
+            model, offsets, None, None, self.labels, weights, self.cost, None, float(self.temperature)
+        )
+
+    def _ascend(self, matrix: _native.KernelMatrix, start: Any, settings: dict[str, Any]) -> Any:
+        """Call the native solver."""
+        coefficients = None if start is None else np.ascontiguousarray(start.coefficients)
+        own = None if start is None else np.ascontiguousarray(start.bias)
+        return _native.solve_kernel_chains(matrix, self._data, float(self.scale), coefficients, own, **settings)
+
+    def unpack(self, weights: Floats) -> tuple[Floats, Floats | None, Floats | None]:
+        """Cut the explicit scores into those of cliques, of the first and of the last label.
+
+        Parameters
+        ----------
+        weights : array
+            The ``bias`` of a solution.
+
+        Returns
+        -------
+        cliques : array of shape (n_cliques,)
+            Their scores s v.
+        start, stop : array of shape (n_labels,) or None
+            None if the ends have no weights.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.kernels import Kernel
+        >>> from dualfield.objectives import KernelChain
+        >>> from dualfield.structures import Chain
+        >>> y = np.array([0, 1], dtype=np.int32)
+        >>> problem = KernelChain(Chain(2), Kernel(), np.eye(2), np.array([0, 2]), y, np.ones(1))
+        >>> problem.unpack(np.zeros(4))[0]
+        array([0., 0., 0., 0.])
+        """
+        n, k = self.chain.n_cliques, self.chain.n_labels
+        if not self.with_ends:
+            return weights[:n].copy(), None, None
+        return weights[:n].copy(), weights[n : n + k].copy(), weights[n + k : n + 2 * k].copy()

@@ -1,0 +1,119 @@
+"""Hinge losses over a table of outputs, with a kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualfield import _native
+from dualfield.kernels import Kernel
+
+__all__ = ["KernelMargin"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class KernelMargin:
+    """Hinge losses over a table of outputs whose scores are sums of kernel expansions.
+
+    An example has a point for each slot, and an output gives each slot a label::
+
+        F = K B,   score_i(o) = Σ_s F[members[i, s], outputs[o, s]]
+        primal(B) = ½ ⟨B, K B⟩ + Σ_i c_i max_o [ cost(truth_i, o) + score_i(o) − score_i(truth_i) ]
+        dual(α)   = Σ_i c_i Σ_o α_io cost(truth_i, o) − ½ ⟨B, K B⟩,   B = Σ_i c_i (u_i − Σ_o α_io u_o)
+
+    where u are the indicators of labels at the points of an example. With one slot whose labels are the outputs this is
+    the multiclass machine of Crammer and Singer.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Its kernel function.
+    points : array or sparse matrix of shape (n_points, n_features)
+        Training points, or kernel values for a precomputed kernel.
+    members : int32 array of shape (n, n_slots)
+        The points of each example, none twice.
+    outputs : int32 array of shape (n_outputs, n_slots)
+        The label of each slot in each output.
+    truth : int32 array of shape (n,)
+        The true output of each example.
+    weights : array of shape (n,)
+        c_i > 0: C times the weight of the example.
+    n_labels : int
+        Number of labels, those of all slots together.
+    cost : array of shape (n_outputs, n_outputs), default=None
+        By true output (row) and output (column), zeros on the diagonal. None: 1 for every wrong output.
+    cache_bytes : int, default=4_000_000_000
+        Budget for the kernel matrix.
+    n_threads : int, default=1
+        Number of threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.kernels import Kernel
+    >>> from dualfield.objectives import KernelMargin
+    >>> from dualfield.solvers import KernelAscent, StopRule
+    >>> one = np.arange(2, dtype=np.int32)
+    >>> problem = KernelMargin(
+    ...     Kernel("rbf"), np.array([[-1.0], [1.0]]), one[:, None], one[:, None], one, np.ones(2), 2
+    ... )
+    >>> KernelAscent().solve(problem, StopRule(1e-9)).coefficients.round(3)
+    array([[ 0.509, -0.509],
+           [-0.509,  0.509]])
+    """
+
+    kernel: Kernel
+    points: Any
+    members: NDArray[np.int32]
+    outputs: NDArray[np.int32]
+    truth: NDArray[np.int32]
+    weights: Floats
+    n_labels: int
+    cost: Floats | None = None
+    cache_bytes: int = 4_000_000_000
+    n_threads: int = 1
+
+    def matrix(self, *, single: bool) -> _native.KernelMatrix:
+        """Return the kernel matrix.
+
+        Parameters
+        ----------
+        single : bool
+            Whether in single precision.
+
+        Returns
+        -------
+        KernelMatrix
+            The native matrix.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.kernels import Kernel
+        >>> from dualfield.objectives import KernelMargin
+        >>> one = np.arange(2, dtype=np.int32)
+        >>> problem = KernelMargin(Kernel(), np.eye(2), one[:, None], one[:, None], one, np.ones(2), 2)
+        >>> problem.matrix(single=True).single
+        True
+        """
+        return self.kernel.matrix(self.points, single=single, budget=self.cache_bytes, n_threads=self.n_threads)
+
+    def _ascend(self, matrix: _native.KernelMatrix, start: Any, settings: dict[str, Any]) -> Any:
+        """Call the native solver."""
+        coefficients = None if start is None else np.ascontiguousarray(start.coefficients)
+        return _native.solve_kernel_table(
+            matrix,
+            np.ascontiguousarray(self.members, dtype=np.int32),
+            np.ascontiguousarray(self.outputs, dtype=np.int32),
+            np.ascontiguousarray(self.truth, dtype=np.int32),
+            np.ascontiguousarray(self.weights, dtype=np.float64),
+            self.n_labels,
+            self.cost,
+            coefficients,
+            **settings,
+        )

@@ -1,0 +1,291 @@
+"""Structured models with a kernel, against all outputs in cvxpy and against linear models on the factored kernel."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dualfield.batch import Batch
+from dualfield.kernels import Kernel
+from dualfield.objectives import ChainLoss, KernelChain, KernelMargin
+from dualfield.scores import FeatureTable, LinearScores
+from dualfield.solvers import LBFGS, KernelAscent, LabellingSMO, Start, Status, StopRule
+from dualfield.structures import Chain, Scores
+from tests.reference.structured_svm import PlaneTable, minimum, value
+
+
+def expansion(kernel, points, solution):
+    return kernel.scores(points, points, solution.coefficients)
+
+
+class Tables:
+    """Random points, and examples with one point for each slot."""
+
+    def __init__(self, seed, n_slots, shared, with_cost):
+        random = np.random.default_rng(seed)
+        n, n_labels, n_outputs = 7, int(random.integers(1, 5)), int(random.integers(1, 6))
+        n_outputs = min(n_outputs, n_labels**n_slots)
+        n_points = n_slots + 2 if shared else n * n_slots
+        self.points = random.normal(size=(n_points, 2))
+        self.kernel = Kernel("rbf", gamma=0.7)
+        self.members = np.array(
+            [random.permutation(n_points)[:n_slots] if shared else i * n_slots + np.arange(n_slots) for i in range(n)]
+        ).astype(np.int32)
+        every = np.array(list(itertools.product(range(n_labels), repeat=n_slots)), dtype=np.int32)
+        self.outputs = every[random.permutation(len(every))[:n_outputs]]
+        self.truth = random.integers(0, n_outputs, n).astype(np.int32)
+        self.weights, self.n_labels = random.uniform(0.1, 5.0, n), n_labels
+        cost = np.abs(random.normal(size=(n_outputs,) * 2)) * (1.0 - np.eye(n_outputs))
+        self.cost = cost if with_cost else None
+        self.problem = KernelMargin(
+            self.kernel, self.points, self.members, self.outputs, self.truth, self.weights, n_labels, self.cost
+        )
+
+    def planes(self):
+        """Return the same problem on features of points: a root of the kernel matrix."""
+        root = np.linalg.cholesky(self.kernel.values(self.points, self.points) + 1e-12 * np.eye(len(self.points)))
+
+        def features(i, output):
+            table = np.zeros((self.n_labels, len(root)))
+            for point, label in zip(self.members[i], self.outputs[output], strict=True):
+                table[label] += root[point]
+            return table.ravel()
+
+        cost = 1.0 - np.eye(len(self.outputs)) if self.cost is None else self.cost
+        found = []
+        for i, truth in enumerate(self.truth):
+            slopes = np.array([features(i, o) - features(i, truth) for o in range(len(self.outputs))])
+            found.append(PlaneTable(cost[truth], slopes, self.weights[i]))
+        return found
+
+    def primal(self, solution):
+        """Return the objective of coefficients, from its formula."""
+        scores = expansion(self.kernel, self.points, solution)
+        total = 0.5 * float(np.vdot(solution.coefficients, scores))
+        cost = 1.0 - np.eye(len(self.outputs)) if self.cost is None else self.cost
+        for i, truth in enumerate(self.truth):
+            each = np.array([scores[self.members[i], output].sum() for output in self.outputs])
+            total += self.weights[i] * (cost[truth] + each - each[truth]).max()
+        return total
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(0, 2**31), st.integers(1, 3), st.booleans(), st.booleans())
+def test_tables_reach_the_minimum_over_all_outputs(seed, n_slots, shared, with_cost):
+    tables = Tables(seed, n_slots, shared, with_cost)
+    solution = KernelAscent().solve(tables.problem, StopRule(1e-8, 20_000))
+    best, _ = minimum(tables.planes())
+    assert solution.objective == pytest.approx(tables.primal(solution), rel=1e-9, abs=1e-9)
+    assert solution.objective - solution.gap <= best + 1e-6 * max(1.0, abs(best))
+    assert solution.objective == pytest.approx(best, rel=2e-6, abs=1e-6)
+
+
+class Chains:
+    """Random chains with ends, weights, costs, cliques without a weight and forbidden ones."""
+
+    def __init__(self, seed, temperature, order=1, n_threads=1, cache_bytes=10**9):
+        random = np.random.default_rng(seed)
+        self.n_labels, n = int(random.integers(1, 4)), 4
+        self.X = [random.normal(size=(int(random.integers(1, 4)), 2)) for _ in range(n)]
+        self.batch = Batch.build(self.X)
+        self.y = random.integers(0, self.n_labels, self.batch.n_nodes).astype(np.int32)
+        allowed = None
+        if order == 1 and self.n_labels > 1 and random.random() < 0.5:
+            allowed = random.random((self.n_labels, self.n_labels)) < 0.7
+            for begin, end in itertools.pairwise(self.batch.offsets):
+                allowed[self.y[begin : end - 1], self.y[begin + 1 : end]] = True
+        self.chain = Chain(self.n_labels, order=order, allowed=allowed)
+        self.mask = random.random(self.chain.n_cliques) < 0.8
+        self.with_ends, self.scale = bool(random.integers(2)), float(random.choice([1.0, 0.3, 2.0]))
+        self.weights = random.uniform(0.1, 5.0, n)
+        self.cost = np.abs(random.normal(size=(self.n_labels,) * 2)) * (1.0 - np.eye(self.n_labels))
+        self.kernel, self.temperature = Kernel("rbf", gamma=0.7), temperature
+        self.points = np.concatenate(self.X)
+        self.problem = KernelChain(
+            self.chain,
+            self.kernel,
+            self.points,
+            self.batch.offsets,
+            self.y,
+            self.weights,
+            self.cost,
+            temperature,
+            self.mask,
+            self.with_ends,
+            self.scale,
+            cache_bytes,
+            n_threads,
+        )
+
+    def linear(self):
+        """Return the same problem with a root of the kernel matrix as features."""
+        root = np.linalg.cholesky(self.kernel.values(self.points, self.points) + 1e-13 * np.eye(len(self.points)))
+        batch = Batch.build(root / self.scale, lengths=self.batch.lengths)
+        score_map = LinearScores(
+            self.chain, FeatureTable.all(len(root), self.n_labels), None, self.mask, self.with_ends
+        )
+        weights = self.scale**2 * self.weights
+        data = score_map.bind(batch, None, self.y, weights, self.cost, temperature=self.temperature)
+        return score_map, batch, ChainLoss(score_map, data)
+
+    def planes(self):
+        """Return a plane for each labelling, from the scores of unit vectors."""
+        score_map, batch, _ = self.linear()
+        n = score_map.n_parameters
+        found = []
+        for i, (begin, end) in enumerate(itertools.pairwise(self.batch.offsets)):
+            one = Batch.build(batch.dense[begin:end], lengths=[end - begin])
+            labellings = list(itertools.product(range(self.n_labels), repeat=int(end - begin)))
+            scores = np.empty((len(labellings), n))
+            for j in range(n):
+                parts = score_map.unpack(np.eye(n)[j])
+                unit = score_map.scores(score_map.pack(parts.node, parts.cliques, parts.start, parts.stop), one)
+                for at, labels in enumerate(labellings):
+                    scores[at, j] = self.chain.score(unit, np.array(labels, dtype=np.int32))[0]
+            possible = np.isfinite(scores).all(axis=1)
+            truth = labellings.index(tuple(self.y[begin:end].tolist()))
+            cost = np.array(
+                [sum(self.cost[a, b] for a, b in zip(labellings[truth], y, strict=True)) for y in labellings]
+            )
+            found.append(
+                PlaneTable(cost[possible], (scores - scores[truth])[possible], self.scale**2 * self.weights[i])
+            )
+        return found
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.integers(0, 2**31))
+def test_hinge_chains_reach_the_minimum_over_all_labellings(seed):
+    chains = Chains(seed, 0.0)
+    solution = KernelAscent().solve(chains.problem, StopRule(1e-8, 20_000))
+    planes = chains.planes()
+    best, w = minimum(planes)
+    best /= chains.scale**2
+    assert value(planes, w) >= chains.scale**2 * (solution.objective - solution.gap) - 1e-6
+    assert solution.objective == pytest.approx(best, rel=2e-6, abs=1e-6)
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.integers(0, 2**31), st.sampled_from([0.3, 1.0]), st.sampled_from([1, 2]))
+def test_soft_chains_reach_the_minimum_of_the_linear_model_on_a_root_of_the_kernel(seed, temperature, order):
+    chains = Chains(seed, temperature, order)
+    solution = KernelAscent().solve(chains.problem, StopRule(1e-10, 5000))
+    _, _, linear = chains.linear()
+    peer = LBFGS().solve(linear, StopRule(1e-12, 5000))
+    assert solution.gap <= 1e-8 * max(1.0, solution.objective)
+    assert solution.objective == pytest.approx(peer.objective / chains.scale**2, rel=1e-7, abs=1e-8)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_chains_of_one_node_are_the_machines_for_single_nodes(temperature):
+    chains = Chains(11, temperature)
+    n = len(chains.points)
+    weights, cost = np.linspace(0.5, 2.0, n), 1.0 - np.eye(chains.n_labels)
+    problem = KernelChain(
+        chains.chain, chains.kernel, chains.points, np.arange(n + 1), chains.y, weights, cost, temperature
+    )
+    solution = KernelAscent().solve(problem, StopRule(1e-9, 5000))
+    if temperature == 0.0:
+        one = np.arange(n, dtype=np.int32)[:, None]
+        outputs = np.arange(chains.n_labels, dtype=np.int32)[:, None]
+        table = KernelMargin(chains.kernel, chains.points, one, outputs, chains.y, weights, chains.n_labels)
+        peer = KernelAscent().solve(table, StopRule(1e-9, 5000))
+    else:
+        peer = KernelAscent().solve(problem, StopRule(1e-9, 5000), random_state=1)
+    assert solution.objective == pytest.approx(peer.objective, rel=1e-7)
+
+
+def letters(n_words=60, temperature=0.0, **options):
+    """Return words over three labels with points in clouds, large enough for several sets."""
+    random = np.random.default_rng(0)
+    lengths = random.integers(1, 12, n_words)
+    y = random.integers(0, 3, lengths.sum()).astype(np.int32)
+    X = random.normal(size=(len(y), 4)) + 1.2 * np.eye(3, 4)[y]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    cost = None if temperature else 1.0 - np.eye(3)
+    return KernelChain(
+        Chain(3), Kernel("rbf", gamma=0.2), X, offsets, y, np.full(n_words, 2.0), cost, temperature, **options
+    )
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_rows_on_demand_and_threads_change_nothing(temperature):
+    kept = KernelAscent(set_size=60).solve(letters(temperature=temperature), StopRule(1e-4, 500))
+    small = letters(temperature=temperature, cache_bytes=8 * 400 * 64, n_threads=2)
+    asked = KernelAscent(set_size=60).solve(small, StopRule(1e-4, 500))
+    assert kept.status is Status.CONVERGED
+    np.testing.assert_allclose(asked.coefficients, kept.coefficients, atol=1e-9)
+    assert asked.objective == pytest.approx(kept.objective, rel=1e-12)
+
+
+def test_a_start_at_the_solution_needs_few_passes():
+    problem = letters(temperature=1.0)
+    first = KernelAscent().solve(problem, StopRule(1e-8, 500))
+    again = KernelAscent().solve(problem, StopRule(1e-6, 500), Start(first.coefficients, first.bias))
+    assert again.status is Status.CONVERGED
+    assert again.trace.passes[-1] < 0.3 * first.trace.passes[-1]
+
+
+def test_a_limit_on_passes_is_kept_and_the_gap_still_true():
+    problem = letters()
+    short = KernelAscent().solve(problem, StopRule(1e-9, 2))
+    assert short.status is Status.ITERATION_LIMIT
+    assert short.trace.passes[-1] < 4
+    exact = KernelAscent().solve(problem, StopRule(1e-6, 3000))
+    assert short.objective >= exact.objective - exact.gap
+    assert short.objective - short.gap <= exact.objective
+
+
+def test_what_a_solution_says_about_itself_is_so():
+    problem = letters()
+    solution = KernelAscent().solve(problem, StopRule(1e-5, 3000))
+    node = problem.kernel.scores(problem.points, problem.points, solution.coefficients)
+    cliques, start, stop = problem.unpack(solution.bias)
+    assert start is None
+    assert stop is None
+    scores = Scores(node, problem.offsets, transition=cliques.reshape(3, 3))
+    best = problem.chain.log_partition(scores, temperature=0.0, cost=problem.cost[problem.labels])
+    truth = problem.chain.score(scores, problem.labels)
+    square = float(np.vdot(solution.coefficients, node)) + float(cliques @ cliques)
+    assert solution.objective == pytest.approx(0.5 * square + 2.0 * (best - truth).sum(), rel=1e-9)
+    np.testing.assert_allclose(solution.coefficients.sum(axis=1), 0.0, atol=1e-9)
+
+
+def test_a_cache_too_small_for_an_example_is_refused():
+    random = np.random.default_rng(0)
+    y = np.zeros(80, dtype=np.int32)
+    problem = KernelChain(
+        Chain(2), Kernel(), random.normal(size=(80, 2)), np.array([0, 80]), y, np.ones(1), cache_bytes=8
+    )
+    with pytest.raises(ValueError, match="cache is too small"):
+        KernelAscent().solve(problem, StopRule(1e-3))
+
+
+def test_true_labels_that_are_forbidden_are_refused():
+    chain = Chain(2, allowed=[[True, False], [True, True]])
+    y = np.array([0, 1], dtype=np.int32)
+    problem = KernelChain(chain, Kernel(), np.eye(2), np.array([0, 2]), y, np.ones(1))
+    with pytest.raises(ValueError, match="example 0 are not allowed"):
+        KernelAscent().solve(problem, StopRule(1e-3))
+
+
+@settings(deadline=None, max_examples=8)
+@given(st.integers(0, 2**31), st.sampled_from([1, 2]))
+def test_smo_over_labellings_reaches_the_same_point(seed, order):
+    chains = Chains(seed, 0.7, order)
+    solution = KernelAscent().solve(chains.problem, StopRule(1e-10, 5000))
+    slow = LabellingSMO().solve(chains.problem, StopRule(1e-7, 4000))
+    assert slow.status is Status.CONVERGED
+    assert slow.objective == pytest.approx(solution.objective, rel=1e-6, abs=1e-9)
+    np.testing.assert_allclose(
+        expansion(chains.kernel, chains.points, slow), expansion(chains.kernel, chains.points, solution), atol=2e-3
+    )
+
+
+def test_smo_refuses_long_chains_and_hinge_losses():
+    with pytest.raises(ValueError, match=r"has 1\.77e\+05 of them, and the limit is 4096"):
+        LabellingSMO().solve(letters(temperature=1.0), StopRule(1e-3))
+    with pytest.raises(ValueError, match="temperature above 0"):
+        LabellingSMO().solve(letters(), StopRule(1e-3))
