@@ -4,17 +4,22 @@ from dualfield.structures.base import Structure
 from dualfield.structures.chain import Chain
 from dualfield.structures.constraints import span_constraints
 from dualfield.structures.custom import CustomProblem, check_custom_problem
+from dualfield.structures.graph import Graph
 from dualfield.structures.records import KBest, Marginals, Scores
 from dualfield.structures.single import Single
+from dualfield.structures.trees import mutual_information, spanning_tree
 
 __all__ = [
     "Chain",
     "CustomProblem",
+    "Graph",
     "KBest",
     "Marginals",
     "Scores",
     "Single",
     "Structure",
     "check_custom_problem",
+    "mutual_information",
     "span_constraints",
+    "spanning_tree",
 ]
