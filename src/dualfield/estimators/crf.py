@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from dualfield.estimators.checkpoint import Checkpoint
 from dualfield.estimators.checks import check_choice, check_number, pick_solver
 from dualfield.estimators.crf_data import TrainingData, carry_over
+from dualfield.estimators.kernel_chains import check_kernel_chains
 from dualfield.estimators.partial_labels import read_labels
 from dualfield.estimators.restored import restored_attributes
 from dualfield.estimators.saved import field
@@ -80,9 +81,26 @@ class CRF(TrainedTagger):
         Δ for each node: 1 for a wrong label, or by true label (row) and label (column), with zeros on the diagonal.
     temperature : float, default=1.0
         T of the formula, above 0.
+    kernel : {"linear", "poly", "rbf", "laplacian", "sigmoid"} or callable, default=None
+        Node scores are expansions in a kernel on the rows of the nodes, as in
+        :class:`dualfield.KernelLogisticRegression`, instead of weights of columns; transitions keep their weights.
+    gamma : {"scale", "auto"} or float, default="scale"
+        γ of "poly", "rbf", "laplacian" and "sigmoid": given, 1 / n_columns, or that divided by the variance of X.
+    degree, coef0 : float, default=3, 0.0
+        Of "poly" and "sigmoid".
+    kernel_approx : int, (int, str) or array of points, default=None
+        Seek node scores in the span of so many landmarks only: fits and predictions then cost the same however many
+        nodes there are, and ``dual_gap_`` says what that may have lost. The str says how they are chosen: "k-means++",
+        "greedy", "leverage" or "random".
+    transition_scale : float, default=1.0
+        With a kernel: transitions and ends score this times their weights, which are penalised as the kernel is. Below
+        1 they count for less, as where sequences to come have other transitions than those in training.
+    cache_size : float, default=4e9
+        Bytes for kernel values; beyond that they are computed again.
     solver : str or solver object, default="auto"
         "auto", "block_dual", "lbfgs" (OWL-QN where l1_ratio > 0), "sgd" (averaged stochastic gradients), "perceptron"
-        (averaged), or an object of :mod:`dualfield.solvers`.
+        (averaged), or an object of :mod:`dualfield.solvers`. With a kernel: "auto", "block_dual", or "smo", which lists
+        all labellings and is for short sequences.
     tol : float, default=1e-4
         Stop when duality gap / dual value is at most this. For "sgd" and "perceptron", which make their epochs, no aim.
     max_iter : int, default=None
@@ -106,8 +124,10 @@ class CRF(TrainedTagger):
         Weights of transitions, the label on the left first.
     start_, stop_ : array of shape (n_labels,)
         Weights of the first and the last label.
+    expansion_ : Expansion or None
+        Points, coefficients and kernel of the node scores, where there is a kernel.
     n_features_ : int
-        Number of weights.
+        Number of weights, and of coefficients of a kernel.
     objective_ : float
         The minimised value.
     dual_gap_ : float
@@ -151,6 +171,13 @@ class CRF(TrainedTagger):
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         cost: Literal["hamming"] | ArrayLike | None = None,
         temperature: float = 1.0,
+        kernel: str | Callable[..., Any] | None = None,
+        gamma: float | Literal["scale", "auto"] = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        kernel_approx: int | tuple[int, str] | ArrayLike | None = None,
+        transition_scale: float = 1.0,
+        cache_size: float = 4e9,
         solver: str | AnySolver = "auto",
         tol: float = 1e-4,
         max_iter: int | None = None,
@@ -171,6 +198,13 @@ class CRF(TrainedTagger):
         self.class_weight = class_weight
         self.cost = cost
         self.temperature = temperature
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_approx = kernel_approx
+        self.transition_scale = transition_scale
+        self.cache_size = cache_size
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -226,6 +260,10 @@ class CRF(TrainedTagger):
         solver = self._check_parameters()
         old = self if self.warm_start and hasattr(self, "parameters_") else None
         data = self._training_data(X, y, sample_weight, lengths)
+        if self.kernel is not None:
+            solution = self._fit_with_kernel(data, float(self.temperature), monitor, checkpoint)
+            self._warn_unless_converged(solution)
+            return self
         start = None if old is None else carry_over(old, data)
         solution = self._solve(solver, data, start, monitor, Checkpoint.of(checkpoint))
         self._keep(data, solution)
@@ -299,6 +337,8 @@ class CRF(TrainedTagger):
         [['y', 'x']]
         """
         self._check_parameters()
+        if self.kernel is not None:
+            raise ValueError("partial_fit must have kernel=None: it moves weights of columns.")
         old = self if hasattr(self, "parameters_") else None
         known = None if old is None else old.labels_
         if old is None and classes is not None:
@@ -363,4 +403,7 @@ class CRF(TrainedTagger):
             )
         check_number(owner, "temperature", self.temperature, 0.0, open_low=True)
         self._check_shared_parameters()
+        if self.kernel is not None:
+            check_kernel_chains(self)
+            return AutoLinear()
         return pick_solver(owner, self.solver, _SOLVERS)

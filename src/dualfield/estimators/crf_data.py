@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dualfield.batch import Batch
 from dualfield.labels import Labels
-from dualfield.scores import FeatureTable, LinearScores
+from dualfield.scores import Expansion, FeatureTable, LinearScores
 from dualfield.structures import Chain, span_constraints
 
 if TYPE_CHECKING:
@@ -125,18 +125,20 @@ def build_score_map(
     with_ends: bool,
     with_transitions: bool,
     old: LinearScores | None,
+    has_kernel: bool = False,
 ) -> LinearScores:
-    """Decide which features there are."""
+    """Decide which features there are; node scores that come from a kernel are columns that score their own label."""
     cliques = np.full(nodes.n_nodes, -1, dtype=np.int32)
     inside = np.ones(nodes.n_nodes, dtype=bool)
     inside[nodes.offsets[:-1][nodes.lengths > 0]] = False
     known = _clique_codes(chain, codes, nodes.offsets)
     cliques[inside] = known
-    node = (
-        FeatureTable.all(nodes.n_columns, chain.n_labels)
-        if everything
-        else FeatureTable.observed(nodes, codes, chain.n_labels, min_freq)
-    )
+    if has_kernel:
+        node = Expansion.table(chain.n_labels)
+    elif everything:
+        node = FeatureTable.all(nodes.n_columns, chain.n_labels)
+    else:
+        node = FeatureTable.observed(nodes, codes, chain.n_labels, min_freq)
     pair = None
     if pairs is not None:
         pair = (

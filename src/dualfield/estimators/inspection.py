@@ -16,7 +16,7 @@ from dualfield.estimators.checks import check_integer, check_number
 from dualfield.estimators.explanation import Explanation, LinearSequence, column_name, explain, window_labels
 from dualfield.estimators.spans import PredictedSpan, predict_spans
 from dualfield.labels import Labels
-from dualfield.scores import LinearScores
+from dualfield.scores import Expansion, LinearScores
 from dualfield.structures import Chain, Scores
 
 __all__ = ["TaggerInspection", "TopFeatures"]
@@ -85,7 +85,13 @@ class TaggerInspection(ABC):
     vocabulary_: Vocabulary | None
     pair_vocabulary_: Vocabulary | None
     score_map_: LinearScores
+    expansion_: Expansion | None
     parameters_: Floats
+
+    def _need_columns(self, what: str) -> None:
+        """Raise where node scores come from a kernel, which gives columns no weights."""
+        if self.expansion_ is not None:
+            raise AttributeError(f"{what} needs weights of columns. With a kernel see expansion_ and transitions_.")
 
     @abstractmethod
     def _read(self, X: Any, lengths: ArrayLike | None) -> tuple[Batch, Batch | None]:
@@ -164,6 +170,7 @@ class TaggerInspection(ABC):
             -0.128  run: NN, not VB
         """
         check_integer("explain", "top", top, 1)
+        self._need_columns("explain")
         nodes, pairs = self._read([xseq], None)
         sequence = LinearSequence(
             self.score_map_, self.parameters_, nodes, pairs, self.vocabulary_, self.pair_vocabulary_, self._names()
@@ -174,6 +181,7 @@ class TaggerInspection(ABC):
     def state_features_(self) -> dict[tuple[str, Any], float]:
         """Weights of attributes that are not zero, by (attribute, label), as sklearn-crfsuite has them."""
         check_is_fitted(self)
+        self._need_columns("state_features_")
         table, weights = self.score_map_.node, self.score_map_.unpack(self.parameters_).node
         kept = np.flatnonzero(weights)
         columns, labels = table.columns[kept].tolist(), self.labels_.classes[table.outputs[kept]].tolist()
@@ -218,6 +226,7 @@ class TaggerInspection(ABC):
         """
         check_is_fitted(self)
         check_integer("top_features", "n", n, 1)
+        self._need_columns("top_features")
         weights, table, names = self.score_map_.unpack(self.parameters_), self.score_map_.node, self._names()
         cliques, here, among = self.structure_.cliques, slice(None), slice(None)
         if label is not None:

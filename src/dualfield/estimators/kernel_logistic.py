@@ -18,7 +18,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from dualfield.estimators.checks import (
-    check_choice,
     check_flag,
     check_integer,
     check_kernel_values,
@@ -27,11 +26,12 @@ from dualfield.estimators.checks import (
     pick_solver,
 )
 from dualfield.estimators.inducing import solve_with_inducing_points
+from dualfield.estimators.kernel_choice import check_kernel, chosen_gamma
 from dualfield.estimators.saved import Savable, from_file
 from dualfield.estimators.saved_kernel import KernelPoints, restored_parts, saved_parts
 from dualfield.estimators.saved_parameters import ParameterWriter
 from dualfield.io.model_file import ModelFile
-from dualfield.kernels import KERNEL_NAMES, Kernel
+from dualfield.kernels import Kernel
 from dualfield.objectives import KernelSoftmax
 from dualfield.solvers import LBFGS, SMO, Auto, NewtonCG, Online, Solution, Start, Status, StopRule, WorkingSet
 from dualfield.solvers.joint import JointKernelProblem, joint_scores, solve_joint
@@ -350,14 +350,7 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
 
     def _check_parameters(self) -> AnySolver:
         owner = type(self).__name__
-        if not callable(self.kernel):
-            check_choice(owner, "kernel", self.kernel, KERNEL_NAMES, "a callable")
-        if not isinstance(self.gamma, str):
-            check_number(owner, "gamma", self.gamma, 0.0, open_low=True)
-        else:
-            check_choice(owner, "gamma", self.gamma, ("scale", "auto"), "a float in (0, inf)")
-        check_number(owner, "degree", self.degree, 0.0)
-        check_number(owner, "coef0", self.coef0, -np.inf)
+        check_kernel(owner, self)
         check_number(owner, "C", self.C, 0.0, open_low=True)
         check_number(owner, "tol", self.tol, 0.0, open_low=True)
         check_number(owner, "cache_size", self.cache_size, 0.0)
@@ -394,14 +387,7 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         return np.asarray(float(self.C) * each, dtype=np.float64)
 
     def _kernel(self, X: Any, weights: Floats) -> Kernel:
-        if not isinstance(self.gamma, str):
-            self._fit_gamma = float(self.gamma)
-        elif self.gamma == "auto":
-            self._fit_gamma = 1.0 / X.shape[1]
-        else:
-            named = self.kernel in ("poly", "rbf", "laplacian", "sigmoid")
-            variance = _variance(X, weights) if named else 1.0
-            self._fit_gamma = 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
+        self._fit_gamma = chosen_gamma(self.kernel, self.gamma, X, weights)
         return self._fitted_kernel()
 
     def _fitted_kernel(self) -> Kernel:
@@ -535,15 +521,6 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         scores = self.decision_function(X)
         codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[codes])
-
-
-def _variance(X: Any, weights: Floats) -> float:
-    """Variance of all entries of X, as ``X.var()``, each row counted by its weight."""
-    share = weights / (weights.sum() * X.shape[1])
-    mean = float(np.asarray(share @ X).sum())
-    if bool(sparse.issparse(X)):
-        return float(np.asarray(share @ X.multiply(X)).sum()) - mean**2
-    return float((share @ np.square(X - mean, dtype=np.float64)).sum())
 
 
 def _embed(solution: Solution, n: int, n_outputs: int, counted: NDArray[np.intp], rows: Any) -> Solution:

@@ -24,7 +24,7 @@ from dualfield.estimators.trained import TrainedTagger
 from dualfield.io.model_file import ModelFile
 from dualfield.labels import Labels
 from dualfield.objectives import CustomPlanes
-from dualfield.scores import FeatureTable, LinearScores
+from dualfield.scores import Expansion, FeatureTable, LinearScores
 from dualfield.solvers import LinearSolution, Moment
 from dualfield.structures import Chain, check_custom_problem
 
@@ -306,6 +306,8 @@ class MarginOutputs(TrainedTagger):
         chain = Chain(len(classes))
         no_transitions = np.zeros(chain.n_cliques, dtype=bool)
         table = FeatureTable.all(nodes.n_columns, len(classes))
+        if self.kernel is not None:
+            table = Expansion.table(len(classes))
         owner = type(self).__name__
         weights = float(self.C) * example_weights(nodes, labels, codes, sample_weight, self.class_weight, owner)
         if not weights.any():

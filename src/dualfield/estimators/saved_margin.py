@@ -8,6 +8,7 @@ from typing import Any
 
 from dualfield.estimators.calibrated import Calibration
 from dualfield.estimators.saved import field
+from dualfield.estimators.saved_expansion import expansion_record
 from dualfield.estimators.saved_labels import restored_feature_names, save_feature_names
 from dualfield.estimators.saved_parameters import ParameterWriter
 from dualfield.io.model_file import ModelFile
@@ -26,8 +27,8 @@ def restored_margins(file: ModelFile, chain: Chain, *, single: bool) -> dict[str
     parts = _restored_calibration(file)
     if not single:
         return parts
-    features = field(file, "features", dict)
-    n_features = field(file, "n_columns", int, features)
+    features, kernel = field(file, "features", dict), expansion_record(file)
+    n_features = field(file, "n_columns", int, features if kernel is None else kernel)
     plain = not field(file, "attributes", bool, features) and not field(file, "ends", bool, features)
     if not plain or chain.order != 1 or field(file, "pair_columns", (int, type(None)), features) is not None:
         raise file.fault("is altered: single nodes have columns of numbers, and neither transitions nor ends.")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dualfield.attributes import Vocabulary
 from dualfield.batch import Batch
 from dualfield.estimators.saved import field
+from dualfield.estimators.saved_expansion import expansion_record
 from dualfield.estimators.saved_labels import label_record, restored_labels
 from dualfield.estimators.saved_parameters import CLIQUES, ParameterReader, ParameterWriter
 from dualfield.io.mapped_vocabulary import MappedVocabulary, read_vocabulary, vocabulary_arrays
@@ -60,18 +61,22 @@ def saved_weights(model: Any, writer: ParameterWriter) -> dict[str, Any]:
 
 def restored_parts(file: ModelFile) -> dict[str, Any]:
     """Return the fitted attributes in a file but the weights, all of them checked."""
-    labels = restored_labels(file)
-    return {"labels_": labels, "classes_": labels.classes, **restored_columns(file, len(labels))}
+    labels, kernel = restored_labels(file), expansion_record(file)
+    n_inputs = None if kernel is None else field(file, "n_columns", int, kernel)
+    return {"labels_": labels, "classes_": labels.classes, **restored_columns(file, len(labels), n_inputs)}
 
 
-def restored_columns(file: ModelFile, n_labels: int) -> dict[str, Any]:
-    """Return the chain over so many labels and the vocabularies, checked."""
+def restored_columns(file: ModelFile, n_labels: int, n_inputs: int | None = None) -> dict[str, Any]:
+    """Return the chain over so many labels and the vocabularies, checked.
+
+    A kernel stands between so many columns of the input and those that score labels.
+    """
     features = field(file, "features", dict)
     n_columns = field(file, "n_columns", int, features)
     n_pairs = field(file, "pair_columns", (int, type(None)), features)
     vocabulary = pair_vocabulary = None
     if field(file, "attributes", bool, features):
-        vocabulary = restored_vocabulary(file, "vocabulary", n_columns)
+        vocabulary = restored_vocabulary(file, "vocabulary", n_columns if n_inputs is None else n_inputs)
     kind = field(file, "pair_attributes", str, features)
     if kind == "shared" and n_pairs in (n_columns, None):
         pair_vocabulary = vocabulary

@@ -12,12 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from dualfield.attributes import Vocabulary
 from dualfield.batch import Batch
 from dualfield.estimators.saved import Savable, from_file
+from dualfield.estimators.saved_expansion import restored_expansion, saved_expansion
 from dualfield.estimators.saved_parameters import ParameterWriter
 from dualfield.estimators.saved_tagger import Scored, StoredWeights, restored_parts, saved_parts
 from dualfield.features import Template
 from dualfield.io.model_file import ModelFile
 from dualfield.labels import Labels
-from dualfield.scores import LinearScores
+from dualfield.scores import Expansion, LinearScores
 from dualfield.structures import Chain, Scores
 from dualfield.structures.checks import n_threads
 
@@ -41,6 +42,7 @@ class SequenceModel(Savable, BaseEstimator):  # type: ignore[misc]
     n_features_: int
     score_map_: LinearScores = from_file()
     parameters_: Floats = from_file()
+    expansion_: Expansion | None = None
 
     def _read(self, X: Any, lengths: ArrayLike | None) -> tuple[Batch, Batch | None]:
         """Turn input into rows of the columns seen in training; the second batch has those that score label pairs."""
@@ -49,7 +51,9 @@ class SequenceModel(Savable, BaseEstimator):  # type: ignore[misc]
             self._check_no_lengths(lengths)
             rows = self._template().read(X, vocabulary=self.vocabulary_, pair_vocabulary=self.pair_vocabulary_)
             return rows.nodes, rows.pairs if self.score_map_.pair is not None else None
-        numeric = None if self.vocabulary_ is not None else self.score_map_.node.n_columns
+        expansion = self.expansion_
+        n_columns = self.score_map_.node.n_columns if expansion is None else expansion.n_columns
+        numeric = None if self.vocabulary_ is not None else n_columns
         batch = Batch.build(X, lengths=lengths, vocabulary=self.vocabulary_, n_columns=numeric)
         return batch, batch if self.score_map_.pair is not None else None
 
@@ -57,8 +61,10 @@ class SequenceModel(Savable, BaseEstimator):  # type: ignore[misc]
         """Read input, and find the weights that score it: all, or those in a mapped file that it needs."""
         check_is_fitted(self)
         words, stored = self.vocabulary_, None if "parameters_" in vars(self) else self._waiting
-        if not isinstance(stored, StoredWeights) or words is None or isinstance(X, Batch):
+        expansion = self.expansion_
+        if not isinstance(stored, StoredWeights) or words is None or isinstance(X, Batch) or expansion is not None:
             nodes, pairs = self._read(X, lengths)
+            nodes = nodes if expansion is None else expansion.columns(nodes, n_threads(self.n_jobs))
             return Scored(self.score_map_, self.parameters_, nodes, pairs)
         if self.template is None:
             nodes = pairs = Batch.build(X, lengths=lengths, vocabulary=Vocabulary(), grow=True)
@@ -83,10 +89,13 @@ class SequenceModel(Savable, BaseEstimator):  # type: ignore[misc]
         return "labels_" in vars(self)
 
     def _saved(self, writer: ParameterWriter) -> dict[str, Any]:
-        return saved_parts(self, writer)
+        return {**saved_parts(self, writer), "expansion": saved_expansion(self.expansion_, writer)}
 
     def _restore(self, file: ModelFile) -> None:
         self.__dict__.update(restored_parts(file))
+        self.expansion_ = restored_expansion(file, len(self.labels_))
+        if self.expansion_ is not None:
+            self.n_features_ += self.expansion_.coefficients.size
         self._waiting = StoredWeights(file, self.structure_)
         if not file.is_mapped:
             self._finish()

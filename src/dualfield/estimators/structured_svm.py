@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from dualfield.estimators.checkpoint import Checkpoint
 from dualfield.estimators.checks import check_choice, check_number
 from dualfield.estimators.crf_data import TrainingData, carry_over
+from dualfield.estimators.kernel_chains import check_kernel_chains
 from dualfield.estimators.margin_data import (
     PLANE_SOLVERS,
     check_solver,
@@ -60,10 +61,27 @@ class StructuredSVM(MarginOutputs):
         diagonal, or ``cost(true_label, label)``. Problems of your own have their ``loss``.
     rescaling : {"margin", "slack"}, default="margin"
         What the cost rescales. Slacks of sequences only by the number of wrong labels.
+    kernel : {"linear", "poly", "rbf", "laplacian", "sigmoid"} or callable, default=None
+        Node scores are expansions in a kernel on the rows of the nodes, as in
+        :class:`dualfield.KernelLogisticRegression`, instead of weights of columns; transitions keep their weights.
+    gamma : {"scale", "auto"} or float, default="scale"
+        γ of "poly", "rbf", "laplacian" and "sigmoid": given, 1 / n_columns, or that divided by the variance of X.
+    degree, coef0 : float, default=3, 0.0
+        Of "poly" and "sigmoid".
+    kernel_approx : int, (int, str) or array of points, default=None
+        Seek node scores in the span of so many landmarks only: fits and predictions then cost the same however many
+        nodes there are, and ``dual_gap_`` says what that may have lost. The str says how they are chosen: "k-means++",
+        "greedy", "leverage" or "random".
+    transition_scale : float, default=1.0
+        With a kernel: transitions and ends score this times their weights, which are penalised as the kernel is. Below
+        1 they count for less, as where sequences to come have other transitions than those in training.
+    cache_size : float, default=4e9
+        Bytes for kernel values; beyond that they are computed again.
     solver : str or solver object, default="auto"
         "flow_swap", "block_dual" (block-coordinate Frank-Wolfe), "cutting_plane", "working_set", "marginal", "sgd", or
         an object of :mod:`dualfield.solvers`. "auto" is "flow_swap" where it can take the problem, with few features
-        followed by "cutting_plane" if that takes too long; elsewhere "cutting_plane".
+        followed by "cutting_plane" if that takes too long; elsewhere "cutting_plane". With a kernel: "auto" or
+        "block_dual".
     positive : bool, list or bool array, default=None
         Weights that must be at least 0; True: all. A list has columns, or (column, label); a column is a number, or a
         string with which attributes begin. An array is like ``coef_``, or like w for problems of your own.
@@ -93,6 +111,8 @@ class StructuredSVM(MarginOutputs):
         Weights of attributes, or of columns; dense for numeric input.
     transitions_, start_, stop_, n_features_
         As in :class:`dualfield.CRF`.
+    expansion_ : Expansion or None
+        Points, coefficients and kernel of the node scores, where there is a kernel.
     objective_, dual_gap_ : float
         The minimised value, and a proven bound on its distance from the minimum.
     n_iter_, solver_, status_, trace_
@@ -127,6 +147,13 @@ class StructuredSVM(MarginOutputs):
         *,
         cost: Literal["hamming"] | ArrayLike | Callable[[Any, Any], float] = "hamming",
         rescaling: Literal["margin", "slack"] = "margin",
+        kernel: str | Callable[..., Any] | None = None,
+        gamma: float | Literal["scale", "auto"] = "scale",
+        degree: float = 3,
+        coef0: float = 0.0,
+        kernel_approx: int | tuple[int, str] | ArrayLike | None = None,
+        transition_scale: float = 1.0,
+        cache_size: float = 4e9,
         solver: Any = "auto",
         positive: Literal[True] | Sequence[Any] | NDArray[np.bool_] | None = None,
         features: Literal["observed", "all"] = "observed",
@@ -147,6 +174,13 @@ class StructuredSVM(MarginOutputs):
         self.C = C
         self.cost = cost
         self.rescaling = rescaling
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_approx = kernel_approx
+        self.transition_scale = transition_scale
+        self.cache_size = cache_size
         self.solver = solver
         self.positive = positive
         self.features = features
@@ -218,6 +252,10 @@ class StructuredSVM(MarginOutputs):
             return self
         single = self._is_single
         data = self._single_data(X, y, sample_weight) if single else self._training_data(X, y, sample_weight, lengths)
+        if self.kernel is not None:
+            solution = self._fit_with_kernel(data, 0.0, monitor, checkpoint)
+            self._warn_unless_converged(solution)
+            return self
         start = None if old is None else carry_over(old, data)
         solution = self._solve(data, start, monitor, Checkpoint.of(checkpoint))
         self._keep(data, solution)
@@ -275,7 +313,12 @@ class StructuredSVM(MarginOutputs):
             check_choice(owner, "structure", self.structure, ("chain", "single"), otherwise)
         check_number(owner, "C", self.C, 0.0, open_low=True)
         check_choice(owner, "rescaling", self.rescaling, ("margin", "slack"), "a str")
-        check_solver(owner, self.solver)
+        if self.kernel is None:
+            check_solver(owner, self.solver)
+        elif self._is_custom:
+            raise ValueError(f"The 'kernel' parameter of {owner} is not for problems of one's own.")
+        else:
+            check_kernel_chains(self)
         self._check_shared_parameters()
         if self._is_custom or self._is_single:
             kind = "single nodes" if self._is_single else "problems of one's own"

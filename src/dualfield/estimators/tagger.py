@@ -336,6 +336,7 @@ class SequenceTagger(SequenceModel, TaggerInspection):
     def coef_(self) -> scipy.sparse.csr_array | Floats:
         """Weights of the columns, shape (n_labels, n_columns): sparse for attributes, dense for dense input."""
         check_is_fitted(self)
+        self._need_columns("coef_")
         weights = self.score_map_.state_weights(self.parameters_)
         return weights if self.vocabulary_ is not None else weights.toarray()
 

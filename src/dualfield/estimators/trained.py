@@ -24,13 +24,16 @@ from dualfield.estimators.crf_data import (
     example_weights,
     pair_columns,
 )
+from dualfield.estimators.kernel_chains import check_kernel_chains, fit_kernel_chains
 from dualfield.estimators.partial_labels import read_labels
 from dualfield.estimators.tagger import SequenceTagger
 from dualfield.features import Template
 from dualfield.labels import Labels
+from dualfield.scores import Expansion
 from dualfield.solvers import LinearSolution, Moment, Status, Trace
 from dualfield.solvers.course import Course
 from dualfield.solvers.progress import ProgressLine
+from dualfield.structures.checks import n_threads
 
 __all__ = ["TrainedTagger"]
 
@@ -61,6 +64,9 @@ class TrainedTagger(SequenceTagger):
 
     structure: Any
     C: float
+    kernel: Any
+    kernel_approx: Any
+    transition_scale: float
     features: str
     min_freq: int
     pair_features: Any
@@ -112,6 +118,7 @@ class TrainedTagger(SequenceTagger):
             with_ends=bool(self.start_stop),
             with_transitions=self.template is None or self._template().has_transitions,
             old=None if grown_from is None else grown_from.score_map_,
+            has_kernel=self.kernel is not None,
         )
         weights = float(self.C) * example_weights(nodes, labels, codes, sample_weight, self.class_weight, owner)
         if not weights.any():
@@ -124,6 +131,33 @@ class TrainedTagger(SequenceTagger):
     def _cost_table(self, labels: Labels) -> Floats | None:
         """Return the cost of each label by true label; None if wrong labels cost nothing."""
         return check_cost(self.cost, len(labels), type(self).__name__)
+
+    def _fit_with_kernel(
+        self,
+        data: TrainingData,
+        temperature: float,
+        monitor: Callable[[Moment, Any], Any] | None,
+        checkpoint: Any,
+    ) -> LinearSolution:
+        """Train with node scores from a kernel."""
+        solver = check_kernel_chains(self)
+        for name, value in (("monitor", monitor), ("checkpoint", checkpoint)):
+            if value is not None:
+                raise ValueError(f"{name} must be None with a kernel: the model is there at the end of the fit only.")
+        found: list[Expansion] = []
+
+        def solve(course: Course, seed: int) -> LinearSolution:
+            solution, expansion = fit_kernel_chains(
+                self, data, temperature, solver, n_threads(self.n_jobs), course, seed
+            )
+            found.append(expansion)
+            return solution
+
+        solution = self._run(solve, data, None, None, None)
+        self._keep(data, solution)
+        self.expansion_ = found[0]
+        self.n_features_ = self.score_map_.n_features + self.expansion_.coefficients.size
+        return solution
 
     def _run(
         self,
@@ -170,6 +204,7 @@ class TrainedTagger(SequenceTagger):
         self.vocabulary_ = data.nodes.vocabulary
         self.pair_vocabulary_ = None if data.pairs is None else data.pairs.vocabulary
         self.score_map_ = data.score_map
+        self.expansion_ = None
         self.n_features_ = data.score_map.n_features
         self._keep_solution(solution)
 
@@ -194,6 +229,9 @@ class TrainedTagger(SequenceTagger):
 
     def _check_shared_parameters(self) -> None:
         owner = type(self).__name__
+        if self.kernel is None and (self.kernel_approx is not None or self.transition_scale != 1.0):
+            name = "kernel_approx" if self.kernel_approx is not None else "transition_scale"
+            raise ValueError(f"The {name!r} parameter of {owner} needs a kernel.")
         check_choice(owner, "features", self.features, ("observed", "all"), "a str")
         check_integer(owner, "min_freq", self.min_freq, 0)
         check_flag(owner, "start_stop", self.start_stop)
