@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dualfield.estimators import (
         CRF,
+        ConditionalGraphicalModel,
         KernelLogisticRegression,
         LatentChain,
         LatentCRF,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 __all__ = [
     "CRF",
+    "ConditionalGraphicalModel",
     "KernelLogisticRegression",
     "LatentCRF",
     "LatentChain",

@@ -208,3 +208,12 @@ def test_models_of_bags_are_for_python(shell):
     latent("bags").save("m")
     said = shell("inspect", "m", code=1).stderr
     assert said == "Error: m: does not label sequences; use it in Python.\n"
+
+
+def test_models_of_cliques_are_for_python(shell):
+    from tests.estimators.saved_graphical_models import labeller, tagger
+
+    for model in (tagger("log"), labeller("tree")):
+        model.save("m")
+        said = shell("inspect", "m", code=1).stderr
+        assert said == "Error: m: works on matrices of numbers, for which there is no file format here.\n"

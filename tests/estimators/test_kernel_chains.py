@@ -134,7 +134,7 @@ def test_second_order_and_costs_and_temperatures():
     X, y = sequences(15)
     model = CRF(Chain(order=2), kernel="rbf", gamma=0.5, cost="hamming", temperature=0.5, tol=1e-5).fit(X, y)
     assert model.dual_gap_ <= 1e-5 * model.objective_
-    with pytest.raises(ValueError, match="chains of order 1"):
+    with pytest.raises(ValueError, match="must be a chain of order 1 with a kernel"):
         StructuredSVM(Chain(order=2), kernel="rbf").fit(X, y)
 
 

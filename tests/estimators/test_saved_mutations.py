@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import dualfield
 from dualfield.io import ModelFileError, read_model_header
+from tests.estimators import saved_graphical_models as graphs
 from tests.estimators import saved_margin_models as margins
 from tests.estimators.mutations import Forger, blind
 from tests.estimators.saved_models import classifier, forget, points, tagger, unseen
@@ -32,6 +33,11 @@ MODELS = {
     "sub-states": lambda: (margins.latent("chain"), margins.LATENTS["chain"][2]()),
     "bags": lambda: (margins.latent("bags"), margins.bags(1)[0]),
     "hidden CRF": lambda: (margins.latent("CRF"), margins.LATENTS["CRF"][2]()),
+    "cliques": lambda: (graphs.tagger("padding"), graphs.unseen_by("padding")),
+    "triples": lambda: (graphs.tagger("combined"), graphs.unseen_by("combined")),
+    "tied cliques": lambda: (graphs.tagger("tied"), graphs.unseen_by("tied")),
+    "graph": lambda: (graphs.labeller("tree"), graphs.rows("tree")),
+    "sparse graph": lambda: (graphs.labeller("sparse"), graphs.rows("sparse")),
 }
 PER_MODEL = pytest.mark.parametrize("name", MODELS)
 
@@ -41,6 +47,7 @@ def _models_are_forgotten():
     yield
     forget()
     margins.forget()
+    graphs.forget()
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +62,7 @@ def ask(model, X):
     """Ask a model what a user would; answers must be labels of the model and finite numbers."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # weights near the largest float overflow, as they may
+        warnings.filterwarnings("ignore", message=".*a type of clique that training did not have")
         labels = model.predict(X)
         probabilities = model.predict_proba(X) if hasattr(model, "predict_proba") else []
         if hasattr(model, "predict_latent"):
@@ -69,7 +77,7 @@ def ask(model, X):
 
 def look_inside(model):
     """Ask a model of sequences about its attributes and weights."""
-    if hasattr(model, "labels_"):
+    if hasattr(model, "vocabulary_"):
         if model.vocabulary_ is not None:
             model.vocabulary_.columns(["w=dog", "first", "U0:dog", "no"])
             model.vocabulary_.attribute(0)

@@ -61,8 +61,10 @@ def is_crfsuite_model(path: Path) -> bool:
 
 
 def _kind(model: Any, path: Path) -> str:
-    from dualfield.estimators import LatentChain
+    from dualfield.estimators import ConditionalGraphicalModel, LatentChain
 
+    if isinstance(model, ConditionalGraphicalModel):
+        raise click.ClickException(f"{path}: works on matrices of numbers, for which there is no file format here.")
     if hasattr(model, "n_features_in_"):
         return "svmlight"
     if not isinstance(getattr(model, "latent", None), LatentChain | None):

@@ -2,6 +2,7 @@
 
 from dualfield.estimators.checkpoint import Checkpoint
 from dualfield.estimators.crf import CRF
+from dualfield.estimators.graphical import ConditionalGraphicalModel
 from dualfield.estimators.kernel_logistic import KernelLogisticRegression
 from dualfield.estimators.latent import LatentStructuredSVM
 from dualfield.estimators.latent_bags import LatentPosition
@@ -13,6 +14,7 @@ from dualfield.estimators.structured_svm import StructuredSVM
 __all__ = [
     "CRF",
     "Checkpoint",
+    "ConditionalGraphicalModel",
     "KernelLogisticRegression",
     "LatentCRF",
     "LatentChain",

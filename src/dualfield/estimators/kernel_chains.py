@@ -55,6 +55,11 @@ def fit_kernel_chains(
     """Train the model; its parameters are the clique scores, and the expansion gives the node scores."""
     if data.allowed is not None:
         raise ValueError("A kernel needs the label of every node: y must not be labelled in part.")
+    if temperature == 0.0 and data.chain.order != 1:
+        raise ValueError(
+            f"The 'structure' parameter of {type(model).__name__} must be a chain of order 1 with a kernel. "
+            f"Got order {data.chain.order}."
+        )
     points = rows_of(data.nodes)
     weights = np.repeat(data.weights, data.nodes.lengths)
     gamma = chosen_gamma(model.kernel, model.gamma, points, weights)

@@ -7,6 +7,7 @@ from typing import Any
 
 import dualfield.estimators.crfsuite as crfsuite
 from dualfield.estimators.crf import CRF
+from dualfield.estimators.graphical import ConditionalGraphicalModel
 from dualfield.estimators.kernel_logistic import KernelLogisticRegression
 from dualfield.estimators.latent import LatentStructuredSVM
 from dualfield.estimators.latent_crf import LatentCRF
@@ -19,7 +20,15 @@ __all__ = ["load"]
 # A file names its class; these are the only ones that it can name.
 ESTIMATORS: dict[str, type[Savable]] = {
     found._saved_as: found
-    for found in (CRF, StructuredSVM, LatentStructuredSVM, LatentCRF, KernelLogisticRegression, crfsuite.CRF)
+    for found in (
+        CRF,
+        StructuredSVM,
+        LatentStructuredSVM,
+        LatentCRF,
+        KernelLogisticRegression,
+        ConditionalGraphicalModel,
+        crfsuite.CRF,
+    )
 }
 
 

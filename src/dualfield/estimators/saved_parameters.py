@@ -26,6 +26,8 @@ _CHAIN_ARRAYS = ("allowed", "allowed_start", "allowed_stop")
 _HIGHEST_ORDER = 63
 # How many windows of labels a model scores: no chain in its file may have more.
 CLIQUES = "cliques.weights"
+# Where no weights depend on a chain, it may have so many.
+FREE_WINDOWS = 2**20
 # Settings that a model takes as objects: the classes that its file can name, by their names.
 Parts = Mapping[str, type[Any]]
 
@@ -165,7 +167,7 @@ class ParameterReader:
             raise ValueError(f"a chain must have an order in [1, {_HIGHEST_ORDER}]. Got {order!r:.100}")
         if n_labels is not None and (type(n_labels) is not int or n_labels < 1):
             raise ValueError(f"a chain must have an int of labels. Got {n_labels!r:.100}")
-        allowed, most = parts["allowed"], self.file.shape(CLIQUES)[0] if self.file.has(CLIQUES) else 0
+        allowed, most = parts["allowed"], self.file.shape(CLIQUES)[0] if self.file.has(CLIQUES) else FREE_WINDOWS
         listed = isinstance(allowed, np.ndarray) and allowed.dtype != np.bool_ and order > 1
         if n_labels is not None and (len(allowed) if listed else n_labels ** (order + 1)) > most:
             raise ValueError(f"a chain has more windows of labels than the {most} weights of the file")
