@@ -24,6 +24,8 @@ CASES = (
     "crf_scaling",
     "structured_svm",
     "latent_chunking",
+    "kernel_structured",
+    "unseen_words",
 )
 
 
