@@ -174,8 +174,15 @@ LOSSES = [(case, loss) for case in CASES for loss in ("log", "squared")] + [
 ]
 
 
+def named(value):
+    """Return an identifier that is the same in every process: functions by their names."""
+    if isinstance(value, dict):
+        return str({key: getattr(one, "__name__", one) for key, one in value.items()})
+    return str(value)
+
+
 @pytest.mark.parametrize("unseen", ["backoff", "-inf", 0.0, -0.7])
-@pytest.mark.parametrize(("case", "loss"), LOSSES, ids=str)
+@pytest.mark.parametrize(("case", "loss"), LOSSES, ids=named)
 def test_predictions_are_the_best_of_all_labellings(case: dict[str, Any], loss: str, unseen: Any) -> None:
     X, y = sequences(0, [1, 2, 3, 4, 4, 2])
     model = ConditionalGraphicalModel(loss=loss, C=3.0, unseen=unseen, backoff_cost=0.3, tol=1e-4, **case).fit(X, y)
