@@ -141,6 +141,14 @@ KernelMatrix from_points(const AnyMatrix& matrix, const KernelFunction& function
 }
 
 template <class T>
+KernelMatrix streamed(const BitMatrix& bits, const KernelFunction& function) {
+    auto points = std::make_shared<const Points<T>>(bits, function);
+    return {.gram = std::shared_ptr<Gram<T>>(std::make_shared<StreamedGram<T>>(function, std::move(points))),
+            .held = nullptr,
+            .owner = {}};
+}
+
+template <class T>
 KernelMatrix from_array(Dense<T> array) {
     return {.gram = std::shared_ptr<Gram<T>>(
                 std::make_shared<BorrowedGram<T>>(array.data(), array.shape(0), array.shape(1))),
@@ -301,6 +309,12 @@ void register_kernel_matrices(nb::module_& module) {
                               : from_points<double>(points, function, budget, n_threads);
             },
             "points"_a, "function"_a, "single"_a, "budget"_a.none(), "n_threads"_a)
+        .def_static(
+            "streamed",
+            [](const BitMatrix& points, const KernelFunction& function, bool single) {
+                return single ? streamed<float>(points, function) : streamed<double>(points, function);
+            },
+            "points"_a, "function"_a, "single"_a, "Values are computed where they are used.")
         .def_static("from_array", &from_array<float>, "array"_a.noconvert())
         .def_static("from_array", &from_array<double>, "array"_a.noconvert())
         .def_static("from_function", &from_function, "rows"_a, "diagonal"_a, "budget"_a)

@@ -50,6 +50,16 @@ void Gram<T>::add_product(std::span<const T* const> rows, const T* coefficients,
 }
 
 template <class T>
+void Gram<T>::block(std::span<const std::int32_t>, std::size_t, std::size_t, T*, std::size_t) const {
+    throw std::logic_error("a kernel matrix with rows has no blocks");
+}
+
+template <class T>
+void Gram<T>::between(std::span<const std::int32_t>, T*, std::size_t) const {
+    throw std::logic_error("a kernel matrix with rows has no blocks");
+}
+
+template <class T>
 StoredGram<T>::StoredGram(const KernelFunction& function, const Points<T>& points, std::size_t n_threads,
                           const Poll& between)
     : stride_(row_stride<T>(points.size())), values_(points.size() * row_stride<T>(points.size())) {
@@ -212,6 +222,65 @@ typename CachedGram<T>::Fill CachedGram<T>::from_points(const KernelFunction& fu
 }
 
 template <class T>
+StreamedGram<T>::StreamedGram(const KernelFunction& function, std::shared_ptr<const Points<T>> points)
+    : function_(function), points_(std::move(points)) {
+    this->diagonal_.resize(points_->size());
+    kernel_diagonal(function_, *points_, this->diagonal_.data());
+}
+
+template <class T>
+void StreamedGram<T>::rows(std::span<const std::int32_t>, const T**, ThreadTeam&) {
+    throw std::logic_error("a streamed kernel matrix has no rows");
+}
+
+template <class T>
+void StreamedGram<T>::block(std::span<const std::int32_t> points, std::size_t first, std::size_t last, T* out,
+                            std::size_t stride) const {
+    kernel_block(function_, *points_, points, *points_, first, last, out, stride);
+}
+
+template <class T>
+void StreamedGram<T>::between(std::span<const std::int32_t> points, T* out, std::size_t stride) const {
+    const BitMatrix& all = points_->bits();
+    BitMatrix few{.n = points.size(), .n_features = all.n_features, .n_words = all.n_words, .words = {}};
+    for (const std::int32_t point : points) {
+        const std::uint64_t* words = all.row(static_cast<std::size_t>(point));
+        few.words.insert(few.words.end(), words, words + all.n_words);
+    }
+    const Points<T> own(std::move(few), function_);
+    std::vector<std::int32_t> every(points.size());
+    std::iota(every.begin(), every.end(), 0);
+    kernel_block(function_, own, every, own, 0, points.size(), out, stride);
+}
+
+template <class T>
+void StreamedGram<T>::product(const T* coefficients, std::size_t n_rows, T* scores, std::size_t stride,
+                              ThreadTeam& team) {
+    constexpr std::size_t kRows = 96, kColumns = Gram<T>::kChunk;
+    const std::size_t n = this->size();
+    const auto& native = routines().kernel<T>();
+    std::vector<Aligned<T>> blocks(team.size());
+    team.run(this->n_chunks(), [&](std::size_t worker, std::size_t chunk) {
+        if (blocks[worker].size() == 0) blocks[worker] = Aligned<T>(kRows * kColumns);
+        T* values = blocks[worker].data();
+        const std::size_t first = chunk * kColumns, last = std::min(n, first + kColumns);
+        for (std::size_t r = 0; r < n_rows; ++r)
+            std::fill(scores + r * stride + first, scores + r * stride + last, T(0));
+        std::int32_t list[kRows];
+        const T* pointers[kRows];
+        for (std::size_t i = 0; i < kRows; ++i) pointers[i] = values + i * kColumns;
+        for (std::size_t row = 0; row < n; row += kRows) {
+            const std::size_t here = std::min(kRows, n - row);
+            std::iota(list, list + here, static_cast<std::int32_t>(row));
+            block({list, here}, first, last, values, kColumns);
+            native.expand(pointers, here, coefficients + row * n_rows, n_rows, n_rows, scores + first, stride, 0,
+                          last - first);
+        }
+    });
+    this->poll();
+}
+
+template <class T>
 FactoredGram<T>::FactoredGram(const T* features, std::size_t n, std::size_t rank)
     : columns_(rank * row_stride<T>(n), T(0)), rank_(rank), stride_(row_stride<T>(n)) {
     this->diagonal_.assign(n, T(0));
@@ -253,6 +322,7 @@ void FactoredGram<T>::product(const T* coefficients, std::size_t n_rows, T* scor
     template class StoredGram<T>;   \
     template class BorrowedGram<T>; \
     template class CachedGram<T>;   \
+    template class StreamedGram<T>; \
     template class FactoredGram<T>;
 DUALFIELD_GRAM(float)
 DUALFIELD_GRAM(double)

@@ -166,8 +166,10 @@ class Ascent {
 
     void solve_set() {
         const std::size_t n = points_.size();
-        rows_.resize(n);
-        gram_.rows(points_, rows_.data(), team_);
+        if (!gram_.is_streamed()) {
+            rows_.resize(n);
+            gram_.rows(points_, rows_.data(), team_);
+        }
         copy_out(n);
         for (std::size_t sweep = 0; sweep < settings_.n_sweeps; ++sweep) {
             double gain = 0.0;
@@ -186,9 +188,16 @@ class Ascent {
         double* gram = set_gram_.require(n * set_stride_);
         double* scores = set_scores_.require(n_labels_ * set_stride_);
         std::fill_n(set_change_.require(n * n_labels_), n * n_labels_, 0.0);
-        for (std::size_t a = 0; a < n; ++a)
-            for (std::size_t b = 0; b < n; ++b)
-                gram[a * set_stride_ + b] = static_cast<double>(rows_[a][static_cast<std::size_t>(points_[b])]);
+        if (gram_.is_streamed()) {
+            const std::size_t width = padded_to_panels<T>(n);
+            if (between_.size() < n * width) between_ = Aligned<T>(n * width);
+            gram_.between(points_, between_.data(), width);
+            for (std::size_t a = 0; a < n; ++a) std::copy_n(between_.data() + a * width, n, gram + a * set_stride_);
+        } else {
+            for (std::size_t a = 0; a < n; ++a)
+                for (std::size_t b = 0; b < n; ++b)
+                    gram[a * set_stride_ + b] = static_cast<double>(rows_[a][static_cast<std::size_t>(points_[b])]);
+        }
         for (std::size_t k = 0; k < n_labels_; ++k)
             for (std::size_t a = 0; a < n; ++a)
                 scores[k * set_stride_ + a] =
@@ -234,34 +243,63 @@ class Ascent {
                 n_changed += change[a * n_labels_ + k] != 0.0;
             }
         }
-        if (static_cast<double>(n_changed) >= kDense * static_cast<double>(n * n_labels_)) {
+        const bool is_dense = static_cast<double>(n_changed) >= kDense * static_cast<double>(n * n_labels_);
+        if (is_dense)
             rounded_.assign(change, change + n * n_labels_);
-            gram_.add_product(rows_, rounded_.data(), n_labels_, n_labels_, scores_.data(), stride_, team_, nullptr);
-            return;
-        }
-        // Label by label, with the rows of the points whose coefficient of that label has changed.
+        else
+            sort_by_label(n, change);
+        blocks_of_values_.resize(team_.size());
+        team_.run(gram_.n_chunks(), [&](std::size_t worker, std::size_t chunk) {
+            add_changes(n, is_dense, blocks_of_values_[worker], chunk);
+        });
+    }
+
+    // Label by label, the points whose coefficient of that label has changed.
+    void sort_by_label(std::size_t n, const double* change) {
         rounded_.clear();
-        label_rows_.clear();
+        label_points_.clear();
         starts_.assign(1, 0);
         changed_.clear();
         for (std::size_t k = 0; k < n_labels_; ++k) {
             for (std::size_t a = 0; a < n; ++a) {
                 if (change[a * n_labels_ + k] == 0.0) continue;
                 rounded_.push_back(static_cast<T>(change[a * n_labels_ + k]));
-                label_rows_.push_back(rows_[a]);
+                label_points_.push_back(a);
             }
             if (rounded_.size() == starts_.back()) continue;
             changed_.push_back(k);
             starts_.push_back(rounded_.size());
         }
+    }
+
+    // What one thread computes with: kernel values of a chunk of columns, and where their rows are.
+    struct Values {
+        Aligned<T> block;
+        std::vector<const T*> rows, label_rows;
+    };
+    void add_changes(std::size_t n, bool is_dense, Values& values, std::size_t chunk) {
+        constexpr std::size_t kChunk = Gram<T>::kChunk;
+        const std::size_t first = chunk * kChunk, last = std::min(n_points_, first + kChunk);
+        values.rows.resize(n);
+        if (gram_.is_streamed()) {
+            if (values.block.size() < n * kChunk) values.block = Aligned<T>(n * kChunk);
+            gram_.block(points_, first, last, values.block.data(), kChunk);
+            for (std::size_t a = 0; a < n; ++a) values.rows[a] = values.block.data() + a * kChunk;
+        } else {
+            for (std::size_t a = 0; a < n; ++a) values.rows[a] = rows_[a] + first;
+        }
         const auto& native = routines().kernel<T>();
-        team_.run(gram_.n_chunks(), [&](std::size_t, std::size_t chunk) {
-            const std::size_t first = chunk * Gram<T>::kChunk, last = std::min(n_points_, first + Gram<T>::kChunk);
-            for (std::size_t c = 0; c < changed_.size(); ++c)
-                native.expand(label_rows_.data() + starts_[c], starts_[c + 1] - starts_[c],
-                              rounded_.data() + starts_[c], 1, 1, scores_.data() + changed_[c] * stride_, stride_,
-                              first, last);
-        });
+        T* scores = scores_.data() + first;
+        if (is_dense) {
+            native.expand(values.rows.data(), n, rounded_.data(), n_labels_, n_labels_, scores, stride_, 0,
+                          last - first);
+            return;
+        }
+        values.label_rows.resize(label_points_.size());
+        for (std::size_t i = 0; i < label_points_.size(); ++i) values.label_rows[i] = values.rows[label_points_[i]];
+        for (std::size_t c = 0; c < changed_.size(); ++c)
+            native.expand(values.label_rows.data() + starts_[c], starts_[c + 1] - starts_[c],
+                          rounded_.data() + starts_[c], 1, 1, scores + changed_[c] * stride_, stride_, 0, last - first);
     }
 
     // scores_ = K coefficients.
@@ -370,8 +408,11 @@ class Ascent {
     std::vector<double> mean_weights_, best_weights_;
     std::vector<std::int32_t> local_of_, points_;  // place of a point in the set, or -1; points of the set
     std::vector<std::size_t> order_, examples_, locals_, starts_, changed_;
-    std::vector<const T*> rows_, label_rows_;
+    std::vector<std::size_t> label_points_;
+    std::vector<const T*> rows_;
+    std::vector<Values> blocks_of_values_;
     std::vector<T> rounded_;
+    Aligned<T> between_;
     Buffer own_scores_, own_change_, own_gram_, set_gram_, set_scores_, set_change_;
     double primal_ = kInfinity, best_ = kInfinity, dual_ = 0.0, value_ = 0.0, passes_ = 0.0;
     std::size_t n_iterations_ = 0;

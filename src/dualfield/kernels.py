@@ -22,6 +22,8 @@ KERNEL_NAMES = ("linear", "poly", "rbf", "laplacian", "sigmoid", "precomputed")
 # Compressed rows are unpacked where this many times their memory is affordable: dense code is that much faster.
 _UNPACK = 32
 _UNPACK_BYTES = 2**31
+# Values of so many bits are computed faster than fresh memory is made ready for them, if there are so many bytes.
+_STREAM_BITS, _STREAM_FROM = 384, 2**24
 
 # Compressed rows of zeros and ones become bits all the same up to this many features, four words for each point.
 _FEW_FEATURES = 256
@@ -148,7 +150,9 @@ class Kernel:
         right, left = self._forms(points, X)
         return _native.kernel_scores(right, left, np.ascontiguousarray(coefficients), self._twin(), n_threads)
 
-    def matrix(self, X: Points, *, single: bool, budget: int | None, n_threads: int) -> _native.KernelMatrix:
+    def matrix(
+        self, X: Points, *, single: bool, budget: int | None, n_threads: int, streamed: bool = False
+    ) -> _native.KernelMatrix:
         """Return the kernel matrix of training points as solvers want it.
 
         Parameters
@@ -162,6 +166,9 @@ class Kernel:
             Of points of zeros and ones the counts are kept where they fit, one or two bytes for each pair.
         n_threads : int
             Number of threads.
+        streamed : bool, default=False
+            Whether the solver can do with values that are computed where it uses them, which takes less time than
+            memory does where points are bits and there are many.
 
         Returns
         -------
@@ -187,6 +194,8 @@ class Kernel:
             diagonal = np.array([self.values(X[i : i + 1], X[i : i + 1])[0, 0] for i in range(n)])
             return _native.KernelMatrix.from_function(lambda rows: self.values(X[rows], X), diagonal, budget)
         form, _ = self._forms(X, X)
+        if streamed and isinstance(form, _native.BitMatrix) and X.shape[1] <= _STREAM_BITS and 4 * n * n > _STREAM_FROM:
+            return _native.KernelMatrix.streamed(form, self._twin(), single)
         return _native.KernelMatrix.from_points(form, self._twin(), single, budget, n_threads)
 
     def _forms(self, X: Points, Y: Points) -> tuple[Any, Any]:

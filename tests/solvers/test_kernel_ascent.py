@@ -289,3 +289,23 @@ def test_smo_refuses_long_chains_and_hinge_losses():
         LabellingSMO().solve(letters(temperature=1.0), StopRule(1e-3))
     with pytest.raises(ValueError, match="temperature above 0"):
         LabellingSMO().solve(letters(), StopRule(1e-3))
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_values_that_are_streamed_change_nothing(temperature, monkeypatch):
+    random = np.random.default_rng(0)
+    lengths = random.integers(1, 12, 60)
+    y = random.integers(0, 3, lengths.sum()).astype(np.int32)
+    X = (random.random((len(y), 70)) < 0.3 + 0.2 * np.eye(3)[y].repeat(24, axis=1)[:, :70]).astype(float)
+    offsets, cost = np.concatenate([[0], np.cumsum(lengths)]), None if temperature else 1.0 - np.eye(3)
+    problem = KernelChain(
+        Chain(3), Kernel("rbf", gamma=0.05), X, offsets, y, np.full(60, 2.0), cost, temperature, n_threads=2
+    )
+    kept = KernelAscent(set_size=60).solve(problem, StopRule(1e-4, 500))
+    monkeypatch.setattr("dualfield.kernels._STREAM_FROM", 0)
+    matrix = problem.matrix(single=False)
+    coefficients = random.normal(size=(len(y), 3))
+    expected = problem.kernel.values(X, X) @ coefficients
+    np.testing.assert_allclose(matrix.product(coefficients, 2), expected, atol=1e-10)
+    streamed = KernelAscent(set_size=60).solve(problem, StopRule(1e-4, 500))
+    np.testing.assert_allclose(streamed.coefficients, kept.coefficients, atol=1e-9)

@@ -32,6 +32,14 @@ class Gram {
     // How many rows may be asked for at once.
     virtual std::size_t most_rows() const { return size(); }
 
+    // Whether values are computed where they are used, by block() and between(), and there are no rows.
+    virtual bool is_streamed() const { return false; }
+    // out[i * stride + j - first] = K[points[i]][j] for columns [first, last), first a multiple of kChunk.
+    virtual void block(std::span<const std::int32_t> points, std::size_t first, std::size_t last, T* out,
+                       std::size_t stride) const;
+    // out[a * stride + b] = K[points[a]][points[b]].
+    virtual void between(std::span<const std::int32_t> points, T* out, std::size_t stride) const;
+
     // scores[r * stride + j] = sum_i K[i][j] coefficients[i * n_rows + r], for all j < size().
     virtual void product(const T* coefficients, std::size_t n_rows, T* scores, std::size_t stride, ThreadTeam& team);
 
@@ -98,6 +106,23 @@ class CachedGram final : public Gram<T> {
     std::vector<std::int32_t> slot_of_, owner_;  // point -> slot or -1, slot -> point or -1
     std::vector<std::size_t> newer_, older_;     // slots in the order of their last use, a ring closed by n_slots_
     Fill fill_;
+};
+
+// Nothing kept but the points, which must be bits: their values cost less than the memory to keep them.
+template <class T>
+class StreamedGram final : public Gram<T> {
+  public:
+    StreamedGram(const KernelFunction& function, std::shared_ptr<const Points<T>> points);
+    void rows(std::span<const std::int32_t> points, const T** out, ThreadTeam& team) override;
+    void product(const T* coefficients, std::size_t n_rows, T* scores, std::size_t stride, ThreadTeam& team) override;
+    bool is_streamed() const override { return true; }
+    void block(std::span<const std::int32_t> points, std::size_t first, std::size_t last, T* out,
+               std::size_t stride) const override;
+    void between(std::span<const std::int32_t> points, T* out, std::size_t stride) const override;
+
+  private:
+    KernelFunction function_;
+    std::shared_ptr<const Points<T>> points_;
 };
 
 // K = features features', kept as features [n][rank]: products only.

@@ -110,7 +110,8 @@ class KernelChain:
         >>> KernelChain(Chain(2), Kernel(), np.eye(2), np.array([0, 2]), y, np.ones(1)).matrix(single=True).single
         True
         """
-        return self.kernel.matrix(self.points, single=single, budget=self.cache_bytes, n_threads=self.n_threads)
+        budget, threads = self.cache_bytes, self.n_threads
+        return self.kernel.matrix(self.points, single=single, budget=budget, n_threads=threads, streamed=True)
 
     @cached_property
     def score_map(self) -> LinearScores:

@@ -101,7 +101,8 @@ class KernelMargin:
         >>> problem.matrix(single=True).single
         True
         """
-        return self.kernel.matrix(self.points, single=single, budget=self.cache_bytes, n_threads=self.n_threads)
+        budget, threads = self.cache_bytes, self.n_threads
+        return self.kernel.matrix(self.points, single=single, budget=budget, n_threads=threads, streamed=True)
 
     def _ascend(self, matrix: _native.KernelMatrix, start: Any, settings: dict[str, Any]) -> Any:
         """Call the native solver."""
