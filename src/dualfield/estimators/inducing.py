@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from dualfield import _native
+from dualfield.estimators.landmarks import landmark_root
 from dualfield.objectives import KernelSoftmax
 from dualfield.solvers import NewtonCG, Solution, StopRule, Trace
 from dualfield.solvers.base import Progress
@@ -47,12 +48,7 @@ def solve_with_inducing_points(
         The inducing points, and a solution with coefficients on them.
     """
     inducing = _inducing_points(problem, wanted, random)
-    own = problem.kernel.values(inducing, inducing, problem.n_threads)
-    eigenvalues, vectors = np.linalg.eigh((own + own.T) / 2)
-    kept = eigenvalues > max(eigenvalues[-1], 0.0) * 1e-10
-    if not kept.any():
-        raise ValueError("The kernel is not positive semidefinite, or zero, on the inducing points.")
-    root = vectors[:, kept] / np.sqrt(eigenvalues[kept])
+    root = landmark_root(problem.kernel, inducing, problem.n_threads)
     features = problem.kernel.scores(problem.points, inducing, root, problem.n_threads)
     reduced = _Reduced(
         problem.kernel,

@@ -54,6 +54,16 @@ def choose_landmarks(kernel: Kernel, points: Any, wanted: Any, seed: int, n_thre
     return points[np.sort(chosen)]
 
 
+def landmark_root(kernel: Kernel, landmarks: Any, n_threads: int) -> Floats:
+    """Return K(landmarks, landmarks)^(-1/2), of shape (n, rank), without the directions that the kernel does not have."""
+    own = kernel.values(landmarks, landmarks, n_threads)
+    eigenvalues, vectors = np.linalg.eigh((own + own.T) / 2)
+    kept = eigenvalues > max(eigenvalues[-1], 0.0) * 1e-10
+    if not kept.any():
+        raise ValueError("The kernel is not positive semidefinite, or zero, on the inducing points.")
+    return np.asarray(vectors[:, kept] / np.sqrt(eigenvalues[kept]))
+
+
 def _diagonal(kernel: Kernel, points: Any) -> Floats:
     n = points.shape[0]
     if kernel.function in ("rbf", "laplacian"):

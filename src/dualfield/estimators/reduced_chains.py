@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.batch import Batch
+from dualfield.estimators.landmarks import landmark_root
 from dualfield.objectives import ChainLoss, KernelChain
 from dualfield.scores import Expansion, FeatureTable, LinearScores
 from dualfield.solvers import AutoLinear, FlowSwap, LinearSolution, StopRule, Trace
@@ -27,12 +28,7 @@ def solve_reduced(
     of the full problem; it costs one pass over the full kernel matrix, streamed.
     """
     kernel, n_labels = problem.kernel, problem.chain.n_labels
-    own = kernel.values(landmarks, landmarks, problem.n_threads)
-    eigenvalues, vectors = np.linalg.eigh((own + own.T) / 2)
-    kept = eigenvalues > max(eigenvalues[-1], 0.0) * 1e-10
-    if not kept.any():
-        raise ValueError("The kernel is not positive semidefinite, or zero, on the landmarks.")
-    root = vectors[:, kept] / np.sqrt(eigenvalues[kept])
+    root = landmark_root(kernel, landmarks, problem.n_threads)
     # Features divided by the scale, with losses that count scale² times: the same problem, scale² times as large.
     scale = float(problem.scale)
     features = np.ascontiguousarray(kernel.scores(problem.points, landmarks, root / scale, problem.n_threads))
