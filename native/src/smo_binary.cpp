@@ -101,14 +101,20 @@ class BinarySmo {
         for (;; ++iteration) {
             const bool settled = !moved || free_points_are_done(), narrow = is_narrow();
             const bool spent = passes() >= rule_.most_passes;
-            if (settled || narrow || spent || static_cast<double>(iteration) >= next_check || is_late()) {
+            const bool is_due = settled || narrow || spent || static_cast<double>(iteration) >= next_check;
+            if (is_due) {
                 dual_.estimate(rule_.tolerance);
                 if (settled || narrow || spent || reached()) verify();
+            }
+            // Whoever waits is told what is known: the clock has no say in what is computed.
+            if (is_due || is_late()) {
                 const double now = last_report_ = clock_.seconds();
                 if (!report_({dual_.dual() + dual_.gap(), dual_.dual(), dual_.gap(), passes(), now})) {
                     dual_.measure();
                     return reached() ? Outcome::converged : Outcome::interrupted;
                 }
+            }
+            if (is_due) {
                 if (reached() || (narrow && is_narrow())) return Outcome::converged;
                 if (spent) return Outcome::iteration_limit;
                 if (is_stuck() || !go_on(settled)) return Outcome::stalled;
