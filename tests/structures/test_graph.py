@@ -127,7 +127,7 @@ def test_no_examples():
     assert one.argmax(nothing).shape == (0, 2)
     assert one.log_partition(nothing).shape == (0,)
     assert one.marginals(nothing)[0].shape == (0, 2, 2)
-    assert one.score(np.zeros((0, 2), dtype=int), nothing).shape == (0,)
+    assert one.score(nothing, np.zeros((0, 2), dtype=int)).shape == (0,)
 
 
 def test_arguments_stay_as_they_are():
@@ -221,9 +221,9 @@ def test_wrong_questions(tables, evidence, message):
 def test_wrong_labels_and_temperatures():
     one = Graph([2, 3], [(0, 1)])
     with pytest.raises(ValueError, match=r"labels of node 0 must lie in \[0, 2\). Got labels\[1, 0\] = -1 instead."):
-        one.score([[0, 0], [-1, 0]], [np.zeros((2, 3))])
+        one.score([np.zeros((2, 3))], [[0, 0], [-1, 0]])
     with pytest.raises(ValueError, match=r"labels has 2 examples; expected 4, as in tables\[0\]."):
-        one.score([[0, 0], [1, 0]], [PAIR])
+        one.score([PAIR], [[0, 0], [1, 0]])
     for ask in (one.log_partition, one.marginals, one.node_marginals):
         with pytest.raises(ValueError, match=r"The 'temperature' parameter of .* must be a float in \[0, inf\)"):
             ask([PAIR], temperature=-1.0)

@@ -75,7 +75,7 @@ def test_maximum_and_score(problem):
         got, problem.graph.log_partition(problem.tables, temperature=0, evidence=problem.evidence)
     )
     labels = problem.graph.argmax(problem.tables, evidence=problem.evidence)
-    np.testing.assert_allclose(problem.graph.score(labels, problem.tables), got, **TOLERANCE)
+    np.testing.assert_allclose(problem.graph.score(problem.tables, labels), got, **TOLERANCE)
 
 
 @many
@@ -83,7 +83,7 @@ def test_maximum_and_score(problem):
 def test_scores_of_all_labellings(problem):
     allowed = [{y: score for score, y in problem.labellings(i)} for i in range(problem.n_examples)]
     for y in product(*map(range, problem.graph.n_labels)):
-        got = problem.graph.score([y] * problem.n_examples, problem.tables)
+        got = problem.graph.score(problem.tables, [y] * problem.n_examples)
         np.testing.assert_allclose(got, [of.get(y, -np.inf) for of in allowed], **TOLERANCE)
 
 

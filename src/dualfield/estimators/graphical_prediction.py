@@ -262,7 +262,7 @@ class GraphReader:
             is_strict = self.bank.unseen == -np.inf
             tables = self._tables(scores, np.full(len(part), -scores.barrier if is_strict else 0.0))
             labels = graph.argmax(tables)
-            without = np.full(len(part), is_strict) & (graph.score(labels, tables) < scores.bounds[0] - 0.5)
+            without = np.full(len(part), is_strict) & (graph.score(tables, labels) < scores.bounds[0] - 0.5)
             result.labels[nodes] = labels.ravel()
             result.is_without[part], result.is_unknown[part] = without, scores.is_unknown
             if result.probabilities is not None:

@@ -238,15 +238,15 @@ class Graph:
         heat = check_temperature("node_marginals", temperature)
         return self._marginals(tables, heat, evidence, [(node,) for node in range(self.n_nodes)])
 
-    def score(self, labels: ArrayLike, tables: Sequence[ArrayLike]) -> Floats:
+    def score(self, tables: Sequence[ArrayLike], labels: ArrayLike) -> Floats:
         """Return the score of a given labelling of each example.
 
         Parameters
         ----------
-        labels : int array of shape (n_examples, n_nodes)
-            Label codes.
         tables : sequence of arrays
             As in :meth:`argmax`.
+        labels : int array of shape (n_examples, n_nodes)
+            Label codes.
 
         Returns
         -------
@@ -256,7 +256,7 @@ class Graph:
         Examples
         --------
         >>> from dualfield.structures import Graph
-        >>> Graph([2, 2], [(0, 1)]).score([[0, 1], [1, 1]], [[[0.0, 1.0], [3.0, 2.0]]])
+        >>> Graph([2, 2], [(0, 1)]).score([[[0.0, 1.0], [3.0, 2.0]]], [[0, 1], [1, 1]])
         array([1., 2.])
         """
         codes = check_label_rows("labels", labels, self.n_labels)
