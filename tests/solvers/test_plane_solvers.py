@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dualfield.objectives import CustomPlanes
@@ -135,6 +135,7 @@ def test_signs(slack, kind):
     n_blocks=st.integers(1, 4),
     signs=st.booleans(),
 )
+@example(seed=2, n_planes=18, n_parameters=2, n_blocks=2, signs=False)  # tiny shares ended every step at once
 @settings(max_examples=60, deadline=None)
 def test_master(seed, n_planes, n_parameters, n_blocks, signs):
     """Rounded slopes make planes that depend on each other, as solvers do."""
@@ -180,8 +181,8 @@ def test_master_of_many_planes_in_few_dimensions(seed, whole):
 def test_a_start_saves_rounds():
     _, objective, _, _ = solved(0, 1.0)
     cold = CuttingPlane().solve(objective, StopRule(1e-9))
-    warm = CuttingPlane().solve(objective, StopRule(1e-3), cold.parameters)
-    assert warm.n_iter < CuttingPlane().solve(objective, StopRule(1e-3)).n_iter
+    warm = CuttingPlane().solve(objective, StopRule(1e-2), cold.parameters)
+    assert warm.n_iter < CuttingPlane().solve(objective, StopRule(1e-2)).n_iter
     for solver in (LabellingSet(), MarginalQP(), *ROUGH):
         again = solver.solve(objective, StopRule(1e-3, 3), cold.parameters, random_state=0)
         assert again.objective <= cold.objective * (1 + 1e-12)

@@ -189,17 +189,19 @@ class SimplexMaster:
         return np.asarray(np.maximum(1.0 - filled, 0.0), dtype=np.float64)
 
     def _step(self, heights: Floats, slack: Floats) -> bool:
-        """Go to the best point on a line, Newton's or that of one pair; False where neither leads up.
+        """Go to the best point on a line: Newton's, that of one pair, or Frank and Wolfe's; False where none leads up.
 
         Where planes depend on each other, a tiny share may end Newton's step at once, and another the next one, without
-        end. The best pair of planes always gains. Shares are those of the planes and behind them those of the plane 0
-        in each block.
+        end, and so may that of the worst plane of a pair. From the whole mixture of a block to its highest plane there
+        is always room; that way is taken where the others get nowhere. Shares are those of the planes and behind them
+        those of the plane 0 in each block.
         """
         m = len(heights)
         share, height = np.append(self.shares, slack), np.append(heights, np.zeros(self.n_blocks))
         block = np.append(self.blocks, np.arange(self.n_blocks))
         best, most = share, 0.0
-        for change in (self._newton_change(share, height, block), self._pair_change(share, height, block)):
+        for way, handicap in ((self._newton_change, 1.0), (self._pair_change, 1.0), (self._mixture_change, 100.0)):
+            change = way(share, height, block)
             falling = change < 0.0
             if not falling.any():
                 continue
@@ -208,7 +210,7 @@ class SimplexMaster:
             slope = float(height @ change)
             length = self._length(change[:m], float(limits.min()), slope)
             rise = self._rise(length * change[:m], length * slope)
-            if rise > most:
+            if rise > handicap * most:
                 best, most = share + length * change, rise
                 best[falling & (limits <= length * (1.0 + 1e-12))] = 0.0
         best[best <= _NOTHING] = 0.0  # a share this small would end the next step at once
@@ -253,6 +255,16 @@ class SimplexMaster:
         change = np.zeros(len(share))
         change[int(np.where(inside, height, -np.inf).argmax())] += 1.0
         change[int(np.where(inside & used, height, np.inf).argmin())] -= 1.0
+        return change
+
+    def _mixture_change(self, share: Floats, height: Floats, block: Ints) -> Floats:
+        """Return the way from the mixture of a block to its highest plane, in the block where they differ most."""
+        high = np.full(self.n_blocks, -np.inf)
+        np.maximum.at(high, block, height)
+        widest = int((high - np.bincount(block, share * height, minlength=self.n_blocks)).argmax())
+        inside = block == widest
+        change = np.where(inside, -share, 0.0)
+        change[int(np.where(inside, height, -np.inf).argmax())] += 1.0
         return change
 
     def _rise(self, change: Floats, slope: float) -> float:
