@@ -10,8 +10,9 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 
 import dualfield
-from dualfield import CRF, KernelLogisticRegression, StructuredSVM
+from dualfield import CRF, KernelLogisticRegression, LatentCRF, LatentStructuredSVM, StructuredSVM
 from dualfield.kernels import Kernel
+from dualfield.report import training_page
 from dualfield.solvers import KernelAscent, LabellingSMO
 from dualfield.structures import Chain
 
@@ -219,6 +220,25 @@ def test_what_a_kernel_cannot_do_is_said():
         StructuredSVM(kernel="rbf", rescaling="slack").fit(X, y)
     with pytest.raises(ValueError, match="'positive' parameter"):
         StructuredSVM(kernel="rbf", positive=True).fit(X, y)
+
+
+def test_models_with_hidden_parts_refuse_a_kernel():
+    X, y = sequences(5)
+    with pytest.raises(ValueError, match="cost=None and kernel=None"):
+        LatentCRF(CRF(kernel="rbf")).fit(X, y)
+    with pytest.raises(ValueError, match="positive=None and kernel=None"):
+        LatentStructuredSVM(StructuredSVM(kernel="rbf")).fit(X, y)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_transitions_are_shown_without_columns(model):
+    X, y = sequences(12)
+    found = model(kernel="rbf").fit(X, y)
+    top = found.top_features(3)
+    assert not top.positive
+    assert not top.negative
+    assert top.likely or top.unlikely
+    assert "Transitions" in str(training_page(found, title="Letters"))
 
 
 def test_a_fit_that_ends_early_warns_with_its_gap():

@@ -226,14 +226,14 @@ class TaggerInspection(ABC):
         """
         check_is_fitted(self)
         check_integer("top_features", "n", n, 1)
-        self._need_columns("top_features")
         weights, table, names = self.score_map_.unpack(self.parameters_), self.score_map_.node, self._names()
         cliques, here, among = self.structure_.cliques, slice(None), slice(None)
         if label is not None:
             if label not in names:
                 raise ValueError(f"The 'label' parameter of top_features must be a label of the model. Got {label!r}.")
             here, among = table.outputs == names.index(label), (cliques == names.index(label)).any(axis=1)
-        features, windows = np.arange(len(weights.node))[here], np.arange(len(cliques))[among]
+        n_features = len(weights.node) if self.expansion_ is None else 0  # a kernel gives columns no weights
+        features, windows = np.arange(len(weights.node))[here][:n_features], np.arange(len(cliques))[among]
         found: list[Ranked] = []
         for sign in (1.0, -1.0):
             ranked = features[_largest(sign * weights.node[features], int(n))].tolist()

@@ -305,8 +305,8 @@ class LatentStructuredSVM(LatentPrediction, SavableLatent, BaseEstimator):  # ty
         if not isinstance(base, StructuredSVM):
             raise ValueError(f"The 'base' parameter of {owner} must be a StructuredSVM or None. Got {base!r} instead.")
         base._check_parameters()
-        if base.rescaling != "margin" or base.positive is not None:
-            raise ValueError(f"The base of {owner} must have rescaling='margin' and positive=None.")
+        if base.rescaling != "margin" or base.positive is not None or base.kernel is not None:
+            raise ValueError(f"The base of {owner} must have rescaling='margin', positive=None and kernel=None.")
         check_integer(owner, "n_restarts", self.n_restarts, 1)
         if isinstance(self.init, str):
             check_choice(owner, "init", self.init, ("random", "em", "weights"), "an array")

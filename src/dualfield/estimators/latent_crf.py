@@ -366,8 +366,8 @@ class LatentCRF(SavableLatent, BaseEstimator):  # type: ignore[misc]
         if not isinstance(base, CRF):
             raise ValueError(f"The 'base' parameter of {owner} must be a CRF or None. Got {base!r} instead.")
         base._check_parameters()
-        if base.l1_ratio != 0.0 or base.temperature != 1.0 or base.cost is not None:
-            raise ValueError(f"The base of {owner} must have l1_ratio=0, temperature=1 and cost=None.")
+        if base.l1_ratio != 0.0 or base.temperature != 1.0 or base.cost is not None or base.kernel is not None:
+            raise ValueError(f"The base of {owner} must have l1_ratio=0, temperature=1, cost=None and kernel=None.")
         if not isinstance(latent, (LatentChain, LatentMulticlass)):
             raise ValueError(
                 f"The 'latent' parameter of {owner} must be a LatentChain or LatentMulticlass. Got {latent!r} instead."

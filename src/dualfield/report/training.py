@@ -111,6 +111,8 @@ def _body(
 def _weights(model: Any) -> Iterator[Html]:
     if not is_classifier(model):
         yield from _transitions(model)
+    if getattr(model, "expansion_", None) is not None:
+        return  # a kernel gives columns no weights
     yield Html("<h2>Attributes</h2>")
     yield _paragraph(
         "What speaks most for each label, and most against it: the largest weights of both signs, bars to one scale.",
