@@ -13,4 +13,5 @@ NB_MODULE(_native, module) {
     dualfield::bindings::register_kernels(module);
     dualfield::bindings::register_chain_models(module);
     dualfield::bindings::register_kernel_ascent(module);
+    dualfield::bindings::register_tables(module);
 }

@@ -11,5 +11,6 @@ void register_kernel_matrices(nanobind::module_& module);
 void register_kernels(nanobind::module_& module);
 void register_chain_models(nanobind::module_& module);
 void register_kernel_ascent(nanobind::module_& module);
+void register_tables(nanobind::module_& module);
 
 }  // namespace dualfield::bindings

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -137,3 +139,27 @@ def test_an_oracle_that_is_no_maximum_is_refused():
     problem = CustomPlanes(Choice(lazy=True), [x], [1], np.ones(1), 1)
     with pytest.raises(ValueError, match=r"Choice\.argmax.*X\[0\].*4 below that of the truth: it is not the largest"):
         problem.planes(np.ones(1))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_known_labels_do_not_compete_and_guesses_cost_nothing(seed):
+    """Against all labellings: fixed nodes keep their label, and unscored ones are wrong for free."""
+    problem = random_problem(seed, lengths=(3, 1, 4), cost=True, ends=True)
+    rng, cost = np.random.default_rng(seed), problem.model.cost
+    fixed, unscored = rng.random((2, problem.batch.n_nodes)) < 0.4
+    objective = planes_of(problem, cost, fixed=fixed, unscored=unscored)
+    w, n_labels = problem.random_parameters(seed), problem.score_map.chain.n_labels
+    found = objective.planes(w).values(w)
+    for i, (begin, end) in enumerate(itertools.pairwise(problem.batch.offsets)):
+        truth, best = problem.codes[begin:end], -np.inf
+        choices = [[k] if known else range(n_labels) for k, known in zip(truth, fixed[begin:end], strict=True)]
+        for labels in itertools.product(*choices):
+            codes = problem.codes.copy()
+            codes[begin:end] = labels
+            plane = objective.planes_of(codes[begin:end], np.array([i]))
+            paid = cost[truth, labels][~unscored[begin:end]].sum()
+            assert plane.offsets[0] == pytest.approx(paid, abs=1e-12)
+            best = max(best, float(plane.values(w)[0]))
+        assert found[i] == pytest.approx(best, abs=1e-12)  # T1.9
+    with pytest.raises(ValueError, match="rescaling='slack' needs all labels to compete"):
+        planes_of(problem, 1.0 - np.eye(n_labels), "slack", fixed=fixed).planes(w)

@@ -20,6 +20,7 @@ from dualfield.solvers import (
     MarginalQP,
     PlaneFrankWolfe,
     PlaneSGD,
+    Simplicial,
     Status,
     StopRule,
 )
@@ -30,7 +31,10 @@ from tests.objectives.problems import random_problem
 from tests.objectives.test_planes import KINDS, Choice, planes_of
 from tests.reference.structured_svm import PlaneTable, chain_tables, minimum, value
 
-EXACT = [CuttingPlane("one"), CuttingPlane(2), CuttingPlane("n"), LabellingSet(), MarginalQP()]
+EXACT = [
+    *(CuttingPlane("one"), CuttingPlane(2), CuttingPlane("n"), LabellingSet(), MarginalQP()),
+    *(Simplicial(1), Simplicial(2), Simplicial()),
+]
 ROUGH = [PlaneFrankWolfe(), PlaneFrankWolfe(gap_sampling=False), PlaneSGD()]
 LENGTHS = (3, 0, 1, 2, 3)
 
@@ -67,7 +71,7 @@ def test_same_minimum(solver, kind):
         assert solution.objective == pytest.approx(best, rel=1.1e-6)
 
 
-@pytest.mark.parametrize("solver", [CuttingPlane("one"), CuttingPlane("n"), LabellingSet()], ids=str)
+@pytest.mark.parametrize("solver", [CuttingPlane("one"), CuttingPlane("n"), LabellingSet(), Simplicial()], ids=str)
 @pytest.mark.parametrize("kind", range(len(KINDS)))
 def test_rescaled_slacks(solver, kind):
     problem, objective, tables, best = solved(kind, 0.5, "slack")
@@ -93,7 +97,7 @@ def test_rough_solvers_come_near(solver, kind):
     n_labels=st.integers(2, 3),
     lengths=st.lists(st.integers(1, 3), min_size=1, max_size=4),
     weight=st.sampled_from([1e-3, 0.3, 10.0]),
-    solver=st.sampled_from([CuttingPlane("one"), CuttingPlane("n"), MarginalQP()]),
+    solver=st.sampled_from([CuttingPlane("one"), CuttingPlane("n"), MarginalQP(), Simplicial(1), Simplicial()]),
 )
 @settings(max_examples=40, deadline=None)
 def test_drawn_problems(seed, kind, n_labels, lengths, weight, solver):
@@ -106,23 +110,23 @@ def test_drawn_problems(seed, kind, n_labels, lengths, weight, solver):
     assert solution.objective - solution.gap <= best * (1 + 1e-8) + 1e-9
 
 
-@pytest.mark.parametrize("slack", ["one", 2, "n"])
+@pytest.mark.parametrize("solver", [CuttingPlane("one"), CuttingPlane(2), CuttingPlane("n"), Simplicial()], ids=str)
 @pytest.mark.parametrize("kind", [0, 2, 5])
-def test_signs(slack, kind):
+def test_signs(solver, kind):
     problem, _, tables, free = solved(kind, 1.0)
     flags = np.random.default_rng(kind).random(problem.score_map.n_parameters) < 0.6
     best, _ = minimum(tables, problem.to_reference(flags.astype(float)) > 0)
     objective = planes_of(problem, problem.model.cost, positive=flags)
-    solution = CuttingPlane(slack).solve(objective, StopRule(1e-7))
+    solution = solver.solve(objective, StopRule(1e-7))
     check_claim(problem, solution, tables, best)
     assert solution.objective == pytest.approx(best, rel=1e-6)
     assert best > free * (1 + 1e-3)
     assert (solution.parameters[flags] >= 0).all()
     start = np.full(problem.score_map.n_parameters, -1.0)
-    assert (CuttingPlane(slack).solve(objective, StopRule(1e-3), start).parameters[flags] >= 0).all()
-    for solver in (LabellingSet(), MarginalQP(), *ROUGH):
+    assert (solver.solve(objective, StopRule(1e-3), start).parameters[flags] >= 0).all()
+    for other in (LabellingSet(), MarginalQP(), *ROUGH):
         with pytest.raises(ValueError, match=r"cannot keep weights from being negative\. Use solver='cutting_plane'"):
-            solver.solve(objective, StopRule(1e-3))
+            other.solve(objective, StopRule(1e-3))
 
 
 # Mixtures of planes

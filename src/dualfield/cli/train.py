@@ -15,7 +15,7 @@ __all__ = ["train"]
 
 _SOLVERS = (
     *("auto", "block_dual", "lbfgs", "sgd", "perceptron", "working_set", "newton", "smo", "online"),
-    *("flow_swap", "cutting_plane", "marginal"),
+    *("flow_swap", "cutting_plane", "marginal", "simplicial"),
 )
 _KERNELS = ("rbf", "linear", "poly", "laplacian", "sigmoid")
 

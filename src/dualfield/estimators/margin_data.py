@@ -23,6 +23,7 @@ from dualfield.solvers import (
     MarginalQP,
     PlaneFrankWolfe,
     PlaneSGD,
+    Simplicial,
     Status,
     StopRule,
     Trace,
@@ -30,7 +31,7 @@ from dualfield.solvers import (
 from dualfield.solvers.course import Course
 
 Floats = NDArray[np.float64]
-PLANE_SOLVERS = (CuttingPlane, LabellingSet, MarginalQP, PlaneFrankWolfe, PlaneSGD)
+PLANE_SOLVERS = (CuttingPlane, LabellingSet, MarginalQP, PlaneFrankWolfe, PlaneSGD, Simplicial)
 CHAIN_SOLVERS = (FlowSwap, SGD)
 # By name: for chains and single nodes, and for outputs that users bring along.
 _FOR_CHAINS: dict[str, Any] = {
@@ -40,9 +41,14 @@ _FOR_CHAINS: dict[str, Any] = {
     "cutting_plane": CuttingPlane,
     "working_set": LabellingSet,
     "marginal": MarginalQP,
+    "simplicial": Simplicial,
     "sgd": SGD,
 }
-_FOR_PLANES: dict[str, Any] = {"auto": CuttingPlane, "block_dual": PlaneFrankWolfe, "sgd": PlaneSGD}
+_FOR_PLANES: dict[str, Any] = {
+    "auto": CuttingPlane,
+    "block_dual": PlaneFrankWolfe,
+    "sgd": PlaneSGD,
+}
 _DEFAULT_PASSES = 10_000.0
 # With few features flows are degenerate and swaps may crawl, while some ten cuts describe the loss of all examples.
 FEW_FEATURES, PATIENCE = 500, 300.0

@@ -78,10 +78,10 @@ class StructuredSVM(MarginOutputs):
     cache_size : float, default=4e9
         Bytes for kernel values; beyond that they are computed again.
     solver : str or solver object, default="auto"
-        "flow_swap", "block_dual" (block-coordinate Frank-Wolfe), "cutting_plane", "working_set", "marginal", "sgd", or
-        an object of :mod:`dualfield.solvers`. "auto" is "flow_swap" where it can take the problem, with few features
-        followed by "cutting_plane" if that takes too long; elsewhere "cutting_plane". With a kernel: "auto" or
-        "block_dual".
+        "flow_swap", "block_dual" (block-coordinate Frank-Wolfe), "cutting_plane", "working_set", "marginal",
+        "simplicial", "sgd", or an object of :mod:`dualfield.solvers`. "auto" is "flow_swap" where it can take the
+        problem, with few features followed by "cutting_plane" if that takes too long; elsewhere "cutting_plane". With a
+        kernel: "auto" or "block_dual".
     positive : bool, list or bool array, default=None
         Weights that must be at least 0; True: all. A list has columns, or (column, label); a column is a number, or a
         string with which attributes begin. An array is like ``coef_``, or like w for problems of your own.

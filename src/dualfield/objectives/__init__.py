@@ -7,14 +7,22 @@ from dualfield.objectives.kernel_softmax import KernelSoftmax
 from dualfield.objectives.planes import PlaneProblem, Planes
 from dualfield.objectives.planes_chain import ChainPlanes
 from dualfield.objectives.planes_custom import CustomPlanes
+from dualfield.objectives.regularisers import Interior, Regulariser, Response
+from dualfield.objectives.squared_norm import SquaredNorm
+from dualfield.objectives.table_divergence import TableDivergence
 
 __all__ = [
     "ChainLoss",
     "ChainPlanes",
     "CustomPlanes",
+    "Interior",
     "KernelChain",
     "KernelMargin",
     "KernelSoftmax",
     "PlaneProblem",
     "Planes",
+    "Regulariser",
+    "Response",
+    "SquaredNorm",
+    "TableDivergence",
 ]

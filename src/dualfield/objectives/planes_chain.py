@@ -57,6 +57,10 @@ class ChainPlanes:
         What the cost rescales. Slacks of chains of several nodes only by the number of wrong labels.
     n_threads : int, default=1
         Number of threads.
+    fixed : bool array of shape (n_nodes,), default=None
+        Nodes whose label is known at prediction, too: no other label competes there. None: no node.
+    unscored : bool array of shape (n_nodes,), default=None
+        Nodes where a wrong label costs nothing: their true label is a guess. None: no node.
 
     Examples
     --------
@@ -84,6 +88,8 @@ class ChainPlanes:
     positive: NDArray[np.bool_] | None = None
     rescaling: Literal["margin", "slack"] = "margin"
     n_threads: int = 1
+    fixed: NDArray[np.bool_] | None = None
+    unscored: NDArray[np.bool_] | None = None
 
     @property
     def n_examples(self) -> int:
@@ -151,9 +157,19 @@ class ChainPlanes:
             scores = self._scores(w, self.score_map.bind(part, pairs), part.offsets)
         truth = self.labels[nodes]
         if self.rescaling == "slack":
+            if self.fixed is not None or self.unscored is not None:
+                raise ValueError(
+                    "rescaling='slack' needs all labels to compete, and to cost something: margins do not."
+                )
             found = self._slack_argmax(scores, truth)
         else:
-            found = self.score_map.chain.argmax(scores, cost=self.cost[truth], n_jobs=self.n_threads)
+            if self.fixed is not None:
+                known = np.flatnonzero(self.fixed[nodes])
+                own = scores.node[known, truth[known]]
+                scores.node[known] = -np.inf
+                scores.node[known, truth[known]] = own
+            costs = self._node_costs(nodes, truth)
+            found = self.score_map.chain.argmax(scores, cost=costs, n_jobs=self.n_threads)
         return self.planes_of(found, chosen)
 
     def planes_of(self, labels: Codes, examples: NDArray[np.int64]) -> Planes:
@@ -189,7 +205,8 @@ class ChainPlanes:
         nodes = np.repeat(self.batch.offsets[examples] - offsets[:-1], lengths) + np.arange(offsets[-1])
         owner = np.repeat(np.arange(len(examples)), lengths)
         truth = self.labels[nodes]
-        costs = np.bincount(owner, self.cost[truth, labels], minlength=len(examples)).astype(np.float64)
+        paid = self._node_costs(nodes, truth, labels)
+        costs = np.bincount(owner, paid, minlength=len(examples)).astype(np.float64)
         # Slacks are rescaled: the whole plane is multiplied by the cost.
         scale = costs if self.rescaling == "slack" else np.ones(len(examples))
         differs = np.flatnonzero(labels != truth)
@@ -205,6 +222,13 @@ class ChainPlanes:
                 parts.append(self.features.ends(codes[at], last, sign * scale[some], some))
         keys: list[Hashable] = [labels[a:b].tobytes() for a, b in itertools.pairwise(offsets.tolist())]
         return Planes(examples, costs, self.features.matrix(parts, len(examples)), keys)
+
+    def _node_costs(self, nodes: NDArray[np.int64], truth: Codes, labels: Codes | None = None) -> Floats:
+        """Return what each label of each node costs, or what given labels cost."""
+        costs: Floats = self.cost[truth] if labels is None else self.cost[truth, labels]
+        if self.unscored is not None:
+            costs[self.unscored[nodes]] = 0.0
+        return costs
 
     def _window_parts(
         self,

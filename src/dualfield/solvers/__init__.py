@@ -14,6 +14,7 @@ from dualfield.solvers.newton import NewtonCG
 from dualfield.solvers.one_by_one import SGD, Perceptron
 from dualfield.solvers.plane_frank_wolfe import PlaneFrankWolfe
 from dualfield.solvers.plane_sgd import PlaneSGD
+from dualfield.solvers.simplicial import Simplicial
 from dualfield.solvers.smo import SMO
 from dualfield.solvers.working_set import Online, WorkingSet
 
@@ -38,6 +39,7 @@ __all__ = [
     "Perceptron",
     "PlaneFrankWolfe",
     "PlaneSGD",
+    "Simplicial",
     "Solution",
     "Start",
     "Status",

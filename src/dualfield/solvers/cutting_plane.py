@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from dualfield.objectives import PlaneProblem
 from dualfield.solvers.base import LinearSolution, Progress, Status, StopRule
-from dualfield.solvers.plane_course import Look, Looks, PlaneCourse, primal_value
+from dualfield.solvers.plane_course import Look, Looks, PlaneCourse, even_groups, group_sums, primal_value
 from dualfield.solvers.simplex_master import SimplexMaster
 
 __all__ = ["Cuts", "CuttingPlane"]
@@ -97,7 +97,7 @@ class CuttingPlane:
             raise ValueError(
                 f"The 'slack' parameter of CuttingPlane must be 'one', 'n' or an int in [1, inf). Got {self.slack!r}."
             )
-        return np.arange(n_examples) * min(count, n_examples) // max(n_examples, 1)
+        return even_groups(n_examples, count)
 
     def solve(
         self,
@@ -149,10 +149,8 @@ class CuttingPlane:
 
     def _looks(self, problem: PlaneProblem, start: Floats | Cuts | None, course: PlaneCourse) -> Looks:
         groups = self.groups(problem.n_examples)
-        n_groups = int(groups.max(initial=-1)) + 1
-        sums = scipy.sparse.csr_array(
-            (problem.weights, (groups, np.arange(problem.n_examples))), shape=(n_groups, problem.n_examples)
-        )
+        sums = group_sums(problem, groups)
+        n_groups = sums.shape[0]
         master = SimplexMaster(problem.n_parameters, n_groups, problem.positive)
         w = np.zeros(problem.n_parameters)
         if isinstance(start, Cuts):

@@ -7,6 +7,7 @@ from collections.abc import Generator
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from dualfield.objectives import PlaneProblem, Planes
@@ -115,6 +116,19 @@ class PlaneCourse:
 def primal_value(problem: PlaneProblem, w: Floats, planes: Planes) -> float:
     """Return P(w), given the highest planes at w."""
     return 0.5 * float(w @ w) + float(problem.weights @ np.maximum(planes.values(w), 0.0))
+
+
+def even_groups(n_examples: int, count: int) -> NDArray[np.int64]:
+    """Return the group of each example: neighbours, as many in each group as in the others or one more."""
+    return np.arange(n_examples) * min(count, n_examples) // max(n_examples, 1)
+
+
+def group_sums(problem: PlaneProblem, groups: NDArray[np.int64]) -> scipy.sparse.csr_array:
+    """Return the matrix that adds up planes of examples, with their weights, to planes of groups."""
+    n_groups = int(groups.max(initial=-1)) + 1
+    return scipy.sparse.csr_array(
+        (problem.weights, (groups, np.arange(problem.n_examples))), shape=(n_groups, problem.n_examples)
+    )
 
 
 def refuse_signs(problem: PlaneProblem, solver: str) -> None:
