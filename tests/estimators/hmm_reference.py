@@ -79,6 +79,12 @@ def planes(X, y, n_states, n_symbols, cost=None, hidden=None, unscored=None):
     return found
 
 
+def least(c, n_states, n_symbols):
+    """The least of -<c, theta>, at the reference itself: what makes a divergence of it."""
+    number = rows(n_states, n_symbols)
+    return -c @ np.log(c / np.bincount(number, c)[number])
+
+
 def minimum(c, found, n_states, n_symbols, eta, weights=None):
     """The minimum of the convex problem, by an interior-point method with exponential cones."""
     import cvxpy as cp
@@ -91,14 +97,18 @@ def minimum(c, found, n_states, n_symbols, eta, weights=None):
     constraints += [cp.log_sum_exp(theta[np.flatnonzero(number == i)]) <= 0 for i in range(number.max() + 1)]
     problem = cp.Problem(cp.Minimize(-c @ theta + eta * weights @ slack), constraints)
     problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
-    return problem.value, theta.value
+    return problem.value - least(c, n_states, n_symbols), theta.value
 
 
-def objective(theta, c, found, eta, weights=None):
-    """The value of given tables."""
+def objective(theta, c, found, eta, n_states, n_symbols, weights=None):
+    """The value of given tables: their divergence from the reference, and the margins."""
     weights = np.ones(len(found)) if weights is None else weights
-    hinges = np.array([max(0.0, (A @ theta + b).max()) for A, b in found])
-    return -c @ theta + eta * weights @ hinges
+    return -c @ theta - least(c, n_states, n_symbols) + eta * weights @ hinges(theta, found)
+
+
+def hinges(theta, found):
+    """The loss of each sequence."""
+    return np.array([max(0.0, (A @ theta + b).max()) for A, b in found])
 
 
 def theta_of(model):

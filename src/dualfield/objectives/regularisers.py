@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 __all__ = ["Interior", "Regulariser", "Response"]
 
 Floats = NDArray[np.float64]
+_DENSE = 0.02  # the share of entries above which sparse products are slower than dense ones
 
 
 class Response(NamedTuple):
@@ -324,6 +325,16 @@ class Regulariser(Protocol):
         >>> SquaredNorm(2).interior(scipy.sparse.csr_array([[1.0, 2.0]])).w
         array([0., 0.])
         """
+
+
+def row_products(rows: scipy.sparse.csr_array, weights: Floats) -> Floats:
+    """Return V diag(weights) V' of sparse rows V; by way of dense ones where they are hardly sparse."""
+    scaled = rows.copy()
+    scaled.data = rows.data * np.sqrt(weights)[rows.indices]
+    if rows.nnz > _DENSE * rows.shape[0] * rows.shape[1]:
+        full = scaled.toarray()
+        return np.asarray(full @ full.T)
+    return np.asarray((scaled @ scaled.T).toarray())
 
 
 def room(values: Floats, change: Floats) -> float:

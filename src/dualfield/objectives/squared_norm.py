@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from dualfield.objectives.regularisers import Interior, Response, room
+from dualfield.objectives.regularisers import Interior, Response, room, row_products
 
 __all__ = ["SquaredNorm"]
 
@@ -210,9 +210,7 @@ class _InsideNorm:
         self._residual[self._signed] -= self._multiplier
         self._metric = np.ones(len(self.w))
         self._metric[self._signed] += self._multiplier / self.w[self._signed]
-        scaled = self._rows.copy()
-        scaled.data = scaled.data / np.sqrt(self._metric)[scaled.indices]
-        return np.asarray((scaled @ scaled.T).toarray())
+        return row_products(self._rows, 1.0 / self._metric)
 
     def turn(self, change: Floats, target: float) -> Floats:
         signed = self._signed

@@ -7,7 +7,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from dualfield import _native
-from dualfield.objectives.regularisers import Interior, Response, room
+from dualfield.objectives.regularisers import Interior, Response, room, row_products
 
 __all__ = ["TableDivergence"]
 
@@ -25,11 +25,13 @@ class TableDivergence:
     given one configuration of its parents, are :math:`\theta_i`.
 
     .. math::
-        R(\theta) = - \sum_i \langle c_i, \theta_i \rangle \quad \text{subject to} \quad
+        R(\theta) = \sum_i |c_i| \, \mathrm{KL}(c_i / |c_i| \,\|\, e^{\theta_i})
+        = - \sum_i \langle c_i, \theta_i \rangle + \mathrm{constant} \quad \text{subject to} \quad
         \mathbf{1}^\top e^{\theta_i} \le 1, \quad \theta \ge \log(\mathrm{floor})
 
-    Up to a constant this is :math:`\sum_i |c_i| \, \mathrm{KL}(c_i / |c_i| \,\|\, e^{\theta_i})`. A row may sum to less
-    than one: what is missing is the probability of a value that nobody knows. With :math:`d = c - \mu` the minimum of
+    The constant makes R zero at the reference: a tolerance relative to the entropy of large tables, which no training
+    changes, would be met before the first step. A row may sum to less than one: what is missing is the probability of
+    a value that nobody knows. With :math:`d = c - \mu` the minimum of
     :math:`R(\theta) + \langle \mu, \theta \rangle` is reached at
 
     .. math::
@@ -77,9 +79,12 @@ class TableDivergence:
         self._reference = np.asarray(reference, dtype=np.float64)[self._order]
         if not (self._reference > 0.0).all() or not np.isfinite(self._reference).all():
             raise ValueError("reference must be above 0 for every parameter of a row. Got a zero, negative or NaN.")
+        self._origin = np.log(self._reference / self._sums(self._reference)[self._owner])
         if not 0.0 < floor * lengths.max() < 1.0:
             raise ValueError(f"floor must be in (0, 1 / {lengths.max()}), the length of the longest row. Got {floor}.")
         self._floor = float(np.log(floor))
+        if self._origin.min() < self._floor:
+            raise ValueError(f"reference must be at least floor={floor} of the sum of its row.")
         size = len(self._order)
         self._row_sums = scipy.sparse.csr_array(
             (np.ones(size), self._owner, np.arange(size + 1)), shape=(size, self.n_rows)
@@ -91,7 +96,7 @@ class TableDivergence:
         return len(self._starts) - 1
 
     def origin(self) -> Floats:
-        """Return the logarithm of the reference, its rows normalised: the minimiser of R but for the floor.
+        """Return the logarithm of the reference, its rows normalised: where R is 0.
 
         Returns
         -------
@@ -105,7 +110,7 @@ class TableDivergence:
         >>> np.exp(TableDivergence(np.array([1.0, 3.0]), np.array([0, 0])).origin())
         array([0.25, 0.75])
         """
-        return self._spread(np.log(self._reference / self._sums(self._reference)[self._owner]))
+        return self._spread(self._origin)
 
     def nearest(self, w: Floats) -> Floats:
         """Return the tables nearest to given parameters.
@@ -148,9 +153,9 @@ class TableDivergence:
         >>> import numpy as np
         >>> from dualfield.objectives import TableDivergence
         >>> round(TableDivergence(np.array([0.5, 0.5]), np.array([0, 0])).value(np.log([0.25, 0.75])), 4)
-        0.837
+        0.1438
         """
-        return -float(self._reference @ w[self._order])
+        return self._divergence(w[self._order])
 
     def missing_mass(self, w: Floats) -> Floats:
         """Return what each row lacks to one.
@@ -192,8 +197,8 @@ class TableDivergence:
         >>> import numpy as np
         >>> from dualfield.objectives import TableDivergence
         >>> tables = TableDivergence(np.array([0.5, 0.5]), np.array([0, 0]))
-        >>> round(tables.bound(np.zeros(2)), 4)                 # the entropy of the reference
-        0.6931
+        >>> round(tables.bound(np.zeros(2)), 4), round(tables.bound(np.array([0.25, 0.0])), 4)
+        (0.0, -0.2158)
         """
         weight = self._reference - slope[self._order]
         least = np.exp(self._floor)
@@ -208,7 +213,7 @@ class TableDivergence:
             multiplier = lower
         theta = np.full(len(weight), self._floor)
         theta[free] = np.log(weight[free] / multiplier[self._owner][free])
-        return -float(weight @ theta)
+        return self._divergence(theta) + float(slope[self._order] @ theta)
 
     def respond(self, slope: Floats, anchor: Floats | None = None, pull: float = 0.0) -> Response:
         r"""Return the minimiser of R(θ) + ⟨slope, θ⟩ + pull / 2 · |θ - anchor|².
@@ -239,10 +244,10 @@ class TableDivergence:
         """
         if anchor is None or not pull > 0.0:
             raise ValueError("TableDivergence.respond needs an anchor and a pull above 0.")
-        near, weight = anchor[self._order], self._reference - slope[self._order]
-        theta, _ = self._project(near + weight / pull)
+        near, slopes = anchor[self._order], slope[self._order]
+        theta, _ = self._project(near + (self._reference - slopes) / pull)
         away = theta - near
-        value = -float(weight @ theta) + 0.5 * pull * float(away @ away)
+        value = self._divergence(theta) + float(slopes @ theta) + 0.5 * pull * float(away @ away)
 
         return Response(self._spread(theta), value)
 
@@ -284,6 +289,9 @@ class TableDivergence:
     def _project(self, target: Floats) -> tuple[Floats, Floats]:
         """Return the nearest rows that sum to at most one, and the multipliers of these constraints."""
         return _native.project_rows(np.ascontiguousarray(target), self._starts, self._floor, self._n_threads)
+
+    def _divergence(self, theta: Floats) -> float:
+        return float(self._reference @ (self._origin - theta))
 
     def _sums(self, values: Floats) -> Floats:
         return np.add.reduceat(values, self._starts[:-1])
@@ -337,10 +345,9 @@ class _InsideTables:
         self._lean = chance / self._metric
         self._stiffness = self._slack + self._multiplier * self._tables._sums(self._lean * chance)
         scaled = self._rows.copy()
-        scaled.data = self._rows.data / np.sqrt(self._metric)[self._rows.indices]
-        full = np.asarray((scaled @ scaled.T).toarray())
         scaled.data = self._rows.data * self._lean[self._rows.indices]
         shared = np.asarray((scaled @ self._tables._row_sums).toarray())
+        full = row_products(self._rows, 1.0 / self._metric)
         return np.asarray(full - (shared * (self._multiplier / self._stiffness)) @ shared.T)
 
     def turn(self, change: Floats, target: float) -> Floats:

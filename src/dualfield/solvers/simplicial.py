@@ -21,6 +21,7 @@ __all__ = ["Simplicial"]
 
 Floats = NDArray[np.float64]
 _BLOCKS = 64
+_PULL = 0.1  # to begin with, in units of the weight of a loss
 _SERIOUS = 0.5  # the share of the promised decrease that moves the anchor
 _SCALES = (1.0, 0.99, 0.9, 0.5)  # mixtures drawn towards the planes 0, whose bounds are tried, too
 _EXACTNESS = 0.1  # of the mixtures, beside the gap
@@ -160,8 +161,7 @@ class _Run:
         w = self._regulariser.origin() if start is None else self._regulariser.nearest(np.asarray(start, np.float64))
         planes, passes, gap, waited, idle = self._problem.planes(w), 1.0, np.inf, False, 0
         anchor, at_anchor = w, self._value(w, planes)
-        # The pull in units of the weight of a loss: one example's margin against one step of one logarithm.
-        pull = float(self._problem.weights.mean())
+        pull = _PULL * float(self._problem.weights.mean())
         self._anchor_values.append(at_anchor)
         self._improve_bound()
         yield Look(w, at_anchor, self._bound, passes)
