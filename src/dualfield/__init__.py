@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from dualfield.estimators import (
         CRF,
         ConditionalGraphicalModel,
+        DiscriminativeHMM,
         KernelLogisticRegression,
         LatentChain,
         LatentCRF,
@@ -23,6 +24,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "CRF",
     "ConditionalGraphicalModel",
+    "DiscriminativeHMM",
     "KernelLogisticRegression",
     "LatentCRF",
     "LatentChain",

@@ -178,6 +178,8 @@ def equal(a, b) -> bool:
     """Whether two values are the same, to the last bit where they are numbers."""
     if isinstance(a, (list, tuple)):
         return type(a) is type(b) and len(a) == len(b) and all(map(equal, a, b))
+    if isinstance(a, dict):
+        return isinstance(b, dict) and list(a) == list(b) and all(equal(a[key], b[key]) for key in a)
     if scipy.sparse.issparse(a):
         return type(a) is type(b) and a.dtype == b.dtype and a.shape == b.shape and (a != b).nnz == 0
     if isinstance(a, np.ndarray):

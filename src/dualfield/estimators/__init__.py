@@ -3,6 +3,7 @@
 from dualfield.estimators.checkpoint import Checkpoint
 from dualfield.estimators.crf import CRF
 from dualfield.estimators.graphical import ConditionalGraphicalModel
+from dualfield.estimators.hmm import DiscriminativeHMM
 from dualfield.estimators.kernel_logistic import KernelLogisticRegression
 from dualfield.estimators.latent import LatentStructuredSVM
 from dualfield.estimators.latent_bags import LatentPosition
@@ -15,6 +16,7 @@ __all__ = [
     "CRF",
     "Checkpoint",
     "ConditionalGraphicalModel",
+    "DiscriminativeHMM",
     "KernelLogisticRegression",
     "LatentCRF",
     "LatentChain",

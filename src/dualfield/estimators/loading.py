@@ -8,6 +8,7 @@ from typing import Any
 import dualfield.estimators.crfsuite as crfsuite
 from dualfield.estimators.crf import CRF
 from dualfield.estimators.graphical import ConditionalGraphicalModel
+from dualfield.estimators.hmm import DiscriminativeHMM
 from dualfield.estimators.kernel_logistic import KernelLogisticRegression
 from dualfield.estimators.latent import LatentStructuredSVM
 from dualfield.estimators.latent_crf import LatentCRF
@@ -27,6 +28,7 @@ ESTIMATORS: dict[str, type[Savable]] = {
         LatentCRF,
         KernelLogisticRegression,
         ConditionalGraphicalModel,
+        DiscriminativeHMM,
         crfsuite.CRF,
     )
 }

@@ -1,0 +1,187 @@
+"""From labelled sequences to the tables of an HMM: by counting, or by margins near what was counted."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dualfield.batch import Batch
+from dualfield.estimators.crf_data import example_weights
+from dualfield.estimators.hmm_input import Observations, read_streams
+from dualfield.estimators.hmm_symbols import Rare
+from dualfield.estimators.hmm_tables import TableLayout, Tables, clamped, logarithms, normalised
+from dualfield.estimators.partial_labels import PartialLabels, read_labels
+from dualfield.input_forms import unwrapped
+from dualfield.labels import Labels
+from dualfield.objectives import ChainPlanes, TableDivergence
+from dualfield.solvers import LinearSolution, Simplicial, Status, StopRule, Trace
+from dualfield.solvers.base import Progress
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int32]
+# Completions of unknown states with the best ones, each followed by a convex problem.
+MOST_COMPLETIONS = 20
+
+
+class HMMData(NamedTuple):
+    """Everything that a fit needs, checked; states are -1 where they are not known."""
+
+    batch: Batch
+    observations: Observations
+    labels: Labels
+    states: Codes
+    allowed: NDArray[np.bool_] | None
+    fixed: NDArray[np.bool_] | None
+    weights: Floats
+    layout: TableLayout
+
+
+def read_training(
+    owner: str,
+    X: Any,
+    y: Any,
+    sample_weight: ArrayLike | None,
+    hidden: Any,
+    lengths: ArrayLike | None,
+    min_count: int,
+    rare: Rare,
+) -> HMMData:
+    """Read and check sequences, their states and weights, and what is to be predicted."""
+    streams = read_streams(X, lengths)
+    labels, states, allowed = read_states(y, streams.offsets)
+    observations = Observations.fit(streams, min_count, rare)
+    batch = observations.batch(streams)
+    weights = example_weights(batch, labels, states, sample_weight, None, owner)
+    if not weights.any():
+        raise ValueError("sample_weight must leave a sequence with a weight above zero.")
+    fixed = None if hidden is None else ~_read_hidden(hidden, streams.offsets)
+    if fixed is not None and (fixed & (states < 0)).any():
+        place = streams.place(int(np.argmax(fixed & (states < 0))))[1:]
+        raise ValueError(f"hidden{place} is False, so that the state is known; y{place} does not tell it.")
+    layout = TableLayout(len(labels), observations.sizes)
+    return HMMData(batch, observations, labels, states, allowed, fixed, weights, layout)
+
+
+def read_states(y: Any, offsets: NDArray[np.int64], known: Labels | None = None) -> PartialLabels:
+    """Read states; None, or a set of states, where they are not known."""
+    y = list(y) if isinstance(y, Iterator) else unwrapped(y)
+    if isinstance(y, (list, tuple)) and len(y):
+        rows = [unwrapped(one) for one in y]
+        arrays = [one for one in rows if isinstance(one, np.ndarray) and one.ndim == 1 and one.dtype.kind in "iu"]
+        if len(arrays) == len(rows) and [len(one) for one in arrays] == np.diff(offsets).tolist():
+            return read_labels(np.concatenate(arrays), offsets, known)  # no state becomes a Python object
+        flat = not any(isinstance(one, (list, tuple, np.ndarray)) for one in rows)
+        if flat and len(rows) == offsets[-1]:
+            y = rows = [rows[a:b] for a, b in itertools.pairwise(offsets.tolist())]
+        if any(isinstance(one, (list, tuple)) and None in one for one in rows):
+            y = [one.tolist() if isinstance(one, np.ndarray) else one for one in rows]
+            if known is None and all(label is None for one in y for label in one):
+                raise ValueError("y must have at least one state that is known. Got None everywhere.")
+    return read_labels(y, offsets, known)
+
+
+def _read_hidden(hidden: Any, offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which states are to be predicted."""
+    rows = [np.asarray(one) for one in hidden]
+    lengths = np.diff(offsets).tolist()
+    if rows and rows[0].ndim == 0 and len(rows) == offsets[-1]:  # all sequences in a row
+        flat = np.asarray(hidden)
+        rows = [flat[a:b] for a, b in itertools.pairwise(offsets.tolist())]
+    if len(rows) != len(lengths):
+        raise ValueError(f"hidden has {len(rows)} sequences; X has {len(lengths)}.")
+    for i, (row, length) in enumerate(zip(rows, lengths, strict=True)):
+        if row.shape != (length,) or row.dtype != np.bool_:
+            raise ValueError(
+                f"hidden[{i}] must be {length} bool, one for each symbol of X[{i}]. Got shape {row.shape} and dtype "
+                f"{row.dtype} instead."
+            )
+    return np.concatenate(rows)
+
+
+def counted(reference: Tables, layout: TableLayout) -> LinearSolution:
+    """Return the rows of the reference, normalised: the solution for eta = 0."""
+    began = time.perf_counter()
+    tables = normalised(reference)
+    parameters = layout.pack(logarithms(tables))
+    trace = Trace.from_rows(np.array([[0.0, 0.0, 0.0, 0.0, time.perf_counter() - began]]))
+    return LinearSolution(parameters, 0.0, 0.0, Status.CONVERGED, 0, trace, "counting")
+
+
+class MarginTraining:
+    """The problem with margins, near a reference; where states are unknown, a sequence of convex problems."""
+
+    def __init__(
+        self, data: HMMData, reference: Tables, cost: Floats, eta: float, floor: float, n_threads: int
+    ) -> None:
+        self.data, self.cost, self.weights, self.n_threads = data, cost, eta * data.weights, n_threads
+        layout = data.layout
+        self.divergence = TableDivergence(layout.pack(reference), layout.rows(), floor, n_threads)
+        self.n_completions = 0
+
+    def solve(self, solver: Simplicial, rule: StopRule, start: Floats | None, told: Progress | None) -> LinearSolution:
+        """Minimise the objective, and count how often unknown states are completed."""
+        theta = self.divergence.origin() if start is None else self.divergence.nearest(start)
+        if self.data.allowed is None:
+            states = self.data.states
+            return solver.solve(self._planes(states), rule, theta, told, regulariser=self.divergence)
+        return self._complete_and_solve(solver, rule, theta, told)
+
+    def _planes(self, states: Codes) -> ChainPlanes:
+        data = self.data
+        unscored = None if data.allowed is None else data.states < 0
+        return ChainPlanes(
+            data.layout.score_map,
+            data.batch,
+            states,
+            self.weights,
+            self.cost,
+            n_threads=self.n_threads,
+            fixed=data.fixed,
+            unscored=unscored,
+        )
+
+    def completion(self, theta: Floats) -> Codes:
+        """Return the best states that agree with what is known."""
+        assert self.data.allowed is not None
+        score_map = self.data.layout.score_map
+        scores = score_map.scores(theta, self.data.batch, n_threads=self.n_threads)
+        return score_map.chain.argmax(clamped(scores, self.data.allowed), n_jobs=self.n_threads)
+
+    def objective(self, theta: Floats, states: Codes) -> float:
+        """Return the objective of the convex problem for these states."""
+        heights = self._planes(states).planes(theta).values(theta)
+        return self.divergence.value(theta) + float(self.weights @ np.maximum(heights, 0.0))
+
+    def _complete_and_solve(
+        self, solver: Simplicial, rule: StopRule, theta: Floats, told: Progress | None
+    ) -> LinearSolution:
+        """Alternate: the best states for the tables, then the best tables for the states. The objective never rises."""
+        rows: list[Floats] = []
+        passes = seconds = 0.0
+        n_iter, states = 0, self.completion(theta)
+        while True:
+            found = solver.solve(self._planes(states), rule, theta, told, regulariser=self.divergence)
+            course = found.trace.rows() + np.array([0.0, 0.0, 0.0, passes, seconds])
+            rows.append(course)
+            passes, seconds = float(course[-1, 3]), float(course[-1, 4])
+            n_iter += found.n_iter
+            bound, before = found.objective - found.gap, self.objective(theta, states)
+            if found.objective < before:
+                theta, value = found.parameters, found.objective
+            else:
+                value = before
+            then = self.completion(theta)
+            settled = bool((then == states).all())
+            self.n_completions += 1
+            if settled or self.n_completions == MOST_COMPLETIONS or found.status is Status.INTERRUPTED:
+                break
+            states = then
+        status = found.status if settled or found.status is Status.INTERRUPTED else Status.ITERATION_LIMIT
+        trace = Trace.from_rows(np.concatenate(rows))
+        gap = max(value - bound, 0.0)
+        return LinearSolution(theta, value, gap, status, n_iter, trace, found.solver)
