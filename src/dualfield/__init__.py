@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from dualfield.estimators import (
         CRF,
         ConditionalGraphicalModel,
+        DiscriminativeBayesNet,
         DiscriminativeHMM,
         KernelLogisticRegression,
         LatentChain,
@@ -24,6 +25,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "CRF",
     "ConditionalGraphicalModel",
+    "DiscriminativeBayesNet",
     "DiscriminativeHMM",
     "KernelLogisticRegression",
     "LatentCRF",

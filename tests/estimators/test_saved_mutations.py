@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 import dualfield
 from dualfield.io import ModelFileError, read_model_header
 from tests.estimators import saved_graphical_models as graphs
+from tests.estimators import saved_hmms as hmms
 from tests.estimators import saved_margin_models as margins
+from tests.estimators import saved_network_models as networks
 from tests.estimators.mutations import Forger, blind
 from tests.estimators.saved_models import classifier, forget, points, tagger, unseen
 
@@ -38,7 +40,12 @@ MODELS = {
     "tied cliques": lambda: (graphs.tagger("tied"), graphs.unseen_by("tied")),
     "graph": lambda: (graphs.labeller("tree"), graphs.rows("tree")),
     "sparse graph": lambda: (graphs.labeller("sparse"), graphs.rows("sparse")),
+    "network": lambda: (networks.network("own"), networks.rows("own")),
+    "HMM": lambda: (hmms.fitted("shapes")[0], hmms.FOREIGN),
+    "HMM of streams": lambda: hmms.fitted("streams"),
 }
+# What a sound model may say about input that is not its own.
+SOUND = "template|column|features|must be finite|no allowed labelling|impossible|symbols|streams"
 PER_MODEL = pytest.mark.parametrize("name", MODELS)
 
 
@@ -48,6 +55,7 @@ def _models_are_forgotten():
     forget()
     margins.forget()
     graphs.forget()
+    networks.forget()
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +161,7 @@ def test_changes_of_one_who_knows_the_format(files, tmp_path, name, mmap):
             assert mmap
             outcomes["refused at use"] += 1
         except ValueError as error:  # a sound model of other input
-            assert re.search("template|column|features|must be finite|no allowed labelling", str(error)), error  # noqa: PT017
+            assert re.search(SOUND, str(error)), error  # noqa: PT017
     assert outcomes["refused"] > 60
     assert outcomes["answered"] > 10
 

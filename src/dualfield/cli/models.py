@@ -61,10 +61,12 @@ def is_crfsuite_model(path: Path) -> bool:
 
 
 def _kind(model: Any, path: Path) -> str:
-    from dualfield.estimators import ConditionalGraphicalModel, LatentChain
+    from dualfield.estimators import ConditionalGraphicalModel, DiscriminativeBayesNet, LatentChain
 
     if isinstance(model, ConditionalGraphicalModel):
         raise click.ClickException(f"{path}: works on matrices of numbers, for which there is no file format here.")
+    if isinstance(model, DiscriminativeBayesNet):
+        raise click.ClickException(f"{path}: works on tables of categories, for which there is no file format here.")
     if hasattr(model, "n_features_in_"):
         return "svmlight"
     if not isinstance(getattr(model, "latent", None), LatentChain | None):

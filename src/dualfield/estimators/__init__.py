@@ -1,5 +1,6 @@
 """The models, with scikit-learn's manners."""
 
+from dualfield.estimators.bayes_net import DiscriminativeBayesNet
 from dualfield.estimators.checkpoint import Checkpoint
 from dualfield.estimators.crf import CRF
 from dualfield.estimators.graphical import ConditionalGraphicalModel
@@ -16,6 +17,7 @@ __all__ = [
     "CRF",
     "Checkpoint",
     "ConditionalGraphicalModel",
+    "DiscriminativeBayesNet",
     "DiscriminativeHMM",
     "KernelLogisticRegression",
     "LatentCRF",

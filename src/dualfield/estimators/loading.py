@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 import dualfield.estimators.crfsuite as crfsuite
+from dualfield.estimators.bayes_net import DiscriminativeBayesNet
 from dualfield.estimators.crf import CRF
 from dualfield.estimators.graphical import ConditionalGraphicalModel
 from dualfield.estimators.hmm import DiscriminativeHMM
@@ -29,6 +30,7 @@ ESTIMATORS: dict[str, type[Savable]] = {
         KernelLogisticRegression,
         ConditionalGraphicalModel,
         DiscriminativeHMM,
+        DiscriminativeBayesNet,
         crfsuite.CRF,
     )
 }

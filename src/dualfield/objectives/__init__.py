@@ -7,6 +7,7 @@ from dualfield.objectives.kernel_softmax import KernelSoftmax
 from dualfield.objectives.planes import PlaneProblem, Planes
 from dualfield.objectives.planes_chain import ChainPlanes
 from dualfield.objectives.planes_custom import CustomPlanes
+from dualfield.objectives.planes_network import NetworkPlanes
 from dualfield.objectives.regularisers import Interior, Regulariser, Response
 from dualfield.objectives.squared_norm import SquaredNorm
 from dualfield.objectives.table_divergence import TableDivergence
@@ -19,6 +20,7 @@ __all__ = [
     "KernelChain",
     "KernelMargin",
     "KernelSoftmax",
+    "NetworkPlanes",
     "PlaneProblem",
     "Planes",
     "Regulariser",

@@ -1,0 +1,108 @@
+"""From counts to tables: the reference that training stays near, and the margin problem around it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualfield.estimators.bayes_net_data import NetworkData
+from dualfield.objectives import NetworkPlanes, TableDivergence
+from dualfield.solvers import LinearSolution, Simplicial, Status, StopRule, Trace
+from dualfield.solvers.progress import ProgressLine
+from dualfield.structures import Network
+
+Floats = NDArray[np.float64]
+PRIORS = ("prob", "count", "uniform")
+_DEFAULT_PASSES = 10_000.0
+
+
+def reference_tables(owner: str, prior: Any, smoothing: float, data: NetworkData) -> Floats:
+    """Return c of the objective: one number for each entry of the tables."""
+    network = data.network
+    lengths = np.bincount(network.rows)[network.rows]
+    if isinstance(prior, str) and prior == "uniform":
+        return 1.0 / lengths
+    if not isinstance(prior, str):
+        return _given_tables(owner, prior, network)
+    counts = network.counts(data.codes, data.weights) + smoothing
+    return counts if prior == "count" else normalised(counts, network)
+
+
+def normalised(values: Floats, network: Network) -> Floats:
+    """Return tables whose rows sum to one; a row of zeros is uniform."""
+    sums = np.bincount(network.rows, values)[network.rows]
+    lengths = np.bincount(network.rows)[network.rows]
+    return np.divide(values, sums, out=1.0 / lengths, where=sums > 0.0)
+
+
+def _given_tables(owner: str, prior: Any, network: Network) -> Floats:
+    """Return the tables that a user has given, by child or in the order of the variables."""
+    known = dict(prior) if isinstance(prior, Mapping) else dict(zip(network.names, prior, strict=False))
+    values = np.full(network.n_parameters, np.nan)
+    for v, name in enumerate(network.names):
+        if name not in known:
+            continue
+        try:
+            table = np.asarray(known.pop(name), dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"The 'prior' parameter of {owner} must have numbers for {name!r}: {error}") from None
+        if table.shape != network.shape(v):
+            raise ValueError(
+                f"The 'prior' parameter of {owner} must have a table of shape {network.shape(v)} for {name!r}: an axis "
+                f"for each parent, then its own values. Got shape {table.shape} instead."
+            )
+        if not (np.isfinite(table).all() and (table >= 0.0).all()):
+            raise ValueError(f"The 'prior' parameter of {owner} must have finite numbers of at least 0 for {name!r}.")
+        network.table(values, v)[...] = table
+    if known:
+        raise ValueError(f"The 'prior' parameter of {owner} names {next(iter(known))!r}, which is no variable.")
+    for v, name in enumerate(network.names):
+        if np.isnan(network.table(values, v)).any():
+            raise ValueError(
+                f"The 'prior' parameter of {owner} must have a table for each variable. Got none for {name!r}."
+            )
+    return values
+
+
+def refuse_zeros(owner: str, reference: Floats, network: Network) -> None:
+    """Raise where an entry of the reference is zero: the objective would have no minimum there."""
+    if (reference > 0.0).all():
+        return
+    for v, name in enumerate(network.names):
+        table = network.table(reference, v)
+        if not (table > 0.0).all():
+            *given, value = (int(at) for at in np.unravel_index(int((table > 0.0).argmin()), table.shape))
+            which: list[tuple[Hashable, int]] = [
+                (network.names[one], code) for one, code in zip(network.parents[v], given, strict=True)
+            ]
+            raise ValueError(
+                f"With eta > 0 every entry of the reference must be above 0: nothing else keeps the margins from "
+                f"driving a probability to 0. The entry of value number {value} of {name!r}"
+                + (f" given values {which!r:.200}" if which else "")
+                + " is 0. Use smoothing > 0, or eta=0."
+            )
+
+
+def counted(reference: Floats, network: Network, floor: float) -> LinearSolution:
+    """Return the tables that minimise the divergence alone: the reference with normalised rows."""
+    parameters = np.log(np.maximum(normalised(reference, network), floor))
+    trace = Trace.from_rows(np.array([[0.0, 0.0, 0.0, 1.0, 0.0]]))
+    return LinearSolution(parameters, 0.0, 0.0, Status.CONVERGED, 1, trace, "counting")
+
+
+def trained(
+    model: Any, data: NetworkData, reference: Floats, solver: Simplicial, start: Floats | None, n_threads: int
+) -> LinearSolution:
+    """Return the tables that minimise divergence and margin losses together."""
+    planes = NetworkPlanes(
+        data.network, data.codes, data.hidden, float(model.eta) * data.weights, data.costs, int(model.max_table)
+    )
+    tables = TableDivergence(reference, data.network.rows, float(model.floor), n_threads)
+    rule = StopRule(float(model.tol), _DEFAULT_PASSES if model.max_iter is None else float(model.max_iter))
+    with ProgressLine(type(model).__name__, int(model.verbose)) as line:
+        solution = solver.solve(planes, rule, start, line, regulariser=tables)
+        line.end(f"{solution.status.value}, relative gap {solution.relative_gap:.1e}.")
+    return solution

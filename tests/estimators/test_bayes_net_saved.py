@@ -1,0 +1,164 @@
+"""Bayesian networks come back from their files as they were; what is unsound is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import dualfield
+from dualfield import DiscriminativeBayesNet
+from dualfield.io import ModelFileError, read_model_header
+from tests.estimators.saved_models import equal, rewritten
+from tests.estimators.saved_network_models import CLASSIFIERS, TABLES, filler, forget, holes, network, rows
+from tests.estimators.test_bayes_net import Graph
+from tests.estimators.test_bayes_net_optimum import categorical
+
+MODES = pytest.mark.parametrize("mmap", [False, True], ids=["read", "mapped"])
+RECORD = ("objective_", "dual_gap_", "n_iter_", "solver_", "status_", "n_features_in_", "structure_", "categories_")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _models_are_forgotten() -> Any:
+    yield
+    forget()
+
+
+def reloaded(folder: Path, model: DiscriminativeBayesNet, *, mmap: bool = False) -> Any:
+    model.save(folder / "saved.model")
+    return dualfield.load(folder / "saved.model", mmap=mmap)
+
+
+def check_same(model: Any, again: Any) -> None:
+    assert type(again) is type(model)
+    for name, value in model.get_params(deep=False).items():
+        found = again.get_params(deep=False)[name]
+        assert value == found if isinstance(value, dict) else equal(value, found), name
+    for name in RECORD:
+        assert equal(getattr(model, name), getattr(again, name)), name
+    assert equal(model.parameters_, again.parameters_)
+    assert equal(model.trace_.rows(), again.trace_.rows())
+    assert again.network_ == model.network_
+    for name, values in model.tables_.items():
+        assert equal(values, again.tables_[name])
+        assert equal(model.missing_mass_[name], again.missing_mass_[name])
+    assert equal(getattr(again, "feature_names_in_", None), getattr(model, "feature_names_in_", None))
+
+
+@MODES
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_classifiers(tmp_path: Path, name: str, mmap: bool) -> None:
+    if name == "frame":
+        pytest.importorskip("pandas", reason="pandas, which gives columns names, is not installed")
+    model, X = network(name), rows(name)
+    again = reloaded(tmp_path, model, mmap=mmap)
+    check_same(model, again)
+    assert equal(again.classes_, model.classes_)
+    assert equal(again.predict(X), model.predict(X))
+    assert equal(again.predict_joint_log_proba(X), model.predict_joint_log_proba(X))
+    again.save(tmp_path / "second.model")
+    assert (tmp_path / "saved.model").read_bytes() == (tmp_path / "second.model").read_bytes()
+    assert not hasattr(clone(again), "parameters_")
+
+
+@MODES
+@pytest.mark.parametrize("name", TABLES)
+def test_tables(tmp_path: Path, name: str, mmap: bool) -> None:
+    model, X = filler(name), holes(name)
+    again = reloaded(tmp_path, model, mmap=mmap)
+    check_same(model, again)
+    assert equal(again.predict(X), model.predict(X))
+    wanted, found = model.predict_marginals(X), again.predict_marginals(X)
+    assert wanted.keys() == found.keys()
+    assert all(equal(values, found[column]) for column, values in wanted.items())
+    assert not hasattr(again, "classes_")
+
+
+def test_header_tells_what_the_model_is(tmp_path: Path) -> None:
+    network("own").save(tmp_path / "m")
+    header = read_model_header(tmp_path / "m")
+    assert header["estimator"] == "DiscriminativeBayesNet"
+    assert header["network"]["parents"] == [[4], [4, 0], [1], [], []]
+    assert header["training"]["gap"] == network("own").dual_gap_
+
+
+def test_what_cannot_be_saved(tmp_path: Path) -> None:
+    X, y = categorical(30)
+    graph = DiscriminativeBayesNet(Graph(), eta=0.0).fit(X, y)
+    with pytest.raises(ValueError, match="The 'structure' parameter of DiscriminativeBayesNet cannot be saved"):
+        graph.save(tmp_path / "m")
+    dates = np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[ns]")[X[:, :1] % 2]
+    model = DiscriminativeBayesNet(eta=0.0).fit(dates, y)
+    with pytest.raises(ValueError, match="its values must be numbers or str"):
+        model.save(tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+def put(*path: Any, value: Any) -> Any:
+    def change(metadata: Any, arrays: Any) -> None:
+        for part in path[:-1]:
+            metadata = metadata[part]
+        metadata[path[-1]] = value
+
+    return change
+
+
+def array(name: str, change: Any) -> Any:
+    def changed(metadata: Any, arrays: Any) -> None:
+        arrays[name] = change(arrays[name])
+
+    return changed
+
+
+def values(change: Any) -> Any:
+    def changed(metadata: Any, arrays: Any) -> None:
+        content = json.loads(arrays["values"].tobytes())
+        arrays["values"] = np.frombuffer(json.dumps(change(content)).encode(), np.uint8)
+
+    return changed
+
+
+FAULTS = {
+    "cycle": (put("network", "parents", value=[[4], [2], [1], [], []]), "must have no cycle"),
+    "no variable": (put("network", "parents", value=[[9], [], [], [], []]), "must have variables by number"),
+    "negative": (put("network", "parents", value=[[-1], [], [], [], []]), "must have variables by number"),
+    "few parents": (put("network", "parents", value=[[4]]), "must have an entry for each of 5 variables"),
+    "tables": (put("network", "tables", value=[0, 0, 1, 2, 3]), "share a table must have the same"),
+    "tables that are none": (put("network", "tables", value=["a"] * 5), "must have variables by number"),
+    "columns": (put("network", "n_columns", value=3), "it must have values of 3 columns"),
+    "no columns": (put("network", "n_columns", value=0), "it must have values of 0 columns"),
+    "other size": (put("network", "parents", value=[[], [], [], [], []]), "array 'tables' must have shape"),
+    "positive": (array("tables", lambda a: a + 1.0), "must have log-probabilities"),
+    "not finite": (array("tables", lambda a: np.where(a == a.min(), -np.inf, a)), "must have log-probabilities"),
+    "small": (array("tables", lambda a: a - 1e7), "must have log-probabilities"),
+    "values": (values(lambda v: v | {"class": {"kind": "int64", "values": [0, 0, 1]}}), "must be distinct values"),
+    "types": (values(lambda v: v | {"class": {"kind": "int64", "values": ["a", "b", "c"]}}), "they are not of type"),
+    "kind": (values(lambda v: v | {"class": {"kind": "V8", "values": [0, 1, 2]}}), "cannot be read"),
+    "range": (values(lambda v: v | {"class": {"kind": "int8", "values": [0, 1, 999]}}), "cannot be read"),
+    "no json": (array("values", lambda a: a[:-3]), "cannot be read"),
+    "no class": (values(lambda v: v | {"class": None}), "is altered"),
+    "parameter": (put("parameters", "eta", value=-1.0), "The 'eta' parameter"),
+    "huge": (put("parameters", "max_table", value=1), "more than max_table=1"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_faults_are_named(tmp_path: Path, name: str) -> None:
+    change, message = FAULTS[name]
+    network("own").save(tmp_path / "whole.model")
+    path = rewritten(tmp_path / "whole.model", tmp_path / "forged.model", change)
+    with pytest.raises(ModelFileError) as error:
+        dualfield.load(path)
+    assert str(error.value).startswith(f"{path} ")
+    assert message in str(error.value)
+
+
+def test_hidden_columns_of_a_file_must_be_there(tmp_path: Path) -> None:
+    filler("columns").save(tmp_path / "whole.model")
+    path = rewritten(tmp_path / "whole.model", tmp_path / "forged.model", put("parameters", "hidden", value=[7]))
+    with pytest.raises(ModelFileError, match="names 7, which is no column of X"):
+        dualfield.load(path)
