@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualfield.labels import Labels
+from dualfield.labels import Labels, distinct_integers, integer_places
 
 KINDS = (st.text(st.characters(exclude_characters="\0"), max_size=4), st.integers(-(2**63), 2**63 - 1), st.booleans())
 
@@ -169,3 +169,22 @@ def test_decoding_checks_its_codes():
 
 def test_repr():
     assert repr(Labels.fit([[1, 2]])) == "<Labels of 2 classes: 1, 2>"
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8"])
+@pytest.mark.parametrize("spread", [3, 100, 10**15])
+def test_integers_by_table_and_by_bisection(dtype, spread):
+    """Small types, whose differences overflow, and ranges too wide for a table."""
+    limits = np.iinfo(dtype)
+    low, high = max(limits.min, -spread), min(limits.max, spread)
+    values = np.random.default_rng(0).integers(low, high, 500, dtype=np.int64).astype(dtype)
+    values[:2] = low, high
+    distinct, counts = distinct_integers(values)
+    expected, times = np.unique(values, return_counts=True)
+    np.testing.assert_array_equal(distinct, expected)
+    np.testing.assert_array_equal(counts, times)
+    asked = np.array([low, high, low - 1, high + 1, 10**18, -(10**18)])
+    places = integer_places(distinct, asked)
+    np.testing.assert_array_equal(places, [0, len(distinct) - 1, -1, -1, -1, -1])
+    labels = Labels.fit(values)
+    np.testing.assert_array_equal(labels.decode(labels.encode(values)), values)

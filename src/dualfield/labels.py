@@ -17,6 +17,8 @@ __all__ = ["Labels"]
 Kind = Literal["str", "int", "bool"]
 
 _SHOWN = 10
+# Integers in a range of this size, or of a few times their number, are looked up in a table; others by bisection.
+_SMALL_RANGE, _TIMES = 2**16, 4
 
 
 class _Flat(NamedTuple):
@@ -105,7 +107,7 @@ class Labels:
         array([1, 3])
         """
         if _is_plain_array(y, offsets):
-            return cls(np.unique(y).astype(np.int64), "int", True)
+            return cls(distinct_integers(y)[0], "int", True)
         flat = _flattened(y, offsets, name)
         kind = _kind_of(flat, None, name)
         if kind is None:
@@ -157,9 +159,9 @@ class Labels:
         array([1, 0, 1], dtype=int32)
         """
         if self.kind == "int" and _is_plain_array(y, offsets):
-            codes: NDArray[np.int32] = np.searchsorted(self.classes, y).astype(np.int32)
-            if np.array_equal(self.classes[np.minimum(codes, self.n_classes - 1)], y):
-                return codes  # else the slow way finds the label that is not known
+            codes = integer_places(self.classes, y)
+            if codes.min(initial=0) >= 0:
+                return codes.astype(np.int32)  # else the slow way finds the label that is not known
         flat = _flattened(y, offsets, name)
         _kind_of(flat, self.kind, name)
         try:
@@ -210,6 +212,38 @@ class Labels:
 
     def _known(self) -> str:
         return f"the {self.n_classes} known are {_shown(self.classes.tolist())}"
+
+
+def distinct_integers(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the distinct ones of some integers, sorted, and how often each occurs."""
+    values = values.astype(np.int64, copy=False)  # room for differences
+    if not values.size or not _is_small(values.min(), values.max(), values.size):
+        return np.unique(values, return_counts=True)
+    low = values.min()
+    counts = np.bincount(values - low)
+    seen = np.flatnonzero(counts)
+    return seen + low, counts[seen].astype(np.int64)
+
+
+def integer_places(distinct: NDArray[Any], values: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the place of each integer among distinct ones that are sorted; -1 where it is not one."""
+    if not distinct.size or not values.size:
+        return np.full(len(values), -1, dtype=np.int64)
+    values, low, high = values.astype(np.int64, copy=False), distinct[0], distinct[-1]
+    if not _is_small(low, high, values.size):
+        places = np.minimum(np.searchsorted(distinct, values), distinct.size - 1).astype(np.int64)
+        return np.where(distinct[places] == values, places, -1)
+    table = np.full(int(high) - int(low) + 1, -1, dtype=np.int64)
+    table[distinct - low] = np.arange(distinct.size)
+    if values.min() >= low and values.max() <= high:
+        return np.asarray(table[values - low])
+    inside = (values >= low) & (values <= high)
+    return np.where(inside, table[np.where(inside, values, low) - low], -1)
+
+
+def _is_small(low: Any, high: Any, size: int) -> bool:
+    """Whether a table of all integers in a range is faster than sorting or bisection."""
+    return int(high) - int(low) < max(_TIMES * size, _SMALL_RANGE)
 
 
 def _is_plain_array(y: Any, offsets: Any) -> bool:

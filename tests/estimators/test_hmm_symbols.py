@@ -129,8 +129,6 @@ def test_symbols_are_looked_up_the_same_way_however_many_there_are():
     rng = np.random.default_rng(0)
     values = rng.integers(-(10**9), 10**9, 5000)
     far, near = SymbolTable.fit(values, 1, None), SymbolTable.fit(values % 1000, 1, None)
-    assert far._table is None
-    assert near._table is not None
     for table, data in ((far, values), (near, values % 1000)):
         np.testing.assert_array_equal(table.symbols, np.unique(data))
         some = np.concatenate([data[:50], [10**12, -(10**12), 10**9 + 1]])

@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.estimators.hmm_word_shapes import word_shape
+from dualfield.labels import distinct_integers, integer_places
 
 Ints = NDArray[np.int64]
 Rare = str | Callable[[Any], Any] | None
 RARE = "rare"
-# Integers in a range of this size, or of a few times their number, are looked up in a table; others by bisection.
-_SMALL_RANGE, _TIMES = 2**16, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +85,7 @@ class SymbolTable:
         if isinstance(values, list):
             columns = np.fromiter(map(self._columns.get, values, itertools.repeat(-1)), np.int64, len(values))
         else:
-            columns = self._places(values)
+            columns = integer_places(self.symbols, values)
         missing = np.flatnonzero(columns < 0)
         if not missing.size:
             return columns
@@ -106,28 +105,6 @@ class SymbolTable:
         turned = {name: at for at, name in enumerate(names[len(self.symbols) :], len(self.symbols))}
         return turned | {name: at for at, name in enumerate(names[: len(self.symbols)])}
 
-    @cached_property
-    def _table(self) -> Ints | None:
-        """The columns of all integers between the lowest symbol and the highest, where these are not too many."""
-        if not self.symbols.size or not _is_small(self.symbols[0], self.symbols[-1], self.symbols.size):
-            return None
-        table = np.full(int(self.symbols[-1]) - int(self.symbols[0]) + 1, -1, dtype=np.int64)
-        table[self.symbols - self.symbols[0]] = np.arange(self.symbols.size)
-        return table
-
-    def _places(self, values: Ints) -> Ints:
-        """Return the place of each integer among the symbols; -1 where it is not one."""
-        if not self.symbols.size:
-            return np.full(len(values), -1, dtype=np.int64)
-        low, high, table = self.symbols[0], self.symbols[-1], self._table
-        if table is None:
-            places = np.minimum(np.searchsorted(self.symbols, values), self.symbols.size - 1).astype(np.int64)
-            return np.where(self.symbols[places] == values, places, -1)
-        if values.min() >= low and values.max() <= high:
-            return np.asarray(table[values - low])
-        inside = (values >= low) & (values <= high)
-        return np.where(inside, table[np.where(inside, values, low) - low], -1)
-
 
 def _counted(values: Ints | list[str]) -> tuple[NDArray[Any], Ints]:
     """Return the distinct symbols, sorted, and how often each occurs."""
@@ -137,13 +114,4 @@ def _counted(values: Ints | list[str]) -> tuple[NDArray[Any], Ints]:
         symbols = np.empty(len(distinct), dtype=object)
         symbols[:] = distinct
         return symbols, np.array([counter[name] for name in distinct], dtype=np.int64)
-    low, high = values.min(), values.max()
-    if not _is_small(low, high, values.size):
-        return np.unique(values, return_counts=True)
-    counts = np.bincount(values - low)
-    seen = np.flatnonzero(counts)
-    return seen + low, counts[seen].astype(np.int64)
-
-
-def _is_small(low: Any, high: Any, size: int) -> bool:
-    return int(high) - int(low) < max(_TIMES * size, _SMALL_RANGE)
+    return distinct_integers(values)

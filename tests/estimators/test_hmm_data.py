@@ -1,0 +1,61 @@
+"""Hidden Markov models on tagged sentences; needs the folder that DUALFIELD_DATA names."""
+
+import os
+
+import numpy as np
+import pytest
+
+from dualfield import DiscriminativeHMM
+from dualfield.cli.reproductions.records import Settings
+from dualfield.cli.reproductions.yu_data import SENTENCES, Study, study
+
+pytestmark = pytest.mark.skipif(
+    not os.environ.get("DUALFIELD_DATA"), reason="DUALFIELD_DATA does not name the folder with treebank_pos.txt.gz"
+)
+SMOOTHING = {"start": 0.1, "transition": 0.1, "emission": 0.01}
+
+
+@pytest.fixture(scope="module")
+def sentences() -> Study:
+    """600 sentences for training and 800 others for testing."""
+    return study(Settings(), SENTENCES)
+
+
+def fitted(sentences: Study, eta: float, n_jobs: int = 1) -> DiscriminativeHMM:
+    model = DiscriminativeHMM(eta, smoothing=SMOOTHING, tol=1e-3, n_jobs=n_jobs, **sentences.rare)
+    return model.fit(sentences.train.X, sentences.train.y)
+
+
+@pytest.fixture(scope="module")
+def trained(sentences) -> DiscriminativeHMM:
+    return fitted(sentences, 0.003)
+
+
+def wrong(sentences: Study, model: DiscriminativeHMM) -> int:
+    return int(sentences.test.wrong(model.predict(sentences.test.X)).sum())
+
+
+def test_margins_lower_the_error_of_a_tagger(sentences, trained):
+    counted = fitted(sentences, 0.0)
+    assert wrong(sentences, trained) < wrong(sentences, counted)
+    # An HMM without any margins still tags, so that the comparison is not with a broken one.
+    assert wrong(sentences, counted) < 0.08 * sentences.test.lengths.sum()
+
+
+def test_few_rounds_prove_a_gap_of_a_thousandth(trained):
+    assert trained.status_.value == "converged"
+    assert trained.dual_gap_ <= 1e-3 * (trained.objective_ - trained.dual_gap_)
+    assert trained.n_iter_ <= 60
+    assert trained.trace_.passes[-1] <= 61  # one for each round, and one at the start
+    assert (np.diff(trained.trace_.objective) <= 0.0).all()  # the best so far
+    assert (np.diff(trained.trace_.dual) >= 0.0).all()
+
+
+def test_threads_do_not_change_a_bit(sentences, trained):
+    other = fitted(sentences, 0.003, n_jobs=2)
+    np.testing.assert_array_equal(other.parameters_, trained.parameters_)
+    assert (other.n_iter_, other.objective_, other.dual_gap_) == (
+        trained.n_iter_,
+        trained.objective_,
+        trained.dual_gap_,
+    )
