@@ -21,6 +21,7 @@ _NOT_TO_THE_END = 0.99  # of the way on which the first share or slack would van
 _LEAST_TARGET = 1e-4  # beside what is left
 _STIR = 0.1  # how much of an even mixture is stirred in to begin with
 _NOTHING = 1e-12
+_RIDGES = (1e-15, 1e-12, 1e-9, 1e-6)  # beside the largest entry of the diagonal
 _SHORTEST = 1e-10
 _LOOSE = 3.0  # times the tolerance: what the answer to the shares may lack
 _MOST_TIGHTER = 6
@@ -142,7 +143,7 @@ class MixtureMaster:
         most : int
             How many planes a block may keep.
         least : float, default=0.0
-            Planes with no larger share are melted as well.
+            Planes with no larger part of the mean share of their block are melted as well.
 
         Returns
         -------
@@ -168,8 +169,11 @@ class MixtureMaster:
         first = np.searchsorted(self.blocks[order], np.arange(self.n_blocks))
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order)) - first[self.blocks[order]]
-        crowded = np.bincount(self.blocks[self.shares > least], minlength=self.n_blocks) >= most
-        melting = (self.shares <= least) | (crowded[self.blocks] & (rank >= most - 1))
+        # Beside the plane 0 all others may have small shares, as where margins are hard: small is what is so beside them.
+        totals, counts = (np.bincount(self.blocks, one, minlength=self.n_blocks) for one in (self.shares, None))
+        small = self.shares <= (least * totals / np.maximum(counts, 1))[self.blocks]
+        crowded = np.bincount(self.blocks[~small], minlength=self.n_blocks) >= most
+        melting = small | (crowded[self.blocks] & (rank >= most - 1))
         kept, gone = np.flatnonzero(~melting), np.flatnonzero(melting & (self.shares > 0.0))
         share = np.bincount(self.blocks[gone], self.shares[gone], minlength=self.n_blocks)
         melted = np.flatnonzero(share)
@@ -337,14 +341,14 @@ class _Factor:
 
     def __init__(self, gram: Floats, ratio: Floats, truth_ratio: Floats, blocks: Ints, n_blocks: int) -> None:
         m = len(ratio)
-        gram[np.diag_indices(m)] += ratio + 1e-15 * float(gram.diagonal().max(initial=0.0))
-        self._whole = scipy.linalg.cho_factor(gram, lower=True, overwrite_a=True, check_finite=False)
+        gram[np.diag_indices(m)] += ratio
+        self._whole = _cholesky(gram)
         members = np.zeros((m, n_blocks))
         members[np.arange(m), blocks] = 1.0
         self._members, self._truth_ratio = members, truth_ratio
         self._spread = scipy.linalg.cho_solve(self._whole, members, check_finite=False)
         small = members.T @ self._spread + np.diag(truth_ratio)
-        self._small = scipy.linalg.cho_factor(small, check_finite=False)
+        self._small = _cholesky(small)
 
     def solve(self, ask: Floats, ask_truth: Floats) -> tuple[Floats, Floats, Floats]:
         raw = scipy.linalg.cho_solve(self._whole, ask, check_finite=False)
@@ -352,3 +356,17 @@ class _Factor:
             self._small, self._members.T @ raw + self._truth_ratio * ask_truth, check_finite=False
         )
         return raw - self._spread @ rise, self._truth_ratio * (ask_truth - rise), rise
+
+
+def _cholesky(matrix: Floats) -> tuple[Floats, bool]:
+    """Return the factor of a matrix that is positive definite but for rounding, which a ridge makes up for."""
+    scale = float(matrix.diagonal().max(initial=0.0))
+    for ridge in _RIDGES:
+        try:
+            factor, lower = scipy.linalg.cho_factor(
+                matrix + ridge * scale * np.eye(len(matrix)), lower=True, check_finite=False
+            )
+        except scipy.linalg.LinAlgError:
+            continue
+        return factor, bool(lower)
+    raise FloatingPointError("Newton's equations of a mixture have no solution in floating point.")

@@ -25,7 +25,7 @@ _PULL = 0.1  # to begin with, in units of the weight of a loss
 _SERIOUS = 0.5  # the share of the promised decrease that moves the anchor
 _SCALES = (1.0, 0.99, 0.9, 0.5)  # mixtures drawn towards the planes 0, whose bounds are tried, too
 _EXACTNESS = 0.1  # of the mixtures, beside the gap
-_IDLE = 0.01  # planes with no larger share are melted; less where the relative gap is small
+_IDLE = 0.05  # planes with no larger part of the mean share are melted; less where the relative gap is small
 _ROUNDING = 1e-15
 _MOST_IDLE = 5  # rounds without new planes in which mixtures may get more exact
 
@@ -190,7 +190,7 @@ class _Run:
                     return Status.STALLED  # neither new planes nor better mixtures of the old ones
 
     def _idle(self) -> float:
-        return min(_IDLE, 0.3 * self._course.gap / max(self._course.primal, np.finfo(float).tiny))
+        return min(_IDLE, 1.5 * self._course.gap / max(self._course.primal, np.finfo(float).tiny))
 
     def _value(self, w: Floats, planes: Planes) -> float:
         return self._regulariser.value(w) + float(self._problem.weights @ np.maximum(planes.values(w), 0.0))
