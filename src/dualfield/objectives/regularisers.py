@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 __all__ = ["Interior", "Regulariser", "Response"]
 
 Floats = NDArray[np.float64]
-_DENSE = 0.02  # the share of entries above which sparse products are slower than dense ones
+_DENSE = 0.05  # the share of rows that use a column above which sparse products are slower than dense ones
 
 
 class Response(NamedTuple):
@@ -327,14 +327,34 @@ class Regulariser(Protocol):
         """
 
 
-def row_products(rows: scipy.sparse.csr_array, weights: Floats) -> Floats:
-    """Return V diag(weights) V' of sparse rows V; by way of dense ones where they are hardly sparse."""
-    scaled = rows.copy()
-    scaled.data = rows.data * np.sqrt(weights)[rows.indices]
-    if rows.nnz > _DENSE * rows.shape[0] * rows.shape[1]:
-        full = scaled.toarray()
-        return np.asarray(full @ full.T)
-    return np.asarray((scaled @ scaled.T).toarray())
+class RowProducts:
+    """Products V diag(weights) V' of sparse rows V, for one choice of weights after another.
+
+    Columns that many rows use are multiplied densely, others sparsely.
+
+    Parameters
+    ----------
+    rows : scipy.sparse.csr_array of shape (m, n)
+        V.
+    """
+
+    def __init__(self, rows: scipy.sparse.csr_array) -> None:
+        uses = np.bincount(rows.indices, minlength=rows.shape[1])
+        often = uses > _DENSE * rows.shape[0]
+        self._often, self._seldom = np.flatnonzero(often), np.flatnonzero(~often & (uses > 0))
+        by_column = rows.tocsc()
+        self._full = by_column[:, self._often].toarray()
+        self._sparse = by_column[:, self._seldom].tocsr()
+
+    def __call__(self, weights: Floats) -> Floats:
+        roots = np.sqrt(weights)
+        scaled = self._full * roots[self._often]
+        result: Floats = scaled @ scaled.T
+        if self._seldom.size:
+            few = self._sparse.copy()
+            few.data = few.data * roots[self._seldom][few.indices]
+            result += (few @ few.T).toarray()
+        return result
 
 
 def room(values: Floats, change: Floats) -> float:

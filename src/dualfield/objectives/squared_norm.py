@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from dualfield.objectives.regularisers import Interior, Response, room, row_products
+from dualfield.objectives.regularisers import Interior, Response, RowProducts, room
 
 __all__ = ["SquaredNorm"]
 
@@ -194,7 +194,7 @@ class _InsideNorm:
 
     def __init__(self, w: Floats, signed: NDArray[np.int64], rows: scipy.sparse.csr_array) -> None:
         self.w, self.n_pairs = w, len(signed)
-        self._signed, self._rows = signed, rows
+        self._signed, self._products = signed, RowProducts(rows)
         self._multiplier = np.full(len(signed), max(float(np.abs(w).max()), 1e-2))
 
     @property
@@ -210,7 +210,7 @@ class _InsideNorm:
         self._residual[self._signed] -= self._multiplier
         self._metric = np.ones(len(self.w))
         self._metric[self._signed] += self._multiplier / self.w[self._signed]
-        return row_products(self._rows, 1.0 / self._metric)
+        return self._products(1.0 / self._metric)
 
     def turn(self, change: Floats, target: float) -> Floats:
         signed = self._signed

@@ -7,7 +7,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from dualfield import _native
-from dualfield.objectives.regularisers import Interior, Response, room, row_products
+from dualfield.objectives.regularisers import Interior, Response, RowProducts, room
 
 __all__ = ["TableDivergence"]
 
@@ -321,7 +321,7 @@ class _InsideTables:
         self._multiplier = tables._sums(tables._reference)
         self.n_pairs = tables.n_rows
         self._rows = rows[:, order].tocsr()
-        self._columns = self._rows.T.tocsr()
+        self._products = RowProducts(self._rows)
         self._take_chances()
 
     @property
@@ -347,7 +347,7 @@ class _InsideTables:
         scaled = self._rows.copy()
         scaled.data = self._rows.data * self._lean[self._rows.indices]
         shared = np.asarray((scaled @ self._tables._row_sums).toarray())
-        full = row_products(self._rows, 1.0 / self._metric)
+        full = self._products(1.0 / self._metric)
         return np.asarray(full - (shared * (self._multiplier / self._stiffness)) @ shared.T)
 
     def turn(self, change: Floats, target: float) -> Floats:

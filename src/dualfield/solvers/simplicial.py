@@ -20,7 +20,7 @@ from dualfield.structures.checks import check_int
 __all__ = ["Simplicial"]
 
 Floats = NDArray[np.float64]
-_BLOCKS = 64
+_BLOCKS = 100
 _PULL = 0.1  # to begin with, in units of the weight of a loss
 _SERIOUS = 0.5  # the share of the promised decrease that moves the anchor
 _SCALES = (1.0, 0.99, 0.9, 0.5)  # mixtures drawn towards the planes 0, whose bounds are tried, too
@@ -51,7 +51,7 @@ class Simplicial:
     Parameters
     ----------
     n_blocks : int or "auto", default="auto"
-        Number of blocks; "auto": 64, or one for each example if there are fewer.
+        Number of blocks; "auto": 100, or one for each example if there are fewer.
     max_columns : int, default=60
         How many vertices a block keeps. Where more have a share, the smallest are melted into one.
 
