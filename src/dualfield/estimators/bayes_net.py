@@ -112,7 +112,7 @@ class DiscriminativeBayesNet(SavableNetwork):
         Iterations and name of the solver, how it ended, and its course. With η = 0 nothing is solved: "counting".
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : array of shape (n_features_in_,)
+    feature_names_in_ : array of shape (n_features,)
         Their names, if X had names.
 
     See Also

@@ -170,10 +170,8 @@ class Regulariser(Protocol):
 
     Attributes
     ----------
-    n_parameters : int
-        Length of w.
-    needs_anchor : bool
-        Whether the minimum is smooth only with the term :math:`\frac{\gamma}{2} \|w - \bar w\|^2`.
+    n_parameters, needs_anchor : int, bool
+        Length of w; whether the minimum is smooth only with the term :math:`\frac{\gamma}{2} \|w - \bar w\|^2`.
 
     Examples
     --------
@@ -274,7 +272,7 @@ class Regulariser(Protocol):
 
     @abstractmethod
     def respond(self, slope: Floats, anchor: Floats | None = None, pull: float = 0.0) -> Response:
-        """Return the minimiser of R(w) + ⟨slope, w⟩ + pull / 2 · |w - anchor|².
+        """Return the minimiser of R(w) + ⟨slope, w⟩ and half the pull times the squared distance from the anchor.
 
         Parameters
         ----------

@@ -216,7 +216,7 @@ class TableDivergence:
         return self._divergence(theta) + float(slope[self._order] @ theta)
 
     def respond(self, slope: Floats, anchor: Floats | None = None, pull: float = 0.0) -> Response:
-        r"""Return the minimiser of R(θ) + ⟨slope, θ⟩ + pull / 2 · |θ - anchor|².
+        r"""Return the minimiser of R(θ) + ⟨slope, θ⟩ and half the pull times the squared distance from the anchor.
 
         It is the point of the domain nearest to :math:`\bar\theta + (c - \mu) / \gamma`.
 

@@ -56,7 +56,7 @@ class Status(Enum):
             Status.CONVERGED: "",
             Status.ITERATION_LIMIT: "Increase max_iter, or tol if this gap is good enough.",
             Status.INTERRUPTED: "Fit again with warm_start=True to go on from here.",
-            Status.STALLED: "Scale the features, lower C, or raise tol.",
+            Status.STALLED: "Raise tol; where there are features and C, scale the features or lower C.",
             Status.TOO_SLOW: "Use solver='newton', or 'auto', which goes on with it.",
             Status.FINISHED: "",
             Status.STOPPED: "",
