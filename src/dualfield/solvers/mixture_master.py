@@ -169,7 +169,7 @@ class MixtureMaster:
         first = np.searchsorted(self.blocks[order], np.arange(self.n_blocks))
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order)) - first[self.blocks[order]]
-        # Beside the plane 0 all may have small shares, as where margins are hard: small is what is so beside the others.
+        # Where margins are hard the plane 0 has nearly everything: small is what is so beside the other planes.
         totals, counts = (np.bincount(self.blocks, one, minlength=self.n_blocks) for one in (self.shares, None))
         small = self.shares <= (least * totals / np.maximum(counts, 1))[self.blocks]
         crowded = np.bincount(self.blocks[~small], minlength=self.n_blocks) >= most
