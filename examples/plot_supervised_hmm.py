@@ -72,7 +72,7 @@ fig, (top, bottom) = plt.subplots(
     2, 1, figsize=(9, 4.6), sharex=True, layout="constrained"
 )
 top.step(np.arange(len(live)), X_test[one], where="mid")
-top.set(ylabel="level", title="what the sensors say")
+top.set(ylabel="level", ylim=(-0.3, 5.5), title="what the sensors say")
 top.legend(["shaking", "noise", "heat"], loc="upper left", ncols=3, fontsize=8)
 truth = np.array(y_test[one]) == "worn"
 bottom.fill_between(
