@@ -26,6 +26,7 @@ CASES = (
     "latent_chunking",
     "kernel_structured",
     "unseen_words",
+    "discriminative_hmm",
 )
 
 

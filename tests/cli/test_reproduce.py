@@ -19,6 +19,7 @@ from dualfield.cli.reproductions.memisevic_data import multiclass_problem
 from dualfield.cli.reproductions.records import Settings
 from dualfield.datasets import load_benchmark_data
 from tests.cli.test_perezcruz import write_handwriting
+from tests.cli.test_yu import write_discrete, write_tagged
 
 # Part of each paper -> figures that it draws.
 KEERTHI_FIGURES = {
@@ -33,7 +34,13 @@ MEMISEVIC_FIGURES = {
     "letter": set(),
 }
 PEREZCRUZ_FIGURES = dict.fromkeys(("tables", "words", "disjoint", "setup", "losses"), frozenset())
-FIGURES = {"keerthi2005": KEERTHI_FIGURES, "memisevic2006": MEMISEVIC_FIGURES, "perezcruz2007": PEREZCRUZ_FIGURES}
+YU_FIGURES = dict.fromkeys(("pos", "ocr", "networks"), frozenset())
+FIGURES = {
+    "keerthi2005": KEERTHI_FIGURES,
+    "memisevic2006": MEMISEVIC_FIGURES,
+    "perezcruz2007": PEREZCRUZ_FIGURES,
+    "yu-hmm": YU_FIGURES,
+}
 COMPARES_SOLVERS = ("keerthi2005", "memisevic2006")
 
 
@@ -73,6 +80,8 @@ def folder(tmp_path_factory):
     parts = {"data": X.data, "indices": X.indices.astype(np.uint8), "indptr": X.indptr, "shape": np.array(X.shape)}
     np.savez(place / "adult.npz", y=y, **parts, **subsets)
     write_handwriting(place)
+    write_tagged(place)
+    write_discrete(place)
     return place
 
 
@@ -190,6 +199,7 @@ def test_tables_are_whole_and_quote_the_paper(quick_run):
         "keerthi2005": ("| 0 | 0.5 | 255 | 510 |", "| 1328.44 |", "| 0.0502 |", "| linear | SMO | 2.2 |", "Table 4"),
         "memisevic2006": ("| 1 | 4.02 | 0.58 |", "| segment | 3.95 % |", "a little over 2 days", "4.7 %", "Table 2"),
         "perezcruz2007": ("| Graph1 | 0.271 ± 0.0009 |", "0.128 ± 0.0019", "| 0.025 ± 0.0003 |", "Table 1.3"),
+        "yu-hmm": ("| 7.29 |", "| 6.93 |", "| 33.8 |", "no experiments", "Trained minus counted"),
     }[paper]:
         assert quoted in text
 
@@ -319,6 +329,8 @@ def test_help_names_papers_and_parts():
         "keerthi2005",
         "memisevic2006",
         "perezcruz2007",
+        "yu-hmm",
+        "networks",
         "disjoint",
         "table3",
         "figure1",

@@ -228,11 +228,16 @@ class Observations:
 
     def attributes(self) -> list[str]:
         """Name all columns of the batch, each differently."""
+        streams = [[*map(str, table.names), "<unknown>"] for table in self.tables]
+        if len(streams) > 1:
+            streams = [[f"{k}:{name}" for name in names] for k, names in enumerate(streams)]
+        every = list(itertools.chain.from_iterable(streams))
+        if len(set(every)) == len(every):
+            return every
         taken: dict[str, None] = {}
-        for k, table in enumerate(self.tables):
-            for name in (*table.names, "<unknown>"):
-                text = str(name) if len(self.tables) == 1 else f"{k}:{name}"
-                while text in taken:  # a symbol that looks like a class
-                    text = f"<{text}>"
-                taken[text] = None
+        for name in every:
+            text = name
+            while text in taken:  # a symbol that looks like a class
+                text = f"<{text}>"
+            taken[text] = None
         return list(taken)
