@@ -121,7 +121,7 @@ class DiscriminativeBayesNet(SavableNetwork):
 
     Notes
     -----
-    What margins gain over counts is modest, and not on all data: compare with ``eta=0`` by cross-validation.
+    Margins gain most where the network is most wrong, and nothing on some data: compare with ``eta=0``.
 
     Examples
     --------

@@ -74,7 +74,7 @@ class DiscriminativeHMM(GenerativeTagger, TrainedTagger):
     solver : "simplicial" or Simplicial, default="simplicial"
         The solver for ``eta > 0``. An object has its own `max_columns` and `n_blocks`.
     tol : float, default=1e-2
-        On the relative duality gap. Predictions settle long before the gap does.
+        On the relative duality gap, gap / dual value.
     max_iter : int, default=None
         Limit on rounds of the solver; None: 10000.
     max_columns, n_blocks
