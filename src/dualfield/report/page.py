@@ -34,7 +34,7 @@ figure { margin: .8rem 0; }
 
 
 def table(header: Sequence[object], rows: Iterable[Sequence[object]], *, caption: object = "") -> Html:
-    """Lay out a table of data: first column to the left, the others to the right.
+    r"""Lay out a table of data: first column to the left, the others to the right.
 
     Parameters
     ----------
@@ -55,6 +55,8 @@ def table(header: Sequence[object], rows: Iterable[Sequence[object]], *, caption
     >>> from dualfield.report import table
     >>> "<td>1 &lt; 2</td>" in table(["claim", "true"], [["1 < 2", "yes"]])
     True
+    >>> "<td>7.0 ± 0.2</td>" in table(["error"], [["7.0 ± 0.2"]]).replace("\N{NO-BREAK SPACE}", " ")
+    True
     """
     lines = ['<div class="scroll"><table class="data">']
     if caption:
@@ -64,7 +66,9 @@ def table(header: Sequence[object], rows: Iterable[Sequence[object]], *, caption
     for number, row in enumerate(rows):
         if len(row) != len(header):
             raise ValueError(f"rows[{number}] has {len(row)} cells; expected {len(header)}, as in the header.")
-        lines.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>")
+        # A number and its uncertainty stay on one line.
+        cells = (escape(cell).replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}") for cell in row)
+        lines.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
     lines.append("</tbody></table></div>")
     return Html("\n".join(lines))
 
