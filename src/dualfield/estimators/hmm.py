@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from dualfield.estimators.checks import check_choice, check_flag, check_integer, check_number, pick_solver
 from dualfield.estimators.hmm_generative import GenerativeTagger
 from dualfield.estimators.hmm_prior import check_positive, check_smoothing, loss_table, reference_tables
-from dualfield.estimators.hmm_tables import Tables
+from dualfield.estimators.hmm_tables import TableLayout, Tables
 from dualfield.estimators.hmm_training import HMMData, MarginTraining, counted, read_training
 from dualfield.estimators.saved_hmm import restored_hmm, saved_hmm
 from dualfield.estimators.saved_parameters import ParameterWriter
@@ -231,7 +231,7 @@ class DiscriminativeHMM(GenerativeTagger, TrainedTagger):
             )
             self.n_completions_ = training.n_completions
         self._keep_solution(solution)
-        self._keep_tables(data.observations, data.labels, data.layout.unpack(solution.parameters))
+        self._keep_tables(data.observations, data.labels, data.layout, solution.parameters)
         self._warn_unless_converged(solution)
         return self
 
@@ -257,7 +257,8 @@ class DiscriminativeHMM(GenerativeTagger, TrainedTagger):
 
     def _restore(self, file: ModelFile) -> None:
         self.n_completions_, labels, observations, tables = restored_hmm(file, self.rare)
-        self._keep_tables(observations, labels, tables)
+        layout = TableLayout(len(labels), observations.sizes)
+        self._keep_tables(observations, labels, layout, layout.pack(tables))
 
     def _check_restored(self) -> None:
         self._check_parameters()

@@ -56,15 +56,15 @@ class TableTagger(SequenceTagger):
     symbols_: Any
     rare_classes_: Any
 
-    def _keep_tables(self, observations: Observations, labels: Labels, tables: Tables) -> None:
+    def _keep_tables(self, observations: Observations, labels: Labels, layout: TableLayout, parameters: Floats) -> None:
         """Set what predictions need."""
-        layout = TableLayout(len(labels), observations.sizes)
+        tables = layout.unpack(parameters)
         unknown = [np.log(np.maximum(_missing(table), float(self.floor))) for table in tables.emission]
         self.labels_, self.classes_ = labels, labels.classes
         self.observations_, self.layout_ = observations, layout
         self.vocabulary_, self.pair_vocabulary_ = Vocabulary.from_attributes(observations.attributes()), None
         self.score_map_, self.structure_ = layout.score_map, layout.score_map.chain
-        self.parameters_ = layout.pack(tables, unknown)
+        self.parameters_ = layout.with_unknown(parameters, unknown)
         self.n_features_ = sum(table.size for table in tables.every())
         self.symbols_ = _single([table.symbols for table in observations.tables])
         self.rare_classes_ = _single([list(table.classes) for table in observations.tables])

@@ -81,13 +81,19 @@ class TableLayout:
         n_columns = sum(self.sizes) + len(self.sizes)
         return LinearScores(Chain(self.n_states), FeatureTable.all(n_columns, self.n_states), with_ends=True)
 
-    def pack(self, tables: Tables, unknown: list[Floats] | None = None) -> Floats:
-        """Return the parameters; those of unknown symbols are given by stream, or 0."""
-        others = [np.zeros(self.n_states)] * len(self.sizes) if unknown is None else unknown
-        columns = [
-            part for table, other in zip(tables.emission, others, strict=True) for part in (table.T, other[None])
-        ]
+    def pack(self, tables: Tables) -> Floats:
+        """Return the parameters; those of unknown symbols are 0."""
+        nothing = np.zeros((1, self.n_states))
+        columns = [part for table in tables.emission for part in (table.T, nothing)]
         return self.score_map.pack(np.vstack(columns).ravel(), tables.transition.ravel(), tables.start)
+
+    def with_unknown(self, parameters: Floats, unknown: list[Floats]) -> Floats:
+        """Return parameters with those of unknown symbols, which are given by stream."""
+        places = self.score_map.node._native_map.feature_places().reshape(-1, self.n_states)
+        changed = parameters.copy()
+        for start, size, scores in zip(self._starts, self.sizes, unknown, strict=True):
+            changed[places[start + size]] = scores
+        return changed
 
     def unpack(self, parameters: Floats) -> Tables:
         """Return the tables in parameters."""
