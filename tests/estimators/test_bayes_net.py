@@ -114,22 +114,19 @@ def test_tables_by_name() -> None:
     assert (model.predict(frame) == labels).mean() > 0.4
 
 
-class Graph:
-    """What networkx.DiGraph has that is used."""
-
-    nodes = ("class", 0, 1, 2, 3)
-
-    def predecessors(self, node: Any) -> Any:
-        return iter({0: ["class"], 1: ["class", 0], 2: [], 3: ["class"], "class": []}[node])
-
-
 def test_directed_graphs() -> None:
+    networkx = pytest.importorskip("networkx", reason="networkx, an input form, is not installed")
     X, y = categorical(80)
     listed = [(0, ["class"]), (1, ["class", 0]), (3, ["class"])]
-    model = DiscriminativeBayesNet(Graph(), eta=0.0).fit(X, y)
+    graph = networkx.DiGraph([(parent, child) for child, parents in listed for parent in parents])
+    graph.add_node(2)
+    model = DiscriminativeBayesNet(graph, eta=0.0).fit(X, y)
     same = DiscriminativeBayesNet(listed, eta=0.0).fit(X, y)
     assert model.structure_ == same.structure_
     np.testing.assert_array_equal(model.predict_proba(X), same.predict_proba(X))
+    graph.add_edge(1, "class")
+    with pytest.raises(ValueError, match="cycle"):
+        DiscriminativeBayesNet(graph).fit(X, y)
 
 
 def test_strings_numbers_and_objects_are_the_same_to_it() -> None:

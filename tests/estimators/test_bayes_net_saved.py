@@ -15,7 +15,6 @@ from dualfield import DiscriminativeBayesNet
 from dualfield.io import ModelFileError, read_model_header
 from tests.estimators.saved_models import equal, rewritten
 from tests.estimators.saved_network_models import CLASSIFIERS, TABLES, filler, forget, holes, network, rows
-from tests.estimators.test_bayes_net import Graph
 from tests.estimators.test_bayes_net_optimum import categorical
 
 MODES = pytest.mark.parametrize("mmap", [False, True], ids=["read", "mapped"])
@@ -87,8 +86,9 @@ def test_header_tells_what_the_model_is(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_saved(tmp_path: Path) -> None:
+    networkx = pytest.importorskip("networkx", reason="networkx, an input form, is not installed")
     X, y = categorical(30)
-    graph = DiscriminativeBayesNet(Graph(), eta=0.0).fit(X, y)
+    graph = DiscriminativeBayesNet(networkx.DiGraph([("class", 0), ("class", 1)]), eta=0.0).fit(X, y)
     with pytest.raises(ValueError, match="The 'structure' parameter of DiscriminativeBayesNet cannot be saved"):
         graph.save(tmp_path / "m")
     dates = np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[ns]")[X[:, :1] % 2]
