@@ -15,8 +15,9 @@ from dualfield.estimators.bayes_net_columns import read_table
 from dualfield.estimators.bayes_net_data import NetworkData, read_data
 from dualfield.estimators.bayes_net_structure import check_structure
 from dualfield.estimators.bayes_net_training import PRIORS, counted, reference_tables, refuse_zeros, trained
-from dualfield.estimators.checks import check_choice, check_flag, check_integer, check_number
+from dualfield.estimators.checks import check_choice, check_integer, check_number
 from dualfield.estimators.saved_bayes_net import SavableNetwork
+from dualfield.estimators.table_training import table_solver
 from dualfield.solvers import LinearSolution, Simplicial, Status
 from dualfield.structures.checks import n_threads
 
@@ -267,12 +268,7 @@ class DiscriminativeBayesNet(SavableNetwork):
     def _check_parameters(self) -> Simplicial:
         owner = type(self).__name__
         check_structure(owner, self.structure)
-        check_number(owner, "eta", self.eta, 0.0)
         check_number(owner, "smoothing", self.smoothing, 0.0)
-        check_number(owner, "tol", self.tol, 0.0, open_low=True)
-        check_number(owner, "floor", self.floor, 0.0, open_low=True)
-        if not self.floor < 1.0:
-            raise ValueError(f"The 'floor' parameter of {owner} must be a float in (0, 1). Got {self.floor!r} instead.")
         check_choice(owner, "unknown", self.unknown, ("skip", "error"), "a str")
         if isinstance(self.prior, str) or not isinstance(self.prior, (Mapping, list, tuple)):
             check_choice(owner, "prior", self.prior, PRIORS, "tables by child, a list of tables")
@@ -281,13 +277,7 @@ class DiscriminativeBayesNet(SavableNetwork):
         if isinstance(self.categories, str) or not isinstance(self.categories, (list, tuple)):
             check_choice(owner, "categories", self.categories, ("auto",), "a list of arrays")
         check_integer(owner, "max_table", self.max_table, 1)
-        check_integer(owner, "max_iter", self.max_iter, 1, or_none=True)
-        check_integer(owner, "max_columns", self.max_columns, 1)
-        if self.n_blocks != "auto":
-            check_integer(owner, "n_blocks", self.n_blocks, 1)
-        check_flag(owner, "warm_start", self.warm_start)
-        check_integer(owner, "verbose", self.verbose, 0)
-        if isinstance(self.solver, Simplicial):
-            return self.solver
-        check_choice(owner, "solver", self.solver, ("simplicial",), "a Simplicial")
-        return Simplicial("auto" if self.n_blocks == "auto" else int(self.n_blocks), int(self.max_columns))
+        return table_solver(self)
+
+    def _check_restored(self) -> None:
+        self._check_parameters()

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.estimators.bayes_net_data import NetworkData
+from dualfield.estimators.table_training import table_rule
 from dualfield.objectives import NetworkPlanes, TableDivergence
-from dualfield.solvers import LinearSolution, Simplicial, Status, StopRule, Trace
+from dualfield.solvers import LinearSolution, Simplicial, Status, Trace
 from dualfield.solvers.progress import ProgressLine
 from dualfield.structures import Network
 
 Floats = NDArray[np.float64]
 PRIORS = ("prob", "count", "uniform")
-_DEFAULT_PASSES = 10_000.0
 
 
 def reference_tables(owner: str, prior: Any, smoothing: float, data: NetworkData) -> Floats:
@@ -101,8 +101,7 @@ def trained(
         data.network, data.codes, data.hidden, float(model.eta) * data.weights, data.costs, int(model.max_table)
     )
     tables = TableDivergence(reference, data.network.rows, float(model.floor), n_threads)
-    rule = StopRule(float(model.tol), _DEFAULT_PASSES if model.max_iter is None else float(model.max_iter))
     with ProgressLine(type(model).__name__, int(model.verbose)) as line:
-        solution = solver.solve(planes, rule, start, line, regulariser=tables)
+        solution = solver.solve(planes, table_rule(model), start, line, regulariser=tables)
         line.end(f"{solution.status.value}, relative gap {solution.relative_gap:.1e}.")
     return solution

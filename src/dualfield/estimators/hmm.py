@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualfield.estimators.checks import check_choice, check_flag, check_integer, check_number, pick_solver
+from dualfield.estimators.checks import check_choice, check_integer
 from dualfield.estimators.hmm_generative import GenerativeTagger
 from dualfield.estimators.hmm_prior import check_positive, check_smoothing, loss_table, reference_tables
 from dualfield.estimators.hmm_tables import TableLayout, Tables
 from dualfield.estimators.hmm_training import HMMData, MarginTraining, counted, read_training
 from dualfield.estimators.saved_hmm import restored_hmm, saved_hmm
 from dualfield.estimators.saved_parameters import ParameterWriter
+from dualfield.estimators.table_training import table_rule, table_solver
 from dualfield.estimators.trained import TrainedTagger
 from dualfield.io.model_file import ModelFile
-from dualfield.solvers import Simplicial, StopRule
+from dualfield.solvers import Simplicial
 from dualfield.structures.checks import n_threads
 
 __all__ = ["DiscriminativeHMM"]
 
 Floats = NDArray[np.float64]
-_DEFAULT_ROUNDS = 10_000.0
 
 
 class DiscriminativeHMM(GenerativeTagger, TrainedTagger):
@@ -224,8 +223,7 @@ class DiscriminativeHMM(GenerativeTagger, TrainedTagger):
             check_positive(owner, reference)
             self._check_floor(max(data.layout.n_states, *data.layout.sizes))
             training = MarginTraining(data, reference, cost, float(self.eta), float(self.floor), n_threads(self.n_jobs))
-            rule = StopRule(float(self.tol), _DEFAULT_ROUNDS if self.max_iter is None else float(self.max_iter))
-            start = self._warm_start(data)
+            rule, start = table_rule(self), self._warm_start(data)
             solution = self._run(
                 lambda course, seed: training.solve(solver, rule, start, course), None, None, None, None
             )
@@ -265,25 +263,11 @@ class DiscriminativeHMM(GenerativeTagger, TrainedTagger):
 
     def _check_parameters(self) -> Simplicial:
         owner = type(self).__name__
-        check_number(owner, "eta", self.eta, 0.0)
-        check_number(owner, "floor", self.floor, 0.0, open_low=True)
-        if self.floor >= 1.0:
-            raise ValueError(f"The 'floor' parameter of {owner} must be a float in (0, 1). Got {self.floor!r} instead.")
         check_integer(owner, "min_count", self.min_count, 1)
         if self.rare is not None and not callable(self.rare):
             check_choice(owner, "rare", self.rare, ("shape",), "None, a callable")
         check_choice(owner, "unknown", self.unknown, ("skip", "mass", "error"), "a str")
-        check_number(owner, "tol", self.tol, 0.0, open_low=True)
-        check_integer(owner, "max_iter", self.max_iter, 1, or_none=True)
-        check_integer(owner, "max_columns", self.max_columns, 1)
-        if not isinstance(self.n_blocks, str) or self.n_blocks != "auto":
-            check_integer(owner, "n_blocks", self.n_blocks, 1)
-        check_flag(owner, "warm_start", self.warm_start)
-        check_integer(owner, "verbose", self.verbose, 0)
-        solver = pick_solver(owner, self.solver, {"simplicial": Simplicial})
-        if isinstance(self.solver, str):
-            solver = dataclasses.replace(solver, max_columns=self.max_columns, n_blocks=self.n_blocks)
-        return solver
+        return table_solver(self)
 
     def _check_floor(self, longest: int) -> None:
         if self.floor * longest >= 1.0:

@@ -30,12 +30,6 @@ class SavableNetwork(Savable, NetworkPredictor):
     tables_: dict[Hashable, Floats]
     missing_mass_: dict[Hashable, Floats]
 
-    def _check_parameters(self) -> Any:
-        raise NotImplementedError
-
-    def _check_restored(self) -> None:
-        self._check_parameters()
-
     def _set_network(
         self, network: Network, parameters: Floats, categories: list[NDArray[Any]], classes: NDArray[Any] | None
     ) -> None:
