@@ -2,10 +2,11 @@
 
 import os
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-# Where a run decides whether a change lands it must not depend on luck: the same examples every time. Elsewhere they
-# are drawn anew.
-settings.register_profile("fixed", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("fixed")
+# A run that decides whether a change lands must not depend on luck, nor on how busy the machine is: the same examples
+# every time, no limits on speed. `make torture` draws new ones; what it finds is kept as an explicit example.
+_unhurried = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+settings.register_profile("fixed", derandomize=True, **_unhurried)
+settings.register_profile("explore", max_examples=1000, print_blob=True, **_unhurried)
+settings.load_profile(os.environ.get("DUALFIELD_HYPOTHESIS", "fixed"))
