@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -110,6 +111,61 @@ def test_filter_of_a_long_sequence_does_not_underflow():
     for symbol in long:
         step.step(symbol)
     assert step.log_likelihood == pytest.approx(model.score_samples([long])[0], rel=1e-10)
+
+
+def exactly_filtered(model, x):
+    """P(state | observations so far), and log P(all of them), in decimal numbers: nothing underflows."""
+    tables = Reference.of(model)
+    start = [Decimal(p) for p in tables.start]
+    transition, emission = ([[Decimal(p) for p in row] for row in t] for t in (tables.transition, tables.emission[0]))
+    alpha, rows, n = None, [], range(len(start))
+    for (symbol,) in symbols(model, x):
+        ahead = start if alpha is None else [sum(alpha[a] * transition[a][b] for a in n) for b in n]
+        alpha = [ahead[s] * emission[s][symbol] for s in n]
+        rows.append([float(p / sum(alpha)) for p in alpha])
+    return np.array(rows), float(sum(alpha).ln())
+
+
+# Sequences that are wholly of one state; and states that only move on, with a last symbol that one alone has.
+SEPARATE = [[0] * 7 + [1] * 2, [1] * 7 + [0] * 2], [[0] * 9, [1] * 9]
+_ONWARD = [0, 0, 0, 0, 0, 1, 0, 0, 1, 1, 1, 2]
+ONWARD = [_ONWARD, _ONWARD[:-1]], [[0] * 6 + [1] * 5 + [2], [0] * 6 + [1] * 5]
+
+
+@pytest.mark.parametrize(
+    ("data", "x"),
+    [
+        (SEPARATE, [0] * 700 + [1] * 900),
+        (SEPARATE, [0] * 700 + [1] * 700),
+        (SEPARATE, [1] * 800 + [0] * 810),
+        (ONWARD, [0] * 50 + [1] * 700 + [0] * 400 + [2]),
+        (ONWARD, [0] * 900 + [1, 2]),
+    ],
+)
+def test_filter_keeps_states_whose_probability_underflows(data, x):
+    model = DiscriminativeHMM(eta=0.0, smoothing=0.0).fit(*([np.array(one) for one in part] for part in data))
+    assert (model.transmat_ == 0.0).any()
+    wanted, log_likelihood = exactly_filtered(model, x)
+    # Beside a shorter one, and in steps.
+    [found, _] = model.filter([np.array(x), np.array(x[:2])])
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(found[-1], model.predict_proba([np.array(x)])[0][-1], rtol=1e-8, atol=1e-12)
+    state = model.start_filter()
+    steps = np.array([state.step(symbol) for symbol in x])
+    np.testing.assert_allclose(steps, wanted, rtol=1e-9, atol=1e-300)
+    assert state.log_likelihood == pytest.approx(log_likelihood, rel=1e-12)
+
+
+def test_filter_says_what_is_impossible_and_a_filter_goes_on_after_it():
+    model = DiscriminativeHMM(eta=0.0, smoothing=0.0).fit(*([np.array(one) for one in part] for part in ONWARD))
+    with pytest.raises(ValueError, match=r"X\[1\] is impossible under the model up to position 1"):
+        model.filter([np.array([0, 0, 0]), np.array([0, 2, 0])])  # from 0 there is no way to 2 but through 1
+    state = model.start_filter()
+    first = state.step(0).tolist()
+    with pytest.raises(ValueError, match="Observation 1, 2, is impossible under the model after those before it"):
+        state.step(2)
+    assert (state.n_steps, state.probabilities.tolist()) == (1, first)
+    np.testing.assert_allclose(state.step(1), model.filter([np.array([0, 1])])[0][1])
 
 
 def test_draws_have_the_frequencies_of_the_tables():

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,6 +18,7 @@ from dualfield.estimators.hmm_tables import Tables, normalised
 __all__ = ["GenerativeTagger", "StateFilter"]
 
 Floats = NDArray[np.float64]
+_SMALL_SUM = 1e-200  # terms that underflow are below 1e-307, so that a larger sum has them right
 
 
 class GenerativeTagger(TableTagger):
@@ -91,24 +93,19 @@ class GenerativeTagger(TableTagger):
         scores = self._plain_scores(X, lengths)
         assert scores.transition is not None
         assert scores.start is not None
-        transition = np.exp(scores.transition).reshape(scores.n_labels, scores.n_labels)
+        step = _FilterStep(scores.start, scores.transition.reshape(scores.n_labels, scores.n_labels))
         order = np.argsort(-scores.lengths, kind="stable")  # the longest first: those still running are a range
         lengths_left = scores.lengths[order]
         out = np.empty_like(scores.node)
-        alpha = np.zeros((0, scores.n_labels))
+        logs: Floats | None = None
         for t in range(int(lengths_left[0])):
             running = int(np.searchsorted(-lengths_left, -t, side="left"))
             at = scores.offsets[order[:running]] + t
-            with np.errstate(divide="ignore"):
-                before = scores.start if t == 0 else np.log(alpha[:running] @ transition)
-            joint = before + scores.node[at]
-            peak = joint.max(axis=1, keepdims=True)
-            if not np.isfinite(peak).all():
-                sequence = int(order[int(np.argmin(np.isfinite(peak[:, 0])))])
+            logs, totals = step(None if logs is None else logs[:running], scores.node[at])
+            if not np.isfinite(totals).all():
+                sequence = int(order[int(np.argmin(np.isfinite(totals)))])
                 raise ValueError(impossible(f"X[{sequence}]", f" up to position {t}"))
-            alpha = np.exp(joint - peak)
-            alpha /= alpha.sum(axis=1, keepdims=True)
-            out[at] = alpha
+            out[at] = np.exp(logs)
         return [out[a:b] for a, b in itertools.pairwise(scores.offsets.tolist())]
 
     def start_filter(self) -> StateFilter:
@@ -233,7 +230,8 @@ class StateFilter:
 
     def __init__(self, _model: Any) -> None:
         tables = _model._tables()
-        self._model, self._start, self._transition = _model, tables.start, np.exp(tables.transition)
+        self._model, self._step = _model, _FilterStep(tables.start, tables.transition)
+        self._logs: Floats | None = None
         self.probabilities: Floats | None = None
         self.log_likelihood, self.n_steps = 0.0, 0
 
@@ -256,19 +254,52 @@ class StateFilter:
         >>> DiscriminativeHMM(eta=0.0).fit([["a", "b"]], [["x", "y"]]).start_filter().step("a").round(3)
         array([0.992, 0.008])
         """
-        node = self._model._plain_scores([[symbol]], None).node[0]
-        with np.errstate(divide="ignore"):
-            before = self._start if self.probabilities is None else np.log(self.probabilities @ self._transition)
-        joint = before + node
-        peak = float(joint.max())
-        if not np.isfinite(peak):
+        logs, totals = self._step(self._logs, self._model._plain_scores([[symbol]], None).node)
+        if not np.isfinite(totals[0]):
             raise ValueError(impossible(f"Observation {self.n_steps}, {symbol!r},", " after those before it"))
-        weights = np.exp(joint - peak)
-        total = float(weights.sum())
-        self.probabilities = np.asarray(weights / total)
-        self.log_likelihood += peak + float(np.log(total))
+        self._logs, self.probabilities = logs, np.exp(logs[0])
+        self.log_likelihood += float(totals[0])
         self.n_steps += 1
         return self.probabilities
+
+
+class _FilterStep:
+    """One step of the filter, for several sequences at once.
+
+    States are kept as logarithms: a state whose probability is too small for a number may be the only one that later
+    observations allow.
+    """
+
+    def __init__(self, start: Floats, transition: Floats) -> None:
+        self.start, self.transition = start, transition  # logarithms
+        self.plain, self.open = np.exp(transition), (transition > -np.inf).astype(np.float64)
+
+    def __call__(self, before: Floats | None, node: Floats) -> tuple[Floats, Floats]:
+        """Return log P(state | observations so far), and the log-probability of the observation given those before it.
+
+        Rows of ``before`` and ``node`` are sequences; None: this is the first observation. A log-probability of -inf
+        says that the observation is impossible; its row of states is then of no use.
+        """
+        joint = node + (self.start if before is None else self._ahead(before))
+        peak = joint.max(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore"):  # -inf - -inf, where all is impossible
+            totals = peak + np.log(np.exp(joint - peak).sum(axis=1, keepdims=True))
+            logs = joint - totals
+        return logs, np.where(np.isfinite(peak), totals, -np.inf)[:, 0]
+
+    def _ahead(self, before: Floats) -> Floats:
+        """Return the logarithm of the sum over the states before."""
+        with np.errstate(divide="ignore", under="ignore"):
+            sums = np.exp(before) @ self.plain
+            ahead = np.log(sums)
+        # A sum above this lost nothing that counts. One below it is made anew from logarithms, if it has a term at all.
+        small = sums < _SMALL_SUM
+        if small.any():
+            small &= (before > -np.inf).astype(np.float64) @ self.open > 0.0
+            for state in np.flatnonzero(small.any(axis=0)):
+                rows = small[:, state]
+                ahead[rows, state] = logsumexp(before[rows] + self.transition[:, state], axis=1)
+        return np.asarray(ahead)
 
 
 def _drawn(rows: Floats, rng: np.random.RandomState) -> NDArray[np.int64]:
