@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "dualfield/memory.hpp"
+#include "dualfield/sizes.hpp"
 
 namespace dualfield::bindings {
 
@@ -26,9 +27,9 @@ template <class T>
 class Output {
   public:
     explicit Output(std::initializer_list<std::size_t> shape) : shape_(shape) {
-        std::size_t size = sizeof(T);
-        for (const std::size_t n : shape) size *= n;
-        data_.reset(static_cast<T*>(allocate(size)));
+        std::size_t size = 1;
+        for (const std::size_t n : shape) size = checked_product(size, n);
+        data_.reset(static_cast<T*>(allocate(checked_product(size, sizeof(T)))));
     }
     T* data() { return data_.get(); }
 

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -145,6 +146,7 @@ void register_solvers(nb::module_& module) {
 
 auto observe(const BoundRows& rows, Input<std::int32_t, 1> labels, std::size_t n_outputs, std::size_t least) {
     require(labels.size() == rows.n_rows, "labels must have one entry for each row");
+    require(n_outputs <= std::numeric_limits<std::int32_t>::max(), "n_outputs must fit 32 bits");
     for (std::size_t r = 0; r < labels.size(); ++r)
         require(labels.data()[r] < static_cast<std::int32_t>(n_outputs), "labels must be below n_outputs");
     ObservedFeatures features;

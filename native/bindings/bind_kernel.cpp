@@ -37,10 +37,27 @@ struct Task {
     double interval;  // seconds between two calls of told
     const KernelMatrix* rough;
     std::optional<Input<double, 2>> correction;
+
+    // n: points of the kernel matrix. Everything that solvers read by row or by class must be there.
+    void check(std::size_t n) const {
+        require(n_classes > (pinned ? 1 : 0), "there must be a class beside the one that is pinned");
+        require(labels.size() == n && weights.size() == n, "labels and weights must have an entry for each point");
+        for (std::size_t i = 0; i < n; ++i)
+            require(labels.data()[i] >= 0 && static_cast<std::size_t>(labels.data()[i]) < n_classes,
+                    "labels must be codes in [0, n_classes)");
+        const std::size_t rows = n_classes - (pinned ? 1 : 0);
+        const auto is = [](const auto& array, std::size_t first, std::size_t second) {
+            return !array || (array->shape(0) == first && array->shape(1) == second);
+        };
+        require(is(label_kernel, n_classes, n_classes), "label_kernel must have shape (n_classes, n_classes)");
+        require(is(start, n, rows), "start must have a row for each point and a column for each class");
+        require(!start == !start_bias && (!start || start_bias->size() == rows), "start_bias belongs to start");
+    }
 };
 
 template <class Solve>
 nb::object run(const KernelMatrix& matrix, const Task& task, Solve&& solve) {
+    task.check(std::visit([](const auto& gram) { return gram->size(); }, matrix.gram));
     Watch watch(task.told, task.interval, task.start_passes);
     KernelSolution solution;
     {

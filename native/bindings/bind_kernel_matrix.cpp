@@ -5,6 +5,7 @@
 #include <nanobind/stl/variant.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -37,6 +38,12 @@ KernelKind kind_of(const std::string& name) {
     throw std::invalid_argument("no kernel function '" + name + "'");
 }
 
+// Points are numbered in 32 bits.
+std::size_t checked_points(std::size_t n) {
+    require(n <= std::numeric_limits<std::int32_t>::max(), "there must be fewer than 2^31 points");
+    return n;
+}
+
 // Signals are looked at between pieces of long work; an interrupt ends it as a Python exception.
 void check_signals() {
     const nb::gil_scoped_acquire lock;
@@ -52,12 +59,13 @@ using AnyMatrix = std::variant<const BitMatrix*, Dense<float>, Dense<double>, Co
 
 template <class S>
 Matrix<S> view(const Dense<S>& array) {
-    return {.n = array.shape(0), .n_features = array.shape(1), .values = array.data()};
+    return {.n = checked_points(array.shape(0)), .n_features = array.shape(1), .values = array.data()};
 }
 template <class S>
 Matrix<S> view(const Compressed<S>& parts) {
     const auto& [values, indices, indptr, n_features] = parts;
-    return {.n = indptr.shape(0) - 1,
+    require(indptr.shape(0) > 0 && indptr.data()[0] == 0, "indptr must begin with 0");
+    return {.n = checked_points(indptr.shape(0) - 1),
             .n_features = n_features,
             .values = values.data(),
             .indptr = indptr.data(),
@@ -150,6 +158,7 @@ KernelMatrix streamed(const BitMatrix& bits, const KernelFunction& function) {
 
 template <class T>
 KernelMatrix from_array(Dense<T> array) {
+    require(array.shape(1) >= checked_points(array.shape(0)), "a kernel matrix must have a column for each row");
     return {.gram = std::shared_ptr<Gram<T>>(
                 std::make_shared<BorrowedGram<T>>(array.data(), array.shape(0), array.shape(1))),
             .held = nullptr,
@@ -158,7 +167,7 @@ KernelMatrix from_array(Dense<T> array) {
 
 // Rows from Python: rows(points) -> array (n_points, n) of float64.
 KernelMatrix from_function(const nb::object& rows, const Input<double, 1>& diagonal, std::size_t budget) {
-    const std::size_t n = diagonal.shape(0);
+    const std::size_t n = checked_points(diagonal.shape(0));
     auto fill = [rows, n](std::span<const std::int32_t> points, double* const* targets, ThreadTeam&) {
         const nb::gil_scoped_acquire lock;
         Output<std::int32_t> wanted({points.size()});
@@ -178,6 +187,7 @@ KernelMatrix from_function(const nb::object& rows, const Input<double, 1>& diago
 
 template <class T>
 KernelMatrix from_features(const Dense<T>& features) {
+    checked_points(features.shape(0));
     return {.gram = std::shared_ptr<Gram<T>>(
                 std::make_shared<FactoredGram<T>>(features.data(), features.shape(0), features.shape(1))),
             .held = nullptr,
@@ -189,7 +199,7 @@ KernelMatrix rounded(const KernelMatrix& matrix) {
     const nb::gil_scoped_release unlocked;
     Gram<double>& gram = *std::get<1>(matrix.gram);
     const std::size_t n = gram.size(), stride = padded_to_panels<float>(n);
-    auto values = std::make_shared<Aligned<float>>(n * stride);
+    auto values = std::make_shared<Aligned<float>>(checked_product(n, stride));
     ThreadTeam alone(1);
     for (std::size_t i = 0; i < n; ++i) {
         const auto point = static_cast<std::int32_t>(i);
@@ -236,7 +246,7 @@ nb::ndarray<nb::numpy, double> kernel_scores(const AnyMatrix& points, const AnyM
         const auto& native = routines().kernel<double>();
         parallel_for((n_columns + kColumns - 1) / kColumns, n_threads, [&](std::size_t, std::size_t task) {
             const std::size_t first = task * kColumns, last = std::min(n_columns, first + kColumns);
-            Aligned<double> block(kRows * kColumns), scores(n_rows * kColumns, 0.0);
+            Aligned<double> block(kRows * kColumns), scores(checked_product(n_rows, kColumns), 0.0);
             const double* pointers[kRows];
             for (std::size_t i = 0; i < kRows; ++i) pointers[i] = block.data() + i * kColumns;
             for (std::size_t row = 0; row < used.points.size(); row += kRows) {
@@ -268,7 +278,7 @@ nb::ndarray<nb::numpy, double> kernel_values(const AnyMatrix& x, const AnyMatrix
         parallel_for((n + kRows - 1) / kRows, n_threads, [&](std::size_t, std::size_t task) {
             const std::size_t width = padded_to_panels<double>(m), first = task * kRows,
                               here = std::min(kRows, n - first);
-            Aligned<double> block(kRows * width);
+            Aligned<double> block(checked_product(kRows, width));
             std::int32_t list[kRows];
             std::iota(list, list + here, static_cast<std::int32_t>(first));
             kernel_block(function, rows, std::span<const std::int32_t>(list, here), columns, 0, m, block.data(), width);
@@ -340,6 +350,8 @@ void register_kernel_matrices(nb::module_& module) {
             "product",
             [](const KernelMatrix& self, const Input<double, 2>& coefficients, std::size_t n_threads) {
                 const std::size_t n = coefficients.shape(0), rows = coefficients.shape(1);
+                require(n == std::visit([](const auto& gram) { return gram->size(); }, self.gram),
+                        "coefficients must have a row for each point");
                 Output<double> out({n, rows});
                 {
                     const nb::gil_scoped_release unlocked;
@@ -348,7 +360,7 @@ void register_kernel_matrices(nb::module_& module) {
                         [&]<class T>(const std::shared_ptr<Gram<T>>& gram) {
                             const std::size_t stride = padded_to_panels<T>(n);
                             std::vector<T> given(coefficients.data(), coefficients.data() + n * rows);
-                            Aligned<T> scores(rows * stride);
+                            Aligned<T> scores(checked_product(rows, stride));
                             const Poll before = gram->poll;
                             gram->poll = check_signals;
                             gram->product(given.data(), rows, scores.data(), stride, team);

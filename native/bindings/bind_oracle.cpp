@@ -39,7 +39,8 @@ class BoundOracle {
         for (std::size_t i = 0; i < statuses.size(); ++i) {
             if (statuses[i] == Status::bad_number)
                 throw std::invalid_argument("The scores of example " + std::to_string(i) +
-                                            " must be finite, or -inf for what is forbidden. Got NaN or +inf instead.");
+                                            " must be finite, or -inf for what is forbidden, also divided by the "
+                                            "temperature and added up. Got NaN or +inf instead.");
             if (statuses[i] == Status::impossible)
                 throw std::invalid_argument(
                     "Example " + std::to_string(i) +

@@ -43,7 +43,7 @@ class GrowingArray {
 
   private:
     void reallocate(std::size_t count) {
-        void* moved = std::realloc(data_, count * sizeof(T));
+        void* moved = std::realloc(data_, checked_product(count, sizeof(T)));
         if (moved == nullptr) throw std::bad_alloc();
         data_ = static_cast<T*>(moved);
         capacity_ = count;

@@ -29,9 +29,9 @@ BitCounts::BitCounts(const KernelFunction& function, const Points<T>& points, st
     if (bits.n_features > kMostFeatures) throw std::invalid_argument("counts of at most 65535 features can be kept");
     const bool is_small = bits.n_features <= 255;
     if (is_small) {
-        small_ = Aligned<std::uint8_t>(n_ * n_);
+        small_ = Aligned<std::uint8_t>(checked_product(n_, n_));
     } else {
-        large_ = Aligned<std::uint16_t>(n_ * n_);
+        large_ = Aligned<std::uint16_t>(checked_product(n_, n_));
     }
     // The counts themselves, as if they were values of a kernel: whole numbers that a float holds exactly.
     std::vector<float> identity(bits.n_features + 1);

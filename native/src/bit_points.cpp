@@ -51,7 +51,7 @@ std::optional<BitMatrix> BitMatrix::pack(const Matrix<S>& matrix) {
                    .n_features = matrix.n_features,
                    .n_words = (matrix.n_features + kWordBits - 1) / kWordBits,
                    .words = {}};
-    bits.words.assign(bits.n * bits.n_words, 0);
+    bits.words.assign(checked_product(bits.n, bits.n_words), 0);
     for (std::size_t i = 0; i < bits.n; ++i) {
         std::uint64_t* words = bits.words.data() + i * bits.n_words;
         if (!matrix.indptr) {

@@ -56,7 +56,7 @@ class BlockDual {
             if (data.length(i) > 0) order_.push_back(i);
             mass_ += data.weights[i] * static_cast<double>(data.length(i));
         }
-        scores_.require(longest * n_labels_ + kLanes);
+        scores_.require(checked_product(longest, n_labels_) + kLanes);
         scratch_.require(2 * padded(std::max(n_labels_, n_cliques_)));
     }
 

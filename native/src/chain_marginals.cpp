@@ -1,5 +1,8 @@
 // Queries that sum over labellings: log-partition, marginals, entropy.
+#include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "dualfield/chain.hpp"
 #include "dualfield/chain_block.hpp"
@@ -9,10 +12,8 @@
 namespace dualfield {
 namespace {
 
-// Marginals of the cliques that end at node t into workspace.edge_marginals [n_cliques]; returns the table that they
-// were computed with.
-const TransitionTable& edge_marginals(const ChainContext& context, const ChainLane& lane, std::size_t t,
-                                      ChainWorkspace& workspace) {
+// Marginals of the cliques that end at node t into workspace.edge_marginals [n_cliques].
+void edge_marginals(const ChainContext& context, const ChainLane& lane, std::size_t t, ChainWorkspace& workspace) {
     const ChainTopology& topology = context.topology;
     const Domain domain = lane.out_of_range ? Domain::logarithm : Domain::exponential;
     const TransitionTable& table =
@@ -25,7 +26,7 @@ const TransitionTable& edge_marginals(const ChainContext& context, const ChainLa
     if (domain == Domain::exponential) {
         for (std::size_t c = 0; c < cliques.size(); ++c)
             out[c] = alpha[cliques[c].from] * entries[cliques[c].forward_entry] * pulled[cliques[c].to];
-        return table;
+        return;
     }
     double highest = -kInfinity;
     for (std::size_t c = 0; c < cliques.size(); ++c) {
@@ -35,18 +36,6 @@ const TransitionTable& edge_marginals(const ChainContext& context, const ChainLa
     double total = 0.0;
     for (double& value : out) total += value = std::exp(value - highest);
     for (double& value : out) value /= total;
-    return table;
-}
-
-// sum_c marginal * (score - shift) over the cliques that can occur.
-double edge_energy(const ChainTopology& topology, const double* clique_scores, double inverse_temperature, double shift,
-                   const double* marginals) {
-    double energy = 0.0;
-    const auto cliques = topology.cliques();
-    for (std::size_t c = 0; c < cliques.size(); ++c)
-        if (marginals[c] > 0.0)
-            energy += marginals[c] * ((clique_scores ? clique_scores[c] * inverse_temperature : 0.0) - shift);
-    return energy;
 }
 
 // Clique marginals of one example summed over its edges, [n_cliques].
@@ -74,51 +63,75 @@ void sum_cliques(const ChainContext& context, const ChainLane& lane, ChainWorksp
     }
 }
 
-// sum_t <score_t - shift_t, marginals_t> over the cliques of one example.
-double clique_energy(const ChainContext& context, const ChainLane& lane, ChainWorkspace& workspace) {
-    const ChainTopology& topology = context.topology;
-    const ChainScores& scores = context.scores;
-    if (context.shared && !lane.out_of_range) {
-        double* sums = workspace.clique_sums.require(topology.n_cliques());
-        sum_cliques(context, lane, workspace, sums);
-        return edge_energy(topology, scores.transition, scores.inverse_temperature, context.shared->shift, sums);
-    }
-    double energy = 0.0;
-    for (std::size_t t = 1; t < lane.length; ++t) {
-        const TransitionTable& table = edge_marginals(context, lane, t, workspace);
-        energy += edge_energy(topology, scores.transition_at(lane.example, t, topology.n_cliques()),
-                              scores.inverse_temperature, table.shift, workspace.edge_marginals.data());
-    }
-    return energy;
-}
+// H(y) = H(last state) + sum_t sum_s p(state t is s) H(state t - 1 | state t is s), after a forward pass: the chain
+// rule. Only scores of what leads into one state are compared with each other, so that large ones do not cancel, as
+// they would in logZ - <score, mu>.
+class ChainRule {
+  public:
+    explicit ChainRule(const ChainTopology& topology)
+        : topology_(topology),
+          alpha_(topology.width()),
+          here_(topology.width()),
+          before_(topology.width()),
+          logs_(topology.width() + topology.widest_in()),
+          shares_(logs_.size()) {}
 
-// H = sum_t (log of what row t's normalisation took out - <node scores, node marginals>) - <clique scores, clique
-// marginals>: logZ - <score, mu> with the subtraction done node by node, so that large scores cancel where they stand.
-double entropy_of(const ChainContext& context, const ChainLane& lane, double energy_of_cliques) {
-    const std::size_t n_labels = context.topology.n_labels();
-    double entropy = -energy_of_cliques;
-    for (std::size_t t = 0; t < lane.length; ++t) {
-        const double* marginals = lane.nodes + t * n_labels;
-        double highest = 0.0;
-        if (!lane.out_of_range) {
-            highest = -kInfinity;
-            for (std::size_t k = 0; k < n_labels; ++k)
-                highest = std::max(highest, node_score(context.scores, n_labels, lane.example, t, k));
+    // The table of the context must be one of logarithms.
+    double entropy(const ChainContext& context, ChainWorkspace& workspace, const ChainLane& lane) {
+        const std::size_t width = topology_.width();
+        read_alpha(lane, lane.length - 1);
+        std::copy_n(alpha_.begin(), width, logs_.begin());
+        double entropy = split(width);
+        std::copy_n(shares_.begin(), width, here_.begin());
+        for (std::size_t t = lane.length - 1; t > 0; --t) {
+            const TransitionTable& table =
+                context.table_at(workspace, lane.example, t, Domain::logarithm, ChainContext::Direction::backward);
+            read_alpha(lane, t - 1);
+            std::fill(before_.begin(), before_.end(), 0.0);
+            for (std::size_t slot = 0; slot < width; ++slot)
+                if (here_[slot] > 0.0) entropy += here_[slot] * step_back(slot, table.backward.data());
+            std::swap(here_, before_);
         }
-        double local = lane.out_of_range ? lane.taken[t] : std::log(lane.taken[t]);
-        for (std::size_t k = 0; k < n_labels; ++k)
-            if (marginals[k] > 0.0)
-                local -= marginals[k] * (node_score(context.scores, n_labels, lane.example, t, k) - highest);
-        entropy += local;
+        return std::max(entropy, 0.0);
     }
-    if (lane.out_of_range) {
-        const double* last = lane.alpha + (lane.length - 1) * context.topology.width();
-        double total = 0.0;
-        for (std::size_t s = 0; s < context.topology.width(); ++s) total += std::exp(last[s]);
-        entropy += std::log(total);
+
+  private:
+    void read_alpha(const ChainLane& lane, std::size_t t) {
+        const double* row = lane.alpha + t * topology_.width();
+        for (std::size_t slot = 0; slot < alpha_.size(); ++slot)
+            alpha_[slot] = lane.out_of_range ? row[slot] : std::log(row[slot]);
     }
-    return std::max(entropy, 0.0);
-}
+
+    // The entropy of the states before a state; its share is handed on to them.
+    double step_back(std::size_t slot, const double* entries) {
+        const ChainTopology::Group& group =
+            topology_.groups()[static_cast<std::size_t>(topology_.states()[slot].group_out)];
+        const std::uint32_t* from = topology_.in_slots().data() + group.first_in;
+        entries += group.backward_block + (slot - group.first_out) * group.in_width;
+        std::fill_n(logs_.begin(), group.in_width, -kInfinity);
+        for (std::uint32_t i = 0; i < group.n_in; ++i) logs_[i] = alpha_[from[i]] + entries[i];
+        const double entropy = split(group.in_width);
+        for (std::uint32_t i = 0; i < group.n_in; ++i) before_[from[i]] += here_[slot] * shares_[i];
+        return entropy;
+    }
+
+    // The first n of shares_ become proportional to the exponentials of logs_ and sum to 1; returns their entropy.
+    double split(std::size_t n) {
+        const double highest = *std::max_element(logs_.begin(), logs_.begin() + static_cast<std::ptrdiff_t>(n));
+        const double total = routines().exponentials(logs_.data(), highest, n, shares_.data());
+        double mean = 0.0;
+        for (std::size_t i = 0; i < n; ++i) {
+            shares_[i] /= total;
+            if (shares_[i] > 0.0) mean += shares_[i] * (logs_[i] - highest);
+        }
+        return std::log(total) - mean;
+    }
+
+    const ChainTopology& topology_;
+    std::vector<double> alpha_, here_,
+        before_;  // by state: logarithms at a node, shares at the node after it and there
+    std::vector<double> logs_, shares_;
+};
 
 }  // namespace
 
@@ -163,22 +176,13 @@ void ChainOracle::marginals(double* nodes, CliqueOutput which, double* cliques, 
 
 void ChainOracle::entropy(double* out) {
     std::fill_n(out, scores_.n_examples(), 0.0);
-    SumPasses passes(topology_, scores_, true, true);
+    SumPasses passes(topology_, scores_, true, false);
     for_groups(scores_, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
-        std::size_t n_nodes = 0;
-        for (const ChainLane& lane : lanes) n_nodes += lane.length;
-        double* rows = workspace.nodes.require(n_nodes * topology_.n_labels());
-        for (ChainLane& lane : lanes) {
-            lane.nodes = rows;
-            rows += lane.length * topology_.n_labels();
-        }
         passes.forward(workspace, lanes);
-        passes.backward(workspace, lanes);
+        ChainRule rule(topology_);
         for (const ChainLane& lane : lanes) {
             statuses_[lane.example] = status_of(lane);
-            if (status_of(lane) != Status::ok) continue;
-            const ChainContext context = passes.context_of(lane);
-            out[lane.example] = entropy_of(context, lane, clique_energy(context, lane, workspace));
+            if (status_of(lane) == Status::ok) out[lane.example] = rule.entropy(passes.logarithmic(), workspace, lane);
         }
     });
 }

@@ -50,7 +50,7 @@ const ChainScores& ChunkScores::compute(const double* w, double scale, std::size
         offsets_.push_back(offsets_.back() + length);
         edge_offsets_.push_back(edge_offsets_.back() + std::max<std::int64_t>(length - 1, 0));
     }
-    double* node = node_.require(n_rows * n_labels);
+    double* node = node_.require(checked_product(n_rows, n_labels));
     double* scratch = scratch_.require(2 * padded(std::max(n_labels, n_cliques)));
     features_.score(w, row, row + n_rows, node, scratch);
     if (with_cost && data_.cost)
@@ -60,7 +60,7 @@ const ChainScores& ChunkScores::compute(const double* w, double scale, std::size
                     data_.cost[static_cast<std::size_t>(data_.labels[row + t]) * n_labels + k] / scale;
     const double* cliques = w + model_.clique_begin();
     if (model_.pair) {
-        double* edges = edges_.require(n_edges() * n_cliques);
+        double* edges = edges_.require(checked_product(n_edges(), n_cliques));
         for (std::size_t i = first; i < last; ++i) {
             if (data_.length(i) < 2) continue;
             const std::size_t begin = data_.first(i) + 1, end = data_.first(i + 1);

@@ -135,12 +135,12 @@ void ChainObjective::indicate(Worker& worker, const ChainScores& scores) const {
     const auto n_edges = static_cast<std::size_t>(scores.edge_offsets.back());
     worker.chosen.resize(n_edges);
     clique_indices(*model_.topology, scores.offsets, worker.labels.data(), worker.chosen.data());
-    double* nodes = worker.nodes.require(scores.n_nodes() * n_labels);
+    double* nodes = worker.nodes.require(checked_product(scores.n_nodes(), n_labels));
     std::fill_n(nodes, scores.n_nodes() * n_labels, 0.0);
     for (std::size_t row = 0; row < scores.n_nodes(); ++row)
         nodes[row * n_labels + static_cast<std::size_t>(worker.labels[row])] = 1.0;
     const std::size_t clique_rows = model_.pair ? n_edges : scores.n_examples();
-    double* cliques = worker.cliques.require(std::max<std::size_t>(clique_rows, 1) * n_cliques);
+    double* cliques = worker.cliques.require(checked_product(std::max<std::size_t>(clique_rows, 1), n_cliques));
     std::fill_n(cliques, clique_rows * n_cliques, 0.0);
     for (std::size_t i = 0; i < scores.n_examples(); ++i)
         for (std::int64_t e = scores.edge_offsets[i]; e < scores.edge_offsets[i + 1]; ++e)
@@ -163,8 +163,8 @@ bool ChainObjective::maximise(Worker& worker, const ChainScores& scores, std::si
         oracle.argmax(worker.labels.data());
     } else {
         const std::size_t clique_rows = model_.pair ? worker.chunk.n_edges() : n;
-        double* nodes = worker.nodes.require(scores.n_nodes() * model_.topology->n_labels());
-        double* cliques = worker.cliques.require(clique_rows * model_.topology->n_cliques());
+        double* nodes = worker.nodes.require(checked_product(scores.n_nodes(), model_.topology->n_labels()));
+        double* cliques = worker.cliques.require(checked_product(clique_rows, model_.topology->n_cliques()));
         oracle.marginals(nodes, model_.pair ? CliqueOutput::each : CliqueOutput::sum, cliques, maxima);
     }
     for (std::size_t i = 0; i < n; ++i) {
@@ -238,8 +238,8 @@ void ChainObjective::add_difference(Worker& worker, std::size_t example, const s
     const std::size_t n_labels = model_.topology->n_labels(), n_cliques = model_.topology->n_cliques();
     const std::size_t length = data_.length(example), n_edges = length - 1;
     const std::size_t clique_rows = model_.pair ? n_edges : 1;
-    double* nodes = worker.nodes.require(length * n_labels);
-    double* cliques = worker.cliques.require(std::max<std::size_t>(clique_rows, 1) * n_cliques);
+    double* nodes = worker.nodes.require(checked_product(length, n_labels));
+    double* cliques = worker.cliques.require(checked_product(std::max<std::size_t>(clique_rows, 1), n_cliques));
     std::fill_n(nodes, length * n_labels, 0.0);
     std::fill_n(cliques, clique_rows * n_cliques, 0.0);
     const std::int64_t offsets[2] = {0, static_cast<std::int64_t>(length)};

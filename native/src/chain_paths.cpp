@@ -1,10 +1,14 @@
 // Queries that return labellings or scores of labellings: argmax, maximum, max-marginals, n-best, samples, score.
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <stdexcept>
 
 #include "dualfield/chain.hpp"
 #include "dualfield/chain_driver.hpp"
 #include "dualfield/random.hpp"
 #include "dualfield/routines.hpp"
+#include "dualfield/sizes.hpp"
 
 namespace dualfield {
 namespace {
@@ -79,6 +83,7 @@ void sample_path(const ChainContext& context, ChainWorkspace& workspace, const C
 // is argmax.
 class ListViterbi {
   public:
+    // k: at most the number of labellings there may be; see most_labellings.
     ListViterbi(const ChainContext& context, ChainWorkspace& workspace, const ChainLane& lane, std::size_t k)
         : context_(context),
           topology_(context.topology),
@@ -86,8 +91,8 @@ class ListViterbi {
           lane_(lane),
           k_(k),
           width_(topology_.width()),
-          scores_(2 * width_ * k, -kInfinity),
-          back_(lane.length * width_ * k, -1) {}
+          scores_(checked_product(2, width_, checked_ranks(k)), -kInfinity),
+          back_(checked_product(lane.length, width_, k), -1) {}
 
     // Fills labels [k][stride] at the example's nodes, -1 where there are fewer than k labellings.
     void solve(std::int32_t* labels, std::size_t stride) {
@@ -107,6 +112,10 @@ class ListViterbi {
     }
 
   private:
+    static std::size_t checked_ranks(std::size_t k) {
+        if (k >= std::numeric_limits<std::uint32_t>::max()) throw std::length_error("ranks of labellings have 32 bits");
+        return k;
+    }
     struct Candidate {
         double score;
         std::uint32_t in, rank;
@@ -188,6 +197,14 @@ class ListViterbi {
     std::vector<std::int64_t> back_;  // [length][width][k]: slot * k + rank at the node before
     std::vector<Candidate> heap_;
 };
+
+// Upper bound on the labellings of an example, and on the k that is of use: n_labels^length, or `most` if that is less.
+std::size_t most_labellings(std::size_t n_labels, std::size_t length, std::size_t most) {
+    std::size_t count = 1;
+    for (std::size_t t = 0; t < length && count < most && n_labels > 1; ++t)
+        count = std::min(most, saturated_product(count, n_labels));
+    return count;
+}
 
 double path_score(const ChainTopology& topology, const ChainScores& scores, std::size_t example,
                   const std::int32_t* labels) {
@@ -280,9 +297,11 @@ void ChainOracle::k_best(std::size_t k, std::int32_t* labels, double* best) {
             statuses_[lane.example] = status_of(lane);
             if (status_of(lane) != Status::ok) continue;
             std::int32_t* out = labels + scores_.offsets[lane.example];
-            ListViterbi(context, workspace, lane, k).solve(out, scores_.n_nodes());
+            const std::size_t useful = most_labellings(topology_.n_labels(), lane.length, k);
+            ListViterbi(context, workspace, lane, useful).solve(out, scores_.n_nodes());
             for (std::size_t r = 0; r < k; ++r) {
-                const std::int32_t* path = out + r * scores_.n_nodes();
+                std::int32_t* path = out + r * scores_.n_nodes();
+                if (r >= useful) std::fill_n(path, lane.length, -1);
                 best[lane.example * k + r] =
                     path[0] < 0 ? -kInfinity : path_score(topology_, scores_, lane.example, path);
             }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "dualfield/layout.hpp"
+#include "dualfield/sizes.hpp"
 
 namespace dualfield {
 
@@ -35,8 +36,12 @@ ChainTopology::ChainTopology(std::size_t n_labels, std::size_t order, std::span<
                              std::span<const std::uint8_t> allowed)
     : n_labels_(n_labels), order_(order) {
     if (n_labels == 0 || order == 0) throw std::invalid_argument("a chain needs at least one label and order 1");
+    // Labels are 32-bit codes, and so are the numbers of states, of which there are three for each clique at most.
+    constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max();
+    if (n_labels >= kMost || allowed.size() >= kMost / 4) throw std::length_error("too many labels or cliques");
     const std::size_t size = order + 1;
-    if (cliques.size() != allowed.size() * size) throw std::invalid_argument("one flag is needed for each clique");
+    if (cliques.size() != checked_product(allowed.size(), size))
+        throw std::invalid_argument("one flag is needed for each clique");
 
     Keys keys;
     keys.base = n_labels + 1;
@@ -132,8 +137,8 @@ void ChainTopology::assign_slots(const Keys& keys) {
         group.in_width = static_cast<std::uint32_t>(padded(group.n_in));
         group.forward_block = forward_size_;
         group.backward_block = backward_size_;
-        forward_size_ += std::size_t{group.n_in} * group.out_width;
-        backward_size_ += std::size_t{group.n_out} * group.in_width;
+        forward_size_ += checked_product(group.n_in, group.out_width);
+        backward_size_ += checked_product(group.n_out, group.in_width);
         widest_in_ = std::max<std::size_t>(widest_in_, group.in_width);
         for (std::size_t i = 0; i < in_states[g].size(); ++i) {
             State& state = states_[slot_of[in_states[g][i]]];

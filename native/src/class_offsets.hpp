@@ -65,7 +65,7 @@ double offset_sums(const OffsetProblem& problem, const Scores& scores, const std
 template <class Scores>
 void fit_offsets(const OffsetProblem& problem, const Scores& scores, std::vector<double>& offsets) {
     const std::size_t n = problem.n_classes, skip = problem.pinned ? 1 : 0, rows = n - skip;
-    std::vector<double> slopes(n), curvature(n * n), step(rows), matrix(rows * rows);
+    std::vector<double> slopes(n), curvature(checked_product(n, n)), step(rows), matrix(checked_product(rows, rows));
     double loss = offset_sums(problem, scores, offsets, slopes, curvature), mass = 0.0;
     for (const double weight : problem.weights) mass += weight;
     const auto worst = [&] {

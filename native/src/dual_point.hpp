@@ -27,11 +27,11 @@ class DualPoint {
           bias_(classes_, 0.0),
           bias_rounded_(classes_, T(0)),
           imbalance_(classes_, 0.0),
-          curvature_(classes_ * classes_, 0.0),
+          curvature_(checked_product(classes_, classes_), 0.0),
           passes_(passes),
-          scores_(classes_ * stride_, T(0)),
-          log_p_(classes_ * stride_, T(0)),
-          p_(classes_ * stride_, T(0)),
+          scores_(checked_product(classes_, stride_), T(0)),
+          log_p_(checked_product(classes_, stride_), T(0)),
+          p_(checked_product(classes_, stride_), T(0)),
           terms_(stride_, T(0)) {
         for (const T value : problem_.weights) mass_ += static_cast<double>(value);
     }

@@ -49,7 +49,7 @@ class FlowAscent {
           w_(model.size(), 0.0),
           mean_(model.size(), 0.0),
           lists_(model, data, objective_.features().plan(), w_.data(), mean_.data()),
-          clique_change_(n_labels_ * n_labels_, 0.0),
+          clique_change_(checked_product(n_labels_, n_labels_), 0.0),
           squares_(data.n_nodes()),
           n_open_(n_, 0) {
         std::size_t longest = 0;
@@ -57,7 +57,7 @@ class FlowAscent {
             longest = std::max(longest, data.length(i));
             if (data.length(i) > 0 && data.weights[i] > 0.0) order_.push_back(i);
         }
-        scores_.require(longest * n_labels_ + kLanes);
+        scores_.require(checked_product(longest, n_labels_) + kLanes);
         scratch_.require(2 * padded(std::max(n_labels_, model.topology->n_cliques())));
         best_labels_.resize(longest);
         worst_labels_.resize(longest);

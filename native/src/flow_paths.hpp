@@ -21,7 +21,7 @@ class FlowPaths {
         from_ = from;
         to_ = to;
         n_labels_ = n_labels;
-        if (cells_.size() < (to - from) * n_labels) cells_.resize((to - from) * n_labels);
+        if (cells_.size() < (to - from) * n_labels) cells_.resize(checked_product(to - from, n_labels));
         for (std::size_t t = from; t < to; ++t) {
             const auto edges = flow.edges(first + t);
             Cell* own = cells_.data() + (t - from) * n_labels;

@@ -62,7 +62,7 @@ void Gram<T>::between(std::span<const std::int32_t>, T*, std::size_t) const {
 template <class T>
 StoredGram<T>::StoredGram(const KernelFunction& function, const Points<T>& points, std::size_t n_threads,
                           const Poll& between)
-    : stride_(row_stride<T>(points.size())), values_(points.size() * row_stride<T>(points.size())) {
+    : stride_(row_stride<T>(points.size())), values_(checked_product(points.size(), row_stride<T>(points.size()))) {
     const std::size_t n = points.size();
     this->diagonal_.resize(n);
     kernel_diagonal(function, points, this->diagonal_.data());
@@ -111,7 +111,7 @@ void StoredGram<T>::rows(std::span<const std::int32_t> points, const T** out, Th
 
 template <class T>
 std::size_t StoredGram<T>::bytes(std::size_t n) {
-    return n * row_stride<T>(n) * sizeof(T);
+    return saturated_product(n, row_stride<T>(n), sizeof(T));
 }
 
 template <class T>
@@ -133,7 +133,7 @@ CachedGram<T>::CachedGram(std::vector<T> diagonal, std::size_t budget, Fill fill
     // At least a working set's worth of rows: linear in n, whatever the budget.
     constexpr std::size_t kFewest = 64;
     n_slots_ = std::clamp<std::size_t>(budget / (stride_ * sizeof(T)), std::min(n, kFewest), n);
-    slots_ = Aligned<T>(n_slots_ * stride_);
+    slots_ = Aligned<T>(checked_product(n_slots_, stride_));
     slot_of_.assign(n, -1);
     owner_.assign(n_slots_, -1);
     // From the end of the ring to the newer: the oldest first.
@@ -282,7 +282,7 @@ void StreamedGram<T>::product(const T* coefficients, std::size_t n_rows, T* scor
 
 template <class T>
 FactoredGram<T>::FactoredGram(const T* features, std::size_t n, std::size_t rank)
-    : columns_(rank * row_stride<T>(n), T(0)), rank_(rank), stride_(row_stride<T>(n)) {
+    : columns_(checked_product(rank, row_stride<T>(n)), T(0)), rank_(rank), stride_(row_stride<T>(n)) {
     this->diagonal_.assign(n, T(0));
     for (std::size_t i = 0; i < n; ++i)
         for (std::size_t k = 0; k < rank; ++k) {
@@ -301,7 +301,7 @@ template <class T>
 void FactoredGram<T>::product(const T* coefficients, std::size_t n_rows, T* scores, std::size_t stride,
                               ThreadTeam& team) {
     const std::size_t n = this->size();
-    std::vector<T> weights(rank_ * n_rows);
+    std::vector<T> weights(checked_product(rank_, n_rows));
     team.run(rank_, [&](std::size_t, std::size_t k) {
         const T* column = columns_.data() + k * stride_;
         std::vector<double> sum(n_rows, 0.0);

@@ -152,7 +152,7 @@ Points<T>::Points(const Matrix<S>& matrix, const KernelFunction& function, std::
             }
         return;
     }
-    rows_ = Aligned<T>(n_ * n_features_);
+    rows_ = Aligned<T>(checked_product(n_, n_features_));
     for (std::size_t i = 0; i < n_; ++i) {
         double norm = 0.0;
         for (std::size_t f = 0; f < n_features_; ++f) {
@@ -166,7 +166,7 @@ Points<T>::Points(const Matrix<S>& matrix, const KernelFunction& function, std::
     }
     if (!with_panels) return;
     const std::size_t n_panels = padded_to_panels<T>(n_) / kPanel<T>;
-    panels_ = Aligned<T>(n_panels * n_features_ * kPanel<T>);
+    panels_ = Aligned<T>(checked_product(n_panels, n_features_, kPanel<T>));
     for (std::size_t panel = 0; panel < n_panels; ++panel)
         for (std::size_t lane = 0; lane < kPanel<T>; ++lane) {
             const std::size_t i = panel * kPanel<T> + lane;

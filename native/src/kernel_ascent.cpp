@@ -50,15 +50,16 @@ class Ascent {
           n_points_(gram.size()),
           n_labels_(blocks.n_labels()),
           stride_(spread<T>(n_points_)),
-          scores_(n_labels_ * stride_, T(0)),
-          coefficients_(n_points_ * n_labels_, 0.0),
+          scores_(checked_product(n_labels_, stride_), T(0)),
+          coefficients_(checked_product(n_points_, n_labels_), 0.0),
           local_of_(n_points_, -1) {
         for (std::size_t i = 0; i < blocks.n_examples(); ++i) {
             most_members_ = std::max(most_members_, blocks.members(i).size());
             if (!blocks.members(i).empty()) order_.push_back(i);
         }
-        for (Buffer* buffer : {&own_scores_, &own_change_}) buffer->require(most_members_ * n_labels_ + kLanes);
-        own_gram_.require(most_members_ * most_members_);
+        for (Buffer* buffer : {&own_scores_, &own_change_})
+            buffer->require(checked_product(most_members_, n_labels_) + kLanes);
+        own_gram_.require(checked_product(most_members_, most_members_));
         set_size_ = std::min(std::max(settings.set_size, most_members_), gram.most_rows());
         if (set_size_ < most_members_)
             throw std::invalid_argument("The cache is too small for the kernel rows of the largest example.");
@@ -185,12 +186,12 @@ class Ascent {
     // The part of the matrix between the points of the set, and their scores, by labels.
     void copy_out(std::size_t n) {
         set_stride_ = spread<double>(n);
-        double* gram = set_gram_.require(n * set_stride_);
-        double* scores = set_scores_.require(n_labels_ * set_stride_);
-        std::fill_n(set_change_.require(n * n_labels_), n * n_labels_, 0.0);
+        double* gram = set_gram_.require(checked_product(n, set_stride_));
+        double* scores = set_scores_.require(checked_product(n_labels_, set_stride_));
+        std::fill_n(set_change_.require(checked_product(n, n_labels_)), n * n_labels_, 0.0);
         if (gram_.is_streamed()) {
             const std::size_t width = padded_to_panels<T>(n);
-            if (between_.size() < n * width) between_ = Aligned<T>(n * width);
+            if (between_.size() < n * width) between_ = Aligned<T>(checked_product(n, width));
             gram_.between(points_, between_.data(), width);
             for (std::size_t a = 0; a < n; ++a) std::copy_n(between_.data() + a * width, n, gram + a * set_stride_);
         } else {
@@ -282,7 +283,7 @@ class Ascent {
         const std::size_t first = chunk * kChunk, last = std::min(n_points_, first + kChunk);
         values.rows.resize(n);
         if (gram_.is_streamed()) {
-            if (values.block.size() < n * kChunk) values.block = Aligned<T>(n * kChunk);
+            if (values.block.size() < n * kChunk) values.block = Aligned<T>(checked_product(n, kChunk));
             gram_.block(points_, first, last, values.block.data(), kChunk);
             for (std::size_t a = 0; a < n; ++a) values.rows[a] = values.block.data() + a * kChunk;
         } else {

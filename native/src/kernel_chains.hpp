@@ -23,7 +23,7 @@ class KernelChains : public DualBlocks {
         std::iota(rows_.begin(), rows_.end(), 0);
         std::size_t longest = 0;
         for (std::size_t i = 0; i < data.n_examples(); ++i) longest = std::max(longest, data.length(i));
-        augmented_.require(longest * n_labels_ + kLanes);
+        augmented_.require(checked_product(longest, n_labels_) + kLanes);
     }
 
     std::size_t n_examples() const override { return data_.n_examples(); }

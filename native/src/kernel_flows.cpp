@@ -26,7 +26,7 @@ class KernelFlows final : public KernelChains {
         : KernelChains(model, data, scale),
           block_(*model.topology, model.start_limits, model.stop_limits),
           flow_(data.n_nodes()),
-          clique_change_(n_labels_ * n_labels_, 0.0) {
+          clique_change_(checked_product(n_labels_, n_labels_), 0.0) {
         if (model.topology->order() != 1)
             throw std::invalid_argument("hinge losses with a kernel need chains of order 1");
         std::size_t longest = 0;

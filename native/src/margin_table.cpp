@@ -25,7 +25,7 @@ class TableBlocks final : public DualBlocks {
     explicit TableBlocks(const MarginTable& table)
         : table_(table),
           n_outputs_(table.outputs.size() / table.n_slots),
-          alpha_(table.truth.size() * n_outputs_, 0.0),
+          alpha_(checked_product(table.truth.size(), n_outputs_), 0.0),
           augmented_(n_outputs_) {
         for (std::size_t i = 0; i < table.truth.size(); ++i) alpha_of(i)[truth(i)] = 1.0;
     }

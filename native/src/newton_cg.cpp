@@ -37,17 +37,17 @@ class NewtonCg {
           stride_(padded_to_panels<T>(problem.size())),
           bias_(rows_, 0.0),
           bias_rounded_(rows_, T(0)),
-          curvature_(rows_ * rows_),
+          curvature_(checked_product(rows_, rows_)),
           clock_(rule.start_seconds),
           passes_(rule.start_passes),
           exact_(!problem.rough || problem.scores) {
         for (Aligned<T>* array : {&coefficients_, &scores_, &p_, &residual_, &k_residual_, &direction_, &k_direction_,
                                   &step_, &k_step_, &image_, &trial_})
-            *array = Aligned<T>(rows_ * stride_, T(0));
-        by_point_ = Aligned<T>(n_ * rows_);
+            *array = Aligned<T>(checked_product(rows_, stride_), T(0));
+        by_point_ = Aligned<T>(checked_product(n_, rows_));
         if (problem.rough) {
-            rough_in_ = Aligned<float>(n_ * rows_);
-            rough_out_ = Aligned<float>(rows_ * stride_, 0.0F);
+            rough_in_ = Aligned<float>(checked_product(n_, rows_));
+            rough_out_ = Aligned<float>(checked_product(rows_, stride_), 0.0F);
         }
     }
 

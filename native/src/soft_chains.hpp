@@ -31,15 +31,16 @@ class SoftChains {
           n_labels_(model.topology->n_labels()),
           n_cliques_(model.topology->n_cliques()),
           state_(routines().state<S>()),
-          theta_(data.n_nodes() * n_labels_),
-          mu_(data.n_nodes() * n_labels_),
-          clique_theta_(data.n_examples() * n_cliques_),
-          clique_mu_(data.n_examples() * n_cliques_),
+          theta_(checked_product(data.n_nodes(), n_labels_)),
+          mu_(checked_product(data.n_nodes(), n_labels_)),
+          clique_theta_(checked_product(data.n_examples(), n_cliques_)),
+          clique_mu_(checked_product(data.n_examples(), n_cliques_)),
           value_(data.n_examples(), 0.0),
           eta_(data.n_examples(), 1.0) {
         std::size_t longest = 0;
         for (std::size_t i = 0; i < data.n_examples(); ++i) longest = std::max(longest, data.length(i));
-        for (Buffer* buffer : {&new_theta_, &new_mu_, &moved_}) buffer->require(longest * n_labels_ + kLanes);
+        for (Buffer* buffer : {&new_theta_, &new_mu_, &moved_})
+            buffer->require(checked_product(longest, n_labels_) + kLanes);
         for (Buffer* buffer : {&new_clique_theta_, &new_clique_mu_, &clique_moved_}) buffer->require(n_cliques_);
     }
 

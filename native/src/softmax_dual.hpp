@@ -35,10 +35,10 @@ class SoftmaxDual {
           stride_(padded_to_panels<T>(n_)),
           weight_(problem.weights.begin(), problem.weights.end()),
           total_(std::accumulate(weight_.begin(), weight_.end(), 0.0)),
-          mass_(n_ * classes_),
-          log_p_(n_ * classes_),
-          scores_(rows_ * stride_, T(0)),
-          rounded_(n_ * rows_),
+          mass_(checked_product(n_, classes_)),
+          log_p_(checked_product(n_, classes_)),
+          scores_(checked_product(rows_, stride_), T(0)),
+          rounded_(checked_product(n_, rows_)),
           spread_(rows_),
           sums_(classes_, 0.0) {}
 

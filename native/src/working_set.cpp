@@ -149,15 +149,15 @@ class WorkingSet : DualPoint<T> {
         set_.reserve(size_);
         row_pointers_.resize(size_);
         kernel_stride_ = padded_to_panels<T>(size_);
-        block_kernel_ = Aligned<T>(size_ * kernel_stride_);
-        block_scores_ = Aligned<T>(size_ * width_);
-        block_log_p_ = Aligned<T>(size_ * width_);
-        block_p_ = Aligned<T>(size_ * width_);
-        block_old_ = Aligned<T>(size_ * width_);
-        scratch_ = Aligned<T>((size_ + 16) * width_, T(0));
+        block_kernel_ = Aligned<T>(checked_product(size_, kernel_stride_));
+        block_scores_ = Aligned<T>(checked_product(size_, width_));
+        block_log_p_ = Aligned<T>(checked_product(size_, width_));
+        block_p_ = Aligned<T>(checked_product(size_, width_));
+        block_old_ = Aligned<T>(checked_product(size_, width_));
+        scratch_ = Aligned<T>(checked_product(size_ + 16, width_), T(0));
         block_weights_.resize(size_);
         block_labels_.resize(size_);
-        changes_ = Aligned<T>(size_ * classes_);
+        changes_ = Aligned<T>(checked_product(size_, classes_));
         marked_.assign(n_, 0);
     }
 

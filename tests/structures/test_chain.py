@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 import resource
 import sys
@@ -214,6 +215,61 @@ def test_from_labels_keeps_sequences_apart():
     chain = Chain.from_labels([0, 1, 2, 2], [0, 2, 2, 4], n_labels=3)
     np.testing.assert_array_equal(np.argwhere(chain.allowed), [[0, 1], [2, 2]])
     assert Chain.from_labels([], n_labels=3).allowed.sum() == 0
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(2, 4), st.integers(1, 3), st.lists(st.integers(0, 6), min_size=1, max_size=6), st.integers(0, 999))
+def test_from_labels_allows_what_it_was_made_from(n_labels, order, lengths, seed):
+    """Also sequences that are not longer than the order; and every window of it occurs, or is part of one that does."""
+    rng = np.random.default_rng(seed)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    codes = rng.integers(0, n_labels, offsets[-1])
+    chain = Chain.from_labels(codes, offsets, n_labels=n_labels, order=order)
+    assert (chain.score(Scores(np.zeros((len(codes), n_labels)), offsets), codes) == 0.0).all()
+    rows = [codes[a:b].tolist() for a, b in itertools.pairwise(offsets.tolist())]
+    parts = {tuple(row[t : t + n]) for row in rows for n in range(2, order + 2) for t in range(len(row) - n + 1)}
+    allowed = [tuple(code for code in row if code >= 0) for row in chain.cliques[chain.clique_allowed].tolist()]
+    assert len(set(allowed)) == len(allowed)
+    assert set(allowed) == {part for part in parts if order > 1 or len(part) == 2}
+    again = Chain(n_labels, order, chain.allowed)
+    assert again == chain
+    if order > 1:
+        assert chain.cliques.tolist() == sorted(chain.cliques.tolist())
+
+
+def test_all_windows_of_a_high_order():
+    """As many as can be counted: listed by numbers, not by sorting rows."""
+    chain = Chain(6, 4)
+    assert chain.n_cliques == 6**5 + 6**4 + 6**3 + 6**2
+    wanted = [
+        (-1,) * pad + row for pad in range(4) for row in itertools.product(range(6), repeat=5 - pad) if len(row) > 1
+    ]
+    assert [tuple(row) for row in chain.cliques.tolist()] == sorted(wanted)
+    assert chain.log_partition(np.zeros((7, 6))) == pytest.approx(7 * np.log(6))
+
+
+@settings(max_examples=100, deadline=None)
+@given(problems(integers=True), st.sampled_from([1.0, 0.5]), st.sampled_from([1e6, 1e12, 2.0**48]))
+def test_entropy_does_not_depend_on_constants(problem, temperature, offset):
+    """What is added to all scores of a node changes no probability. Numbers are whole, so that no sum is rounded."""
+    assume(problem.solvable)
+    scores = problem.scores
+    added = offset * np.random.default_rng(0).integers(-1, 2, (scores.n_nodes, 1))
+    moved = Scores(scores.node + added, scores.offsets, scores.transition, scores.start, scores.stop)
+    wanted = [enumeration.entropy(sequence, temperature) for sequence in problem.sequences]
+    found = problem.chain.entropy(moved, temperature=temperature, cost=problem.cost)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_labels", [3, 30])
+@pytest.mark.parametrize("offset", [0.0, 1e12, 1e15, -1e15, 1e300])
+def test_entropy_of_coins(n_labels, offset):
+    """Each node has two labels that are equally good; all scores are moved by the same large number."""
+    node = np.full((50, n_labels), offset)
+    node[:, 2:] -= max(1e6, 2 * abs(offset))
+    transition = np.full((n_labels, n_labels), offset)
+    for more in ({}, {"transition": transition}, {"transition": np.tile(transition, (49, 1, 1))}):
+        assert Chain(n_labels).entropy(Scores(node, **more)) == pytest.approx(50 * np.log(2), rel=1e-13)
 
 
 def test_empty_batch_and_empty_sequences():

@@ -227,3 +227,28 @@ def test_wrong_labels_and_temperatures():
     for ask in (one.log_partition, one.marginals, one.node_marginals):
         with pytest.raises(ValueError, match=r"The 'temperature' parameter of .* must be a float in \[0, inf\)"):
             ask([PAIR], temperature=-1.0)
+
+
+def test_scores_that_cannot_be_added_up_are_refused():
+    """Finite scores whose sums are infinite would give NaN."""
+    graph = Graph([3, 3], [(0,), (1,), (0, 1)])
+    large, forbidden = np.array([1e308, -1e308, 0.0]), np.array([-np.inf, 0.0, 1.0])
+    for ask in (graph.log_partition, graph.marginals, graph.node_marginals, graph.argmax, graph.maximum):
+        with pytest.raises(ValueError, match=r"add up to more than 8.9e307. Divide all scores by a constant"):
+            ask([large, large, np.eye(3)])
+        ask([large / 4, large / 4, np.eye(3)])
+        ask([forbidden, large / 4, np.eye(3)])  # what is forbidden is not large
+    total = graph.log_partition([large / 4, -large / 4, 0.0 * np.eye(3)])
+    assert total == pytest.approx(5e307)
+    np.testing.assert_allclose(graph.node_marginals([large / 4, large / 4, np.eye(3)])[0], [[1.0, 0.0, 0.0]])
+
+
+def test_chain_and_graph_take_the_same_temperatures():
+    graph, chain = Graph([2], [(0,)]), Chain(2)
+    for ask in (graph.log_partition, graph.marginals, graph.node_marginals, chain.log_partition, chain.marginals):
+        scores = [[0.0, 0.5]]
+        for temperature in (1e-310, 9e-301, 5e-324):
+            with pytest.raises(ValueError, match=r"must be 0, which maximises, or at least 1e-300"):
+                ask(scores, temperature=temperature)
+        for temperature in (0.0, 1e-300, 1e300):
+            ask(scores, temperature=temperature)

@@ -20,7 +20,9 @@ class BitCounts {
     BitCounts(const KernelFunction& function, const Points<T>& points, std::size_t n_threads, const Poll& between);
 
     // One for each pair of points, or two where there are more features than a byte can count.
-    static std::size_t bytes(std::size_t n, std::size_t n_features) { return n * n * (n_features > 255 ? 2 : 1); }
+    static std::size_t bytes(std::size_t n, std::size_t n_features) {
+        return saturated_product(n, n, n_features > 255 ? 2 : 1);
+    }
 
     // out[j - first] = table[count of points i and j] for j in [first, last).
     template <class T>

@@ -7,6 +7,8 @@
 #include <new>
 #include <span>
 
+#include "dualfield/sizes.hpp"
+
 namespace dualfield {
 
 class Buffer {
@@ -20,7 +22,7 @@ class Buffer {
             // Freed first: peak memory is what is asked for, not that plus the old block.
             data_.reset();
             capacity_ = 0;
-            data_.reset(static_cast<double*>(::operator new[](n * sizeof(double), kAlignment)));
+            data_.reset(static_cast<double*>(::operator new[](checked_product(n, sizeof(double)), kAlignment)));
             capacity_ = n;
         }
         return data_.get();

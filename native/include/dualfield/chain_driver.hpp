@@ -76,7 +76,7 @@ inline void lay_out(const ChainContext& context, ChainWorkspace& workspace, std:
         n_rows += rows_of(lane, context.keep_alpha) + rows_of(lane, context.keep_emission);
         n_nodes += lane.length;
     }
-    double* rows = workspace.rows.require(n_rows * width);
+    double* rows = workspace.rows.require(checked_product(n_rows, width));
     double* taken = workspace.taken.require(n_nodes);
     for (ChainLane& lane : lanes) {
         lane.alpha = rows;
@@ -154,18 +154,19 @@ class SumPasses {
     // The context that a lane was computed in.
     ChainContext context_of(const ChainLane& lane) { return lane.out_of_range ? logarithmic() : scaled_; }
 
+    // The context with tables of logarithms.
+    ChainContext logarithmic() {
+        ChainContext context = scaled_;
+        context.shared = tables_.get(Domain::logarithm);
+        return context;
+    }
+
   private:
     void again(ChainWorkspace& workspace, ChainLane& lane) {
         const ChainContext context = logarithmic();
         lay_out(context, workspace, {&lane, 1});
         routines().forward_log(context, workspace, {&lane, 1});
         if (lane.nodes) routines().backward_log(context, workspace, {&lane, 1});
-    }
-
-    ChainContext logarithmic() {
-        ChainContext context = scaled_;
-        context.shared = tables_.get(Domain::logarithm);
-        return context;
     }
 
     SharedTables tables_;

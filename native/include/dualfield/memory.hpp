@@ -7,6 +7,8 @@
 #include <memory>
 #include <new>
 
+#include "dualfield/sizes.hpp"
+
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
@@ -17,6 +19,7 @@ namespace dualfield {
 // small pages costs more than filling them.
 inline void* allocate(std::size_t bytes) {
     constexpr std::size_t kHugePage = std::size_t{1} << 21, kLine = 64;
+    if (bytes > kLargestProduct) throw std::bad_alloc();  // rounding up would wrap around
     const std::size_t alignment = bytes >= 2 * kHugePage ? kHugePage : kLine;
     const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
     void* memory = std::aligned_alloc(alignment, rounded);
@@ -41,7 +44,7 @@ template <class T>
 class Aligned {
   public:
     Aligned() = default;
-    explicit Aligned(std::size_t n) : data_(static_cast<T*>(allocate(n * sizeof(T)))), size_(n) {}
+    explicit Aligned(std::size_t n) : data_(static_cast<T*>(allocate(checked_product(n, sizeof(T))))), size_(n) {}
     Aligned(std::size_t n, T value) : Aligned(n) { std::fill_n(data(), n, value); }
 
     T* data() { return data_.get(); }

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dualfield import _native
-from dualfield.structures.checks import Codes, Floats, check_codes, check_int, check_temperature, draw_seed
+from dualfield.structures.checks import Codes, Floats, check_codes, check_count, check_temperature, draw_seed
 from dualfield.structures.records import KBest, Marginals, Scores
 
 
@@ -247,7 +247,7 @@ class Structure(ABC):
         array([0, 0, 0], dtype=int32)
         """
         heat = check_temperature("sample", temperature)
-        count = check_int("sample", "n_samples", n_samples, 0)
+        count = check_count("sample", "n_samples", n_samples, 0, _answer_size(scores))
         if heat == 0.0:
             return np.tile(self.argmax(scores, cost=cost, n_jobs=n_jobs), (count, 1))
         return self._bind(scores, cost, heat, n_jobs).sample(count, draw_seed(random_state))
@@ -280,7 +280,8 @@ class Structure(ABC):
         >>> best.scores
         array([[1.5, 1. , 0.5]])
         """
-        return KBest(*self._bind(scores, cost, 1.0, n_jobs).k_best(check_int("k_best", "k", k, 1)))
+        count = check_count("k_best", "k", k, 1, _answer_size(scores))
+        return KBest(*self._bind(scores, cost, 1.0, n_jobs).k_best(count))
 
     def score(
         self,
@@ -314,3 +315,10 @@ class Structure(ABC):
         """
         node = scores.node if isinstance(scores, Scores) else np.asarray(scores)
         return self._bind(scores, cost, 1.0, n_jobs).score(check_codes(labels, len(node), self.n_labels))
+
+
+def _answer_size(scores: Scores | ArrayLike) -> int:
+    """Return how many labels, or scores, one labelling of each example has."""
+    if isinstance(scores, Scores):
+        return max(scores.n_nodes, scores.n_examples)
+    return int(max((1, *np.shape(scores)[:1])))

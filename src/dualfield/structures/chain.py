@@ -33,7 +33,8 @@ class Chain(Structure):
     allowed : array, default=None
         The windows of labels that may occur, oldest label first: a boolean array of shape (n_labels,) * (order + 1),
         or an integer array of shape (n, order + 1) that lists them. None: all. A shorter window at the start of a
-        sequence may occur if it is part of an allowed one.
+        sequence may occur if it is part of an allowed one; for order 2 and higher it can also be listed itself, with
+        -1 for what comes before the sequence.
     allowed_start, allowed_stop : boolean array of shape (n_labels,), default=None
         The labels that may stand first and last. None: all.
 
@@ -114,14 +115,16 @@ class Chain(Structure):
         """
         codes = check_codes(labels, np.size(np.asarray(labels)), n_labels)
         cuts = Scores(np.zeros((len(codes), 1)), offsets).offsets
-        inside = np.ones(len(codes), dtype=bool)
-        for step in range(order):  # a window may not begin in one sequence and end in the next
-            late = cuts[:-1] + step
-            inside[late[late < cuts[1:]]] = False
-        ends = np.flatnonzero(inside)
-        windows = codes[ends[:, None] + np.arange(-order, 1)]
+        # The windows that end at each node, -1 for what comes before the sequence.
+        place = np.arange(len(codes)) - np.repeat(cuts[:-1], np.diff(cuts))
+        back = np.arange(order, -1, -1)
+        windows = np.where(place[:, None] >= back, codes[np.maximum(np.arange(len(codes))[:, None] - back, 0)], -1)
         if order > 1:
-            return cls(n_labels, order, windows.reshape(-1, order + 1), **flags)
+            # A shorter one is part of a whole one, but where the sequence is not longer than the order.
+            last = np.zeros(len(codes), dtype=bool)
+            last[cuts[1:][np.diff(cuts) > 1] - 1] = True
+            return cls(n_labels, order, windows[(place >= order) | last], **flags)
+        windows = windows[place > 0]
         allowed = np.zeros((n_labels, n_labels), dtype=bool)
         allowed[tuple(windows.T)] = True
         return cls(n_labels, order, allowed, **flags)
@@ -275,12 +278,15 @@ def _check_allowed(allowed: ArrayLike, n_labels: int, order: int) -> NDArray[Any
             f"The 'allowed' parameter of Chain must be a boolean table or integer rows of {order + 1} labels. "
             f"Got shape {array.shape} and dtype {array.dtype} instead."
         )
-    if array.size and not (array.min() >= 0 and array.max() < n_labels):
+    real = array >= 0
+    real[:, :-2] |= (array[:, :-2] == -1) & ~np.maximum.accumulate(real[:, :-2], axis=1)  # before the sequence
+    if not real.all() or (array.size and array.max() >= n_labels):
+        wrong = array[~(real & (array < n_labels)).all(axis=1)][0]
         raise ValueError(
-            f"The 'allowed' parameter of Chain must hold labels in [0, {n_labels}). "
-            f"Got labels from {array.min()} to {array.max()} instead."
+            f"The 'allowed' parameter of Chain must hold labels in [0, {n_labels}), behind -1 for what comes before "
+            f"the sequence; the last two must be labels. Got the row {wrong.tolist()} instead."
         )
-    return np.unique(array.astype(np.int32), axis=0)
+    return _windows(np.unique(_keys(array, n_labels)), n_labels, order)
 
 
 def _check_flags(name: str, flags: ArrayLike | None, n_labels: int) -> NDArray[np.bool_] | None:
@@ -297,10 +303,14 @@ def _check_flags(name: str, flags: ArrayLike | None, n_labels: int) -> NDArray[n
 
 def _list_cliques(n_labels: int, order: int, allowed: NDArray[Any] | None) -> tuple[Codes, NDArray[np.bool_]]:
     """Return the windows of labels that have a score, sorted, and which of them are allowed."""
-    if n_labels ** (order + 1) > MOST_CLIQUES and (allowed is None or order == 1 or allowed.dtype == np.bool_):
+    n_windows = n_labels ** (order + 1)
+    if n_windows > MOST_CLIQUES and (allowed is None or order == 1 or allowed.dtype == np.bool_):
+        remedy = (
+            "Use fewer labels." if order == 1 else "List those that occur: Chain.from_labels, or rows as 'allowed'."
+        )
         raise ValueError(
-            f"A chain of order {order} with {n_labels} labels has {n_labels ** (order + 1)} windows of labels, "
-            f"more than {MOST_CLIQUES}. List those that occur: Chain.from_labels, or integer rows as 'allowed'."
+            f"A chain of order {order} with {n_labels} labels has {n_windows} windows of labels, all of which would "
+            f"have a score, more than {MOST_CLIQUES}. {remedy}"
         )
     if order == 1:
         everything = np.indices((n_labels, n_labels), dtype=np.int32).reshape(2, -1).T
@@ -309,21 +319,46 @@ def _list_cliques(n_labels: int, order: int, allowed: NDArray[Any] | None) -> tu
             flags = np.zeros((n_labels, n_labels), dtype=bool)
             flags[tuple(np.asarray(allowed).T)] = True
         return np.ascontiguousarray(everything), np.ascontiguousarray(flags.ravel())
+    whole: NDArray[Any]
     if allowed is None:
         whole = np.indices((n_labels,) * (order + 1), dtype=np.int32).reshape(order + 1, -1).T
-    elif allowed.dtype == np.bool_:
-        whole = np.argwhere(allowed).astype(np.int32)
     else:
-        whole = allowed
-    parts = [whole]
-    for size in range(order, 1, -1):  # the first nodes: windows of fewer labels, with -1 before them
-        inner = [parts[0][:, at : at + size] for at in range(order + 2 - size)]
-        window = np.unique(np.concatenate(inner), axis=0)
-        before = np.full((len(window), order + 1 - size), -1, dtype=np.int32)
-        parts.append(np.concatenate([before, window], axis=1))
-    listed = np.concatenate(parts)
-    listed = listed[np.lexsort(listed.T[::-1])]
-    return np.ascontiguousarray(listed, dtype=np.int32), np.ones(len(listed), dtype=bool)
+        whole = np.argwhere(allowed) if allowed.dtype == np.bool_ else allowed
+    # The first nodes have windows of fewer labels: those of one more label without their last, or without their first,
+    # and those that are listed themselves. Their keys have zeros in front.
+    keys, base = _keys(whole, n_labels), np.uint64(n_labels + 1)
+    parts, found = [keys], keys[keys >= base ** np.uint64(order)]
+    for size in range(order, 1, -1):
+        span = base ** np.uint64(size)
+        listed = keys[(keys < span) & (keys >= span // base)]
+        found = np.unique(np.concatenate([found // base, found % span, listed]))
+        parts.append(found)
+    cliques = _windows(np.unique(np.concatenate(parts)), n_labels, order)
+    return cliques, np.ones(len(cliques), dtype=bool)
+
+
+def _keys(windows: NDArray[Any], n_labels: int) -> NDArray[np.uint64]:
+    """Return windows of labels as numbers in the same order: digits label + 1, so that -1 is 0."""
+    base, size = n_labels + 1, windows.shape[1]
+    if base**size >= 2**64:
+        raise ValueError(
+            f"A chain of order {size - 1} with {n_labels} labels is too large: a window of labels must fit 64 bits. "
+            f"Use fewer labels or a lower order."
+        )
+    keys = np.zeros(len(windows), dtype=np.uint64)
+    for column in windows.T:
+        keys = keys * np.uint64(base) + (column.astype(np.int64) + 1).astype(np.uint64)
+    return keys
+
+
+def _windows(keys: NDArray[np.uint64], n_labels: int, order: int) -> Codes:
+    """Return the windows of labels that keys stand for."""
+    base = np.uint64(n_labels + 1)
+    windows = np.empty((len(keys), order + 1), dtype=np.int32)
+    for at in range(order, -1, -1):
+        windows[:, at] = (keys % base).astype(np.int64) - 1
+        keys = keys // base
+    return windows
 
 
 def _end_scores(name: str, scores: Floats | None, allowed: NDArray[np.bool_] | None, n_labels: int) -> Floats | None:

@@ -11,6 +11,8 @@ from sklearn.utils import check_random_state
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
+MOST_NUMBERS = 2**56  # of an array: no memory holds more
+LEAST_TEMPERATURE = 1e-300  # its inverse is still a number, with some room
 
 
 def as_floats(name: str, values: ArrayLike, ndim: int | None = None) -> Floats:
@@ -33,12 +35,28 @@ def check_int(owner: str, name: str, value: Any, low: int) -> int:
     return int(value)
 
 
+def check_count(owner: str, name: str, value: Any, low: int, each: int) -> int:
+    """Return value as an int of at least low that leaves room for so many answers of ``each`` numbers."""
+    count = check_int(owner, name, value, low)
+    if count * max(each, 1) > MOST_NUMBERS:
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must leave an answer that a memory can hold, of fewer than "
+            f"{MOST_NUMBERS} numbers. Got {count}, each with {max(each, 1)} numbers."
+        )
+    return count
+
+
 def check_temperature(owner: str, temperature: Any) -> float:
-    """Return temperature as a float in [0, inf), or raise an error that names it."""
+    """Return temperature as a float that is 0, or large enough to divide by; or raise an error that names it."""
     good = isinstance(temperature, int | float | np.integer | np.floating) and not isinstance(temperature, bool)
     if not good or not 0.0 <= float(temperature) < np.inf:
         raise ValueError(
             f"The 'temperature' parameter of {owner} must be a float in [0, inf). Got {temperature!r} instead."
+        )
+    if 0.0 < float(temperature) < LEAST_TEMPERATURE:
+        raise ValueError(
+            f"The 'temperature' parameter of {owner} must be 0, which maximises, or at least {LEAST_TEMPERATURE:g}: "
+            f"scores are divided by it. Got {temperature!r} instead."
         )
     return float(temperature)
 

@@ -77,6 +77,7 @@ def check_tables(
     whole = [array if array.ndim > len(cliques[c]) else array[None] for c, array in enumerate(arrays)]
     for c, array in enumerate(whole):
         _check_values(f"tables[{c}]", array, cliques[c], shared=arrays[c].ndim == len(cliques[c]))
+    _check_sums(whole)
     return GraphTables(n_labels, cliques, whole, known, n_examples)
 
 
@@ -103,6 +104,21 @@ def _check_values(name: str, array: Floats, clique: tuple[int, ...], *, shared: 
         f"{name}, the scores of clique {clique}, must be finite, or -inf for what is forbidden. "
         f"Got {array[at]} for the labels {labels}{where} instead."
     )
+
+
+def _check_sums(arrays: Sequence[Floats]) -> None:
+    """Raise where scores could add up to more than a number holds: inf - inf would make the answer NaN."""
+    total = 0.0
+    for array in arrays:
+        low = array.min(initial=0.0)
+        if low == -np.inf:  # forbidden, not large
+            low = array.min(where=array > -np.inf, initial=0.0)
+        total += max(float(array.max(initial=0.0)), -float(low))
+    if total > np.finfo(np.float64).max / 2.0:  # differences of sums must be numbers as well
+        raise ValueError(
+            "tables must hold scores that can be added up, one from each table: the largest add up to more than "
+            "8.9e307. Divide all scores by a constant."
+        )
 
 
 def check_label_rows(name: str, rows: ArrayLike, n_labels: tuple[int, ...], lowest: int = 0) -> Codes:
