@@ -187,6 +187,17 @@ def test_weights_of_rows() -> None:
     np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-2)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_weights_count_in_the_tree(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, y, weights = rng.integers(0, 3, (40, 5)), rng.integers(0, 2, 40), rng.integers(0, 6, 40)
+    weighted = DiscriminativeBayesNet("tan", eta=0.0).fit(X, y, weights)
+    again = np.repeat(np.arange(40), weights)
+    repeated = DiscriminativeBayesNet("tan", eta=0.0).fit(X[again], y[again])
+    assert weighted.structure_ == repeated.structure_
+    np.testing.assert_allclose(weighted.parameters_, repeated.parameters_, rtol=1e-12)
+
+
 # A table
 
 

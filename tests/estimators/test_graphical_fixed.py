@@ -130,6 +130,17 @@ def test_the_tree_is_the_spanning_tree_of_mutual_information() -> None:
     assert one.graph_ == [(0,)]
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_weights_count_in_the_tree(seed: int) -> None:
+    """A weight of 3 is the example three times, for the graph as well."""
+    rng = np.random.default_rng(seed)
+    X, Y, weights = rng.normal(size=(40, 2)), rng.integers(0, 2, (40, 5)), rng.integers(0, 6, 40)
+    again = np.repeat(np.arange(40), weights)
+    weighted = ConditionalGraphicalModel("tree", loss="squared").fit(X, Y, weights)
+    repeated = ConditionalGraphicalModel("tree", loss="squared").fit(X[again], Y[again])
+    assert weighted.graph_ == repeated.graph_
+
+
 def test_strings_and_sparse_input() -> None:
     X, y = data(n=15)
     named = np.array(["no", "yes"])[y]

@@ -146,3 +146,31 @@ def test_networks_compare_by_what_they_are() -> None:
     assert Network([2, 2], [[], [0]]) == Network([2, 2], [[], [0]], names=["a", "b"])
     assert Network([2, 2], [[], [0]]) != Network([2, 2], [[1], []])
     assert Network([2, 2], [[], []], [5, 5]) == Network([2, 2], [[], []], [0, 0])
+
+
+@pytest.mark.parametrize(
+    ("codes", "message"),
+    [
+        ([[0, 3]], r"codes of 'b' must be below 2, its number of values, or below 0 for none. Got codes\[0, 1\] = 3"),
+        ([[0, 0], [2, 1]], r"codes of 'a' must be below 2.* Got codes\[1, 0\] = 2"),
+        ([[0.0, 1.0]], "codes must be integers of shape .* dtype float64"),
+        ([[0.7, 1.2]], "codes must be integers"),
+        ([[True, False]], "codes must be integers"),
+        ([0, 1], r"codes must be integers of shape \(n, 2\).* Got shape \(2,\)"),
+        ([[0, 1, 0]], r"Got shape \(1, 3\)"),
+    ],
+)
+def test_wrong_values_are_named(codes: Any, message: str) -> None:
+    network = Network([2, 2], [[], [0]], names=["a", "b"])
+    for ask in (network.indices, network.counts):
+        with pytest.raises(ValueError, match=message):
+            ask(codes)
+
+
+def test_weights_of_values_must_fit() -> None:
+    network = Network([2, 2], [[], [0]])
+    for weights in ([1.0], [[1.0], [2.0]], ["a", "b"]):
+        with pytest.raises(ValueError, match="weights must"):
+            network.counts([[0, 1], [1, 1]], weights)
+    assert network.counts(np.zeros((0, 2), dtype=int)).tolist() == [0.0] * 6
+    assert network.counts([[0, -1], [1, -2]], [2, 3]).tolist() == [2.0, 3.0, 0.0, 0.0, 0.0, 0.0]

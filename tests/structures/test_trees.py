@@ -130,3 +130,36 @@ def test_tiny_differences_count():
 def test_wrong_weights(weights, message):
     with pytest.raises(ValueError, match=message):
         spanning_tree(weights)
+
+
+@many
+@given(label_tables(), st.integers(0, 2**32 - 1), st.sampled_from([1.0, 0.5, 1e-300, 2.0**900]))
+def test_weights_are_repeated_rows(table, seed, unit):
+    """To the last bit where they are whole, in any unit that is a power of 2: ties must be broken alike."""
+    codes, groups = table
+    counts = np.random.default_rng(seed).integers(0, 4, size=len(codes))
+    counts[0] = 1
+    again = np.repeat(codes, counts, axis=0)
+    for known in (None, groups):
+        repeated = None if known is None else np.repeat(known, counts)
+        wanted = mutual_information(again, given=repeated)
+        found = mutual_information(codes, given=known, weights=counts * unit)
+        if unit == 1e-300:
+            np.testing.assert_allclose(found, wanted, atol=1e-12)
+        else:
+            np.testing.assert_array_equal(found, wanted)
+            assert spanning_tree(found) == spanning_tree(wanted)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0], "weights must have one entry for each row of columns, 2. Got 1 instead"),
+        ([1.0, -1.0], r"weights must be finite and at least 0. Got weights\[1\] = -1.0"),
+        ([np.nan, 1.0], r"Got weights\[0\] = nan"),
+        ([0.0, 0.0], "weights must have an entry above 0"),
+    ],
+)
+def test_wrong_row_weights(weights, message):
+    with pytest.raises(ValueError, match=message):
+        mutual_information([[0, 1], [1, 1]], weights=weights)

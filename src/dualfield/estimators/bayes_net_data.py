@@ -59,7 +59,7 @@ def read_data(
         classes, class_codes = np.unique(labels[used], return_inverse=True)
     names = Names(type(model).__name__, table.names, has_class=y is not None)
     cells = _read_hidden(model, names, hidden, used)
-    network, codes, categories = _lay_out(model, kept, names, classes, class_codes)
+    network, codes, categories = _lay_out(model, kept, names, classes, class_codes, weights[used])
     lost = cells & (codes < 0)
     if lost.any():
         row, j = (int(at) for at in np.unravel_index(int(lost.argmax()), lost.shape))
@@ -73,7 +73,12 @@ def read_data(
 
 
 def _lay_out(
-    model: Any, table: ValueTable, names: Names, classes: NDArray[Any] | None, class_codes: NDArray[Any] | None
+    model: Any,
+    table: ValueTable,
+    names: Names,
+    classes: NDArray[Any] | None,
+    class_codes: NDArray[Any] | None,
+    weights: Floats,
 ) -> tuple[Network, Codes, list[NDArray[Any]]]:
     """Return the network, the codes of all variables, and the values of the columns."""
     tables, is_named = read_shared(model.shared, names), isinstance(model.structure, str)
@@ -89,7 +94,7 @@ def _lay_out(
     if classes is not None and class_codes is not None:
         codes, sizes = np.column_stack([codes, class_codes.astype(np.int32)]), [*sizes, len(classes)]
     if is_named and model.structure == "tan":
-        parents = tree_augmented(codes, sizes[:-1], int(model.max_table))
+        parents = tree_augmented(codes, weights, sizes[:-1], int(model.max_table))
     return Network(sizes, parents, tables, names.all, max_table=int(model.max_table)), codes, categories
 
 

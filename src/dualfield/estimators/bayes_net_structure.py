@@ -65,11 +65,16 @@ def _is_graph(structure: Any) -> bool:
     return hasattr(structure, "nodes") and hasattr(structure, "predecessors")
 
 
+def listed_structure(structure: Any) -> Any:
+    """Return a structure as a name or as a list of children and parents, which a graph becomes."""
+    if _is_graph(structure):
+        return [(node, list(structure.predecessors(node))) for node in structure.nodes]
+    return structure
+
+
 def read_structure(structure: Any, names: Names) -> Parents:
     """Return the parents of each variable, as a user has listed them."""
-    pairs = structure
-    if _is_graph(structure):
-        pairs = [(node, list(structure.predecessors(node))) for node in structure.nodes]
+    pairs = listed_structure(structure)
     parents: dict[int, tuple[int, ...]] = {}
     for at, pair in enumerate(pairs):
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
@@ -99,7 +104,9 @@ def naive_bayes(n_columns: int) -> Parents:
     return [(n_columns,)] * n_columns + [()]
 
 
-def tree_augmented(codes: NDArray[np.int32], sizes: Sequence[int], max_table: int) -> Parents:
+def tree_augmented(
+    codes: NDArray[np.int32], weights: NDArray[np.float64], sizes: Sequence[int], max_table: int
+) -> Parents:
     """Return naive Bayes with a tree of the columns: the likeliest one given the class (Chow and Liu; Friedman et al.).
 
     The first column is the root, and every other has its neighbour towards the root as a parent beside the class.
@@ -112,7 +119,8 @@ def tree_augmented(codes: NDArray[np.int32], sizes: Sequence[int], max_table: in
             f"raise max_table where memory holds several times {8 * total**2} bytes."
         )
     # Codes begin at -2: what is missing, or not among the categories, is one more value here.
-    edges = spanning_tree(mutual_information(codes[:, :n_columns] + 2, given=codes[:, n_columns]))
+    shared = mutual_information(codes[:, :n_columns] + 2, given=codes[:, n_columns], weights=weights)
+    edges = spanning_tree(shared)
     near: list[list[int]] = [[] for _ in range(n_columns)]
     for a, b in edges:
         near[a].append(b)

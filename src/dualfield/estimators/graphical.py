@@ -288,7 +288,7 @@ class ConditionalGraphicalModel(SavableCliques):
             raise ValueError(f"X must have shape {wanted}. Got {np.shape(X)} instead.")
         weights = _example_weights(sample_weight, n)
         if isinstance(self.graph, str):
-            edges = spanning_tree(mutual_information(codes[weights > 0]))
+            edges = spanning_tree(mutual_information(codes, weights=weights))
             self.graph_ = edges or [(0,)]
         else:
             self.graph_ = check_graph(self.graph, self.n_nodes_)

@@ -6,11 +6,12 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualfield.structures.checks import Codes, Floats, check_int
+from dualfield.structures.checks import Codes, Floats, as_floats, check_int
 
 Ints = NDArray[np.int64]
 
@@ -245,7 +246,7 @@ class Network:
         array([[ 1,  4],
                [-1, -1]])
         """
-        table = np.asarray(codes)
+        table = self._check_codes(codes)
         found = np.empty(table.shape, dtype=np.int64)
         for v in range(self.n_variables):
             members = table[:, list(self.family(v))]
@@ -253,7 +254,26 @@ class Network:
             found[:, v] = np.where((members >= 0).all(axis=1), places, -1)
         return found
 
-    def counts(self, codes: ArrayLike, weights: Floats | None = None) -> Floats:
+    def _check_codes(self, codes: ArrayLike) -> NDArray[Any]:
+        """Return rows of values, each below its number of values, or raise an error that says where one is not."""
+        table: NDArray[Any] = np.asarray(codes)
+        if table.size == 0 and table.ndim == 2:
+            table = table.astype(np.int64)  # an empty list has no type of its own
+        if table.ndim != 2 or table.shape[1] != self.n_variables or not np.issubdtype(table.dtype, np.integer):
+            raise ValueError(
+                f"codes must be integers of shape (n, {self.n_variables}), a column for each variable. "
+                f"Got shape {table.shape} and dtype {table.dtype} instead."
+            )
+        outside = table >= np.asarray(self.n_values)
+        if outside.any():
+            row, v = (int(at) for at in np.unravel_index(int(outside.argmax()), table.shape))
+            raise ValueError(
+                f"codes of {self.names[v]!r} must be below {self.n_values[v]}, its number of values, or below 0 for "
+                f"none. Got codes[{row}, {v}] = {table[row, v]} instead."
+            )
+        return table
+
+    def counts(self, codes: ArrayLike, weights: ArrayLike | None = None) -> Floats:
         """Return how often each entry is used by rows of values: n of the formula, summed.
 
         Parameters
@@ -275,6 +295,10 @@ class Network:
         array([1., 2., 0., 1., 1., 1.])
         """
         places = self.indices(codes)
+        if weights is not None:
+            weights = as_floats("weights", weights, 1)
+            if len(weights) != len(places):
+                raise ValueError(f"weights must have an entry for each of {len(places)} rows. Got {len(weights)}.")
         total = np.zeros(self.n_parameters)
         for column in places.T:
             used = column >= 0

@@ -15,10 +15,12 @@ from dualfield.structures.checks import Floats, as_floats
 NUMBERS_OF_A_CHUNK = 2**22
 
 
-def mutual_information(columns: ArrayLike, *, given: ArrayLike | None = None) -> Floats:
+def mutual_information(
+    columns: ArrayLike, *, given: ArrayLike | None = None, weights: ArrayLike | None = None
+) -> Floats:
     r"""Return the mutual information between all pairs of columns of a table of labels, in nats.
 
-    With p the relative frequencies in the table,
+    With p the relative frequencies in the table, in which a row counts as much as its weight,
 
     .. math::
         I(a; b) = \sum_{x, y} p(a{=}x, b{=}y) \log \frac{p(a{=}x, b{=}y)}{p(a{=}x) \, p(b{=}y)}
@@ -34,6 +36,8 @@ def mutual_information(columns: ArrayLike, *, given: ArrayLike | None = None) ->
         Label codes of at least 0.
     given : int or bool array of shape (n_examples,), default=None
         Another column, whose value is known.
+    weights : array of shape (n_examples,), default=None
+        How much each row counts, finite and at least 0: a whole number is that many equal rows. None: 1.
 
     Returns
     -------
@@ -56,36 +60,53 @@ def mutual_information(columns: ArrayLike, *, given: ArrayLike | None = None) ->
     codes = _check_codes("columns", columns, 2)
     if not len(codes):
         raise ValueError(f"columns must have at least one row. Got shape {codes.shape} instead.")
-    if given is None:
-        return _information(codes)
-    groups = _check_codes("given", given, 1)
+    groups = np.zeros(len(codes), dtype=np.int64) if given is None else _check_codes("given", given, 1)
     if len(groups) != len(codes):
         raise ValueError(f"given must have one entry for each row of columns, {len(codes)}. Got {len(groups)} instead.")
-    values, sizes = np.unique(groups, return_counts=True)
+    each = _check_weights(weights, len(codes))
+    used = each > 0.0
+    codes, groups, each = codes[used], groups[used], each[used]
+    mass = each.sum()
     total = np.zeros((codes.shape[1], codes.shape[1]))
-    for value, size in zip(values, sizes, strict=True):
-        total += size / len(codes) * _information(codes[groups == value])
+    for value in np.unique(groups):
+        here = groups == value
+        total += each[here].sum() / mass * _information(codes[here], each[here])
     return total
 
 
-def _information(codes: NDArray[Any]) -> Floats:
-    n, n_columns = codes.shape
+def _check_weights(weights: ArrayLike | None, n_rows: int) -> Floats:
+    if weights is None:
+        return np.ones(n_rows)
+    each = as_floats("weights", weights, 1)
+    if len(each) != n_rows:
+        raise ValueError(f"weights must have one entry for each row of columns, {n_rows}. Got {len(each)} instead.")
+    wrong = ~(np.isfinite(each) & (each >= 0.0))
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise ValueError(f"weights must be finite and at least 0. Got weights[{at}] = {each[at]} instead.")
+    if not each.any():
+        raise ValueError("weights must have an entry above 0. Got zeros only.")
+    return np.ldexp(each, -int(np.frexp(each.max())[1]))  # sums neither overflow nor round: a power of 2
+
+
+def _information(codes: NDArray[Any], weights: Floats) -> Floats:
+    n_columns, mass = codes.shape[1], weights.sum()
     if not n_columns:
         return np.zeros((0, 0))
     coded = [np.unique(column, return_inverse=True) for column in codes.T]
     first = np.concatenate([[0], np.cumsum([len(values) for values, _ in coded])])
     places = np.stack([start + inverse for start, (_, inverse) in zip(first, coded, strict=False)], axis=1)
-    counts = np.zeros((first[-1], first[-1]))  # rows that have a code in one column and a code in another
+    counts = np.zeros((first[-1], first[-1]))  # weight of rows that have a code in one column and a code in another
     step = max(1, NUMBERS_OF_A_CHUNK // int(first[-1]))
-    for start in range(0, n, step):
-        chunk = places[start : start + step]
+    for start in range(0, len(codes), step):
+        chunk, each = places[start : start + step], weights[start : start + step, None]
         shown = np.zeros((len(chunk), first[-1]))
         np.put_along_axis(shown, chunk, 1.0, axis=1)
-        counts += shown.T @ shown
-    each = counts.diagonal()
+        counts += shown.T @ (shown * each)
+    alone = counts.diagonal()
     together = counts > 0.0
-    ratio = np.divide(counts * n, each * each[:, None], out=np.ones_like(counts), where=together)
-    terms = counts / n * np.log(ratio)
+    ratio = np.where(together, counts / alone[:, None] * (mass / alone), 1.0)
+    terms = counts / mass * np.log(ratio)
     sums = np.add.reduceat(np.add.reduceat(terms, first[:-1], axis=0), first[:-1], axis=1)
     return np.maximum(0.5 * (sums + sums.T), 0.0)  # rounding may leave a little below 0
 
