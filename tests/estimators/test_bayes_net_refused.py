@@ -83,7 +83,7 @@ def test_zeros_in_the_reference_are_named() -> None:
     with pytest.raises(ValueError, match=r"value number 1 of 0 given values \[\('class', 1\)\] is 0"):
         DiscriminativeBayesNet(smoothing=0.0).fit(X, y)
     plain = DiscriminativeBayesNet(smoothing=0.0, eta=0.0, floor=1e-6).fit(X, y)
-    np.testing.assert_allclose(plain.tables_[0], [[0.5, 0.5], [1.0, 1e-6]])
+    np.testing.assert_allclose(plain.tables_[0], [[0.5, 0.5], [1.0 - 1e-6, 1e-6]], rtol=1e-12)
     assert np.isfinite(plain.predict_log_proba(X)).all()
 
 
@@ -172,3 +172,21 @@ def test_a_column_called_class() -> None:
     with pytest.raises(ValueError, match="X has a column called 'class', which is what the network calls y"):
         DiscriminativeBayesNet().fit(frame, y)
     assert DiscriminativeBayesNet([("a", ["class"])], hidden=["a"]).fit(frame).structure_[0] == ("a", ["class"])
+
+
+@pytest.mark.parametrize(("eta", "floor"), [(0.0, 0.3), (0.1, 0.3), (0.0, 0.25), (0.1, 0.999)])
+def test_floors_that_leave_no_room(eta: float, floor: float) -> None:
+    X, y = [[0], [1], [2], [3]] * 3, [0, 1] * 6
+    with pytest.raises(
+        ValueError, match="The 'floor' parameter of DiscriminativeBayesNet must be below 1 / 4: a row has"
+    ):
+        DiscriminativeBayesNet(eta=eta, floor=floor).fit(X, y)
+
+
+def test_smoothing_below_the_floor_is_named() -> None:
+    X, y = [[0], [0], [1]] * 30, [0, 1, 1] * 30
+    with pytest.raises(ValueError, match="The 'smoothing' parameter of DiscriminativeBayesNet must leave no entry"):
+        DiscriminativeBayesNet(eta=0.1, smoothing=1e-11).fit(X, y)
+    prior = {0: [[0.5, 0.5], [1e-12, 1.0]], "class": [0.5, 0.5]}
+    with pytest.raises(ValueError, match=r"The 'prior' parameter of DiscriminativeBayesNet must leave .* lower floor"):
+        DiscriminativeBayesNet(eta=0.1, prior=prior).fit(X, y)

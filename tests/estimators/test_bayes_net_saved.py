@@ -85,12 +85,76 @@ def test_header_tells_what_the_model_is(tmp_path: Path) -> None:
     assert header["training"]["gap"] == network("own").dual_gap_
 
 
-def test_what_cannot_be_saved(tmp_path: Path) -> None:
+def test_graphs_are_saved_as_lists(tmp_path: Path) -> None:
     networkx = pytest.importorskip("networkx", reason="networkx, an input form, is not installed")
     X, y = categorical(30)
-    graph = DiscriminativeBayesNet(networkx.DiGraph([("class", 0), ("class", 1)]), eta=0.0).fit(X, y)
-    with pytest.raises(ValueError, match="The 'structure' parameter of DiscriminativeBayesNet cannot be saved"):
-        graph.save(tmp_path / "m")
+    graph = networkx.DiGraph([("class", 0), ("class", 1), (0, 1), (3, 2)])
+    model = DiscriminativeBayesNet(graph, eta=0.0).fit(X, y)
+    again = reloaded(tmp_path, model)
+    assert again.structure == [("class", []), (0, ["class"]), (1, ["class", 0]), (3, []), (2, [3])]
+    assert again.structure_ == model.structure_
+    assert equal(again.predict_proba(X), model.predict_proba(X))
+    assert equal(clone(again).fit(X, y).parameters_, model.parameters_)
+    assert model.structure is graph
+
+
+@pytest.mark.parametrize("floor", [1e-300, 1e-11, 1e-6, 1e-3, 0.2])
+@pytest.mark.parametrize("structure", ["naive_bayes", "tan"])
+def test_tables_that_the_floor_raised(tmp_path: Path, structure: str, floor: float) -> None:
+    """Counts of zero are raised to the floor, and the rest of their row makes room: the minimum of the divergence."""
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 4, (12, 3)), rng.integers(0, 2, 12)
+    model = DiscriminativeBayesNet(structure, eta=0.0, smoothing=0.0, floor=floor).fit(X, y)
+    again = reloaded(tmp_path, model)
+    check_same(model, again)
+    plain = DiscriminativeBayesNet(structure, eta=0.0, smoothing=0.0, floor=1e-321).fit(X, y)
+    some = 0
+    for name, table in model.tables_.items():
+        np.testing.assert_allclose(table.sum(axis=-1), 1.0, rtol=1e-12)
+        assert (table >= floor * (1 - 1e-12)).all()
+        for row, counted in zip(
+            table.reshape(-1, table.shape[-1]), plain.tables_[name].reshape(-1, table.shape[-1]), strict=True
+        ):
+            above = row > floor * (1 + 1e-9)
+            np.testing.assert_allclose(row[above] / row[above].sum(), counted[above] / counted[above].sum(), rtol=1e-9)
+            factor = (row[above] / counted[above]).min(initial=1.0)
+            assert (counted[~above] * factor <= floor * (1 + 1e-9)).all()
+            some += int((~above).sum())
+    assert some > 0
+
+
+def test_numbers_of_numpy_in_columns_of_objects(tmp_path: Path) -> None:
+    rows = list(
+        zip(np.array([1, 2, 1]), np.array([0.5, 1.5, 0.5]), np.array(["u", "v", "u"]), ["a", "b", "a"], strict=True)
+    )
+    model = DiscriminativeBayesNet(eta=0.0).fit(rows, [0, 1, 0])
+    again = reloaded(tmp_path, model)
+    check_same(model, again)
+    assert equal(again.predict_proba(rows), model.predict_proba(rows))
+    assert [[type(value) for value in values] for values in model.categories_[:2]] == [[int, int], [float, float]]
+    listed = DiscriminativeBayesNet(eta=0.0, categories=[np.array([np.int64(2), np.int64(1), "x"], dtype=object)])
+    listed.fit([[1], [2], ["x"]], [0, 1, 0])
+    assert equal(reloaded(tmp_path, listed).categories_, listed.categories_)
+
+
+def test_what_load_refuses_is_not_saved(tmp_path: Path) -> None:
+    X, y = categorical(30)
+    model = DiscriminativeBayesNet(eta=0.0).fit(X, y)
+    for change in (np.log(2.0), np.nan, np.inf):
+        model.parameters_ = model.parameters_ + change
+        with pytest.raises(ValueError, match="cannot be saved: its tables must have probabilities"):
+            model.save(tmp_path / "m")
+    text = np.array(
+        [["a\0"], ["b"]] * 15, dtype=object
+    )  # NumPy's strings would lose the zero, columns of objects do not
+    again = reloaded(tmp_path, DiscriminativeBayesNet(eta=0.0).fit(text, y))
+    assert again.categories_[0].tolist() == ["a\0", "b"]
+    (tmp_path / "saved.model").unlink()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_cannot_be_saved(tmp_path: Path) -> None:
+    X, y = categorical(30)
     dates = np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[ns]")[X[:, :1] % 2]
     model = DiscriminativeBayesNet(eta=0.0).fit(dates, y)
     with pytest.raises(ValueError, match="its values must be numbers or str"):

@@ -234,3 +234,23 @@ def test_questions_before_fit():
     ):  # fmt: skip
         with pytest.raises(NotFittedError):
             ask()
+
+
+def test_messages_name_the_argument():
+    X, y = [["a", "b", "c"]] * 50, [["x", "y", "x"]] * 50
+    with pytest.raises(
+        ValueError, match=r"The 'smoothing' parameter of DiscriminativeHMM must leave no entry .* lower floor"
+    ):
+        DiscriminativeHMM(eta=0.1, smoothing=1e-10).fit(X, y)
+    model = DiscriminativeHMM(eta=0.0).fit([["a", "b"]], [["x", "y"]])
+    wrong = [
+        ([["q", None]], r"known\[0\]\[0\] is 'q'"),
+        ([["x"]], r"known\[0\]"),
+        ([[set(), None]], r"known\[0\]\[0\] is an"),
+    ]
+    for known, message in wrong:
+        for ask in (model.predict, model.predict_proba):
+            with pytest.raises(ValueError, match=message):
+                ask([["a", "b"]], known=known)
+    with pytest.raises(ValueError, match=r"^y\[0\]\[0\] is 'q'"):
+        model.score_samples([["a", "b"]], [["q", None]])

@@ -17,7 +17,7 @@ from dualfield.estimators.bayes_net_structure import check_structure
 from dualfield.estimators.bayes_net_training import PRIORS, counted, reference_tables, refuse_zeros, trained
 from dualfield.estimators.checks import check_choice, check_integer, check_number
 from dualfield.estimators.saved_bayes_net import SavableNetwork
-from dualfield.estimators.table_training import table_solver
+from dualfield.estimators.table_training import check_floor, table_solver
 from dualfield.solvers import LinearSolution, Simplicial, Status
 from dualfield.structures.checks import n_threads
 
@@ -65,7 +65,7 @@ class DiscriminativeBayesNet(SavableNetwork):
     smoothing : float, default=1.0
         Added to every count, as alpha of :class:`sklearn.naive_bayes.CategoricalNB`; above 0 unless η = 0.
     floor : float, default=1e-11
-        The least probability in a table.
+        The least probability in a table, below 1 / number of values. Where it raises one, the others of the row shrink.
     loss : "hamming" or array of shape (n_classes, n_classes), default="hamming"
         ℓ: the number of wrong hidden variables; or by true class (row) and class (column), zeros on the diagonal.
     categories : "auto" or list of arrays, default="auto"
@@ -228,10 +228,12 @@ class DiscriminativeBayesNet(SavableNetwork):
             )
         data = read_data(self, table, y, sample_weight, hidden)
         reference = reference_tables(type(self).__name__, self.prior, float(self.smoothing), data)
+        if self.eta > 0:
+            refuse_zeros(type(self).__name__, reference, data.network)
+        check_floor(self, reference, data.network.rows)
         if self.eta == 0:
             solution = counted(reference, data.network, float(self.floor))
         else:
-            refuse_zeros(type(self).__name__, reference, data.network)
             start = self.parameters_ if self.warm_start and self._is_like(data) else None
             solution = trained(self, data, reference, solver, start, n_threads(self.n_jobs))
         self._keep(data, solution)

@@ -109,7 +109,7 @@ def found_categories(columns: Sequence[NDArray[Any]], names: Sequence[Hashable])
         raise ValueError(f"Column {names[0]!r} of X has no values: all of them are missing.")
     if all(column.dtype.kind != "O" for column in columns) and len({column.dtype.kind for column in columns}) == 1:
         return np.unique(np.concatenate(columns))
-    values = [value for column in columns for value in column.tolist()]
+    values = [_plain(value) for column in columns for value in column.tolist()]
     try:
         kept = sorted(set(values))
     except TypeError as error:
@@ -125,6 +125,8 @@ def given_categories(owner: str, values: Any, name: Hashable) -> NDArray[Any]:
     array = np.asarray(values)
     if array.dtype.kind in "US" and not hasattr(values, "dtype"):
         array = _object_array(list(values))
+    if array.dtype.kind == "O" and array.ndim == 1:
+        array = _object_array([_plain(value) for value in array.tolist()])
     distinct = array.ndim == 1 and len(set(array.tolist())) == len(array) > 0
     if not distinct or _missing(array).any():
         raise ValueError(
@@ -132,6 +134,11 @@ def given_categories(owner: str, values: Any, name: Hashable) -> NDArray[Any]:
             f"missing. Got {values!r:.100} instead."
         )
     return array
+
+
+def _plain(value: Any) -> Any:
+    """Return a number or text of NumPy, which an object column may hold, as one of Python."""
+    return value.item() if isinstance(value, np.bool_ | np.integer | np.floating | np.str_) else value
 
 
 def _object_array(values: list[Any]) -> NDArray[Any]:

@@ -87,10 +87,22 @@ def refuse_zeros(owner: str, reference: Floats, network: Network) -> None:
 
 
 def counted(reference: Floats, network: Network, floor: float) -> LinearSolution:
-    """Return the tables that minimise the divergence alone: the reference with normalised rows."""
-    parameters = np.log(np.maximum(normalised(reference, network), floor))
+    """Return the tables that minimise the divergence alone: the reference with normalised rows, nothing below floor."""
+    parameters = np.log(_floored(normalised(reference, network), network, floor))
     trace = Trace.from_rows(np.array([[0.0, 0.0, 0.0, 1.0, 0.0]]))
     return LinearSolution(parameters, 0.0, 0.0, Status.CONVERGED, 1, trace, "counting")
+
+
+def _floored(tables: Floats, network: Network, floor: float) -> Floats:
+    """Raise entries to the floor; the others of their row are scaled down, so that it still sums to one."""
+    rows, low = network.rows, tables < floor
+    while True:
+        left = 1.0 - floor * np.bincount(rows, low)
+        factor = np.where(left < 1.0, left / np.bincount(rows, np.where(low, 0.0, tables)), 1.0)
+        scaled = np.where(low, floor, tables * factor[rows])
+        if not (scaled < floor).any():
+            return scaled
+        low |= scaled < floor
 
 
 def trained(

@@ -15,7 +15,7 @@ from dualfield.estimators.hmm_tables import TableLayout, Tables
 from dualfield.estimators.hmm_training import HMMData, MarginTraining, counted, read_training
 from dualfield.estimators.saved_hmm import restored_hmm, saved_hmm
 from dualfield.estimators.saved_parameters import ParameterWriter
-from dualfield.estimators.table_training import table_rule, table_solver
+from dualfield.estimators.table_training import check_floor, table_rule, table_solver
 from dualfield.estimators.trained import TrainedTagger
 from dualfield.io.model_file import ModelFile
 from dualfield.solvers import Simplicial
@@ -221,7 +221,7 @@ class DiscriminativeHMM(GenerativeTagger, TrainedTagger):
             solution, self.n_completions_ = counted(reference, data.layout), 0
         else:
             check_positive(owner, reference)
-            self._check_floor(max(data.layout.n_states, *data.layout.sizes))
+            check_floor(self, data.layout.pack(reference), data.layout.rows())
             training = MarginTraining(data, reference, cost, float(self.eta), float(self.floor), n_threads(self.n_jobs))
             rule, start = table_rule(self), self._warm_start(data)
             solution = self._run(
@@ -268,10 +268,3 @@ class DiscriminativeHMM(GenerativeTagger, TrainedTagger):
             check_choice(owner, "rare", self.rare, ("shape",), "None, a callable")
         check_choice(owner, "unknown", self.unknown, ("skip", "mass", "error"), "a str")
         return table_solver(self)
-
-    def _check_floor(self, longest: int) -> None:
-        if self.floor * longest >= 1.0:
-            raise ValueError(
-                f"The 'floor' parameter of {type(self).__name__} must be below 1 / {longest}: a row has {longest} "
-                f"entries. Got {self.floor!r} instead."
-            )

@@ -62,7 +62,7 @@ class GenerativeTagger(TableTagger):
         >>> bool(np.isclose(np.exp(joint).sum(), np.exp(total[0])))
         True
         """
-        scores = self._known_scores(X, y, lengths)
+        scores = self._known_scores(X, y, lengths, name="y")
         return self.structure_.log_partition(scores, n_jobs=self.n_jobs)
 
     def filter(self, X: Any, *, lengths: ArrayLike | None = None) -> list[Floats]:

@@ -120,11 +120,11 @@ class TableTagger(SequenceTagger):
     def _scores(self, X: Any, lengths: ArrayLike | None) -> Scores:
         return self._known_scores(X, None, lengths)
 
-    def _known_scores(self, X: Any, known: Any, lengths: ArrayLike | None) -> Scores:
+    def _known_scores(self, X: Any, known: Any, lengths: ArrayLike | None, *, name: str = "known") -> Scores:
         """Return scores in which no other state competes with known ones; every sequence must be possible."""
         scores = self._plain_scores(X, lengths)
         if known is not None:
-            found = read_states(known, scores.offsets, self.labels_)
+            found = read_states(known, scores.offsets, self.labels_, name=name)
             allowed = found.allowed
             if allowed is None:
                 allowed = found.codes[:, None] == np.arange(len(self.labels_))

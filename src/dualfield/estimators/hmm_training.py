@@ -67,14 +67,14 @@ def read_training(
     return HMMData(batch, observations, labels, states, allowed, fixed, weights, layout)
 
 
-def read_states(y: Any, offsets: NDArray[np.int64], known: Labels | None = None) -> PartialLabels:
-    """Read states; None, or a set of states, where they are not known."""
+def read_states(y: Any, offsets: NDArray[np.int64], known: Labels | None = None, *, name: str = "y") -> PartialLabels:
+    """Read states; None, or a set of states, where they are not known. Errors call them by the name."""
     y = list(y) if isinstance(y, Iterator) else unwrapped(y)
     if isinstance(y, (list, tuple)) and len(y):
         rows = [unwrapped(one) for one in y]
         arrays = [one for one in rows if isinstance(one, np.ndarray) and one.ndim == 1 and one.dtype.kind in "iu"]
         if len(arrays) == len(rows) and [len(one) for one in arrays] == np.diff(offsets).tolist():
-            return read_labels(np.concatenate(arrays), offsets, known)  # no state becomes a Python object
+            return read_labels(np.concatenate(arrays), offsets, known, name=name)  # no state becomes a Python object
         flat = not any(isinstance(one, (list, tuple, np.ndarray)) for one in rows)
         if flat and len(rows) == offsets[-1]:
             y = rows = [rows[a:b] for a, b in itertools.pairwise(offsets.tolist())]
@@ -82,7 +82,7 @@ def read_states(y: Any, offsets: NDArray[np.int64], known: Labels | None = None)
             y = [one.tolist() if isinstance(one, np.ndarray) else one for one in rows]
             if known is None and all(label is None for one in y for label in one):
                 raise ValueError("y must have at least one state that is known. Got None everywhere.")
-    return read_labels(y, offsets, known)
+    return read_labels(y, offsets, known, name=name)
 
 
 def _read_hidden(hidden: Any, offsets: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -21,7 +21,7 @@ class PartialLabels(NamedTuple):
     allowed: NDArray[np.bool_] | None
 
 
-def read_labels(y: Any, offsets: NDArray[np.int64], known: Labels | None = None) -> PartialLabels:
+def read_labels(y: Any, offsets: NDArray[np.int64], known: Labels | None = None, *, name: str = "y") -> PartialLabels:
     """Read labels that may be None or sets of labels.
 
     Parameters
@@ -32,6 +32,8 @@ def read_labels(y: Any, offsets: NDArray[np.int64], known: Labels | None = None)
         Where each sequence starts.
     known : Labels, default=None
         Labels of an earlier fit; None: those that occur.
+    name : str, default="y"
+        What errors call `y`.
 
     Returns
     -------
@@ -53,20 +55,22 @@ def read_labels(y: Any, offsets: NDArray[np.int64], known: Labels | None = None)
         isinstance(row, (list, tuple)) and any(label is None or isinstance(label, _SETS) for label in row) for row in y
     )
     if not partial:
-        labels = Labels.fit(y, offsets) if known is None else known
-        return PartialLabels(labels, labels.encode(y, offsets), None)
+        labels = Labels.fit(y, offsets, name=name) if known is None else known
+        return PartialLabels(labels, labels.encode(y, offsets, name=name), None)
     lengths = [len(row) for row in y]
     if lengths != np.diff(offsets).tolist():
         # The plain reader knows how to say which one differs.
-        Labels.fit([[0] * n for n in lengths], offsets)
+        Labels.fit([[0] * n for n in lengths], offsets, name=name)
     flat = [label for row in y for label in row]
     places = [(i, t) for i, row in enumerate(y) for t in range(len(row))]
     for (i, t), label in zip(places, flat, strict=True):
         if isinstance(label, _SETS) and not label:
-            raise ValueError(f"y[{i}][{t}] is an empty set: no label is allowed there. Use None if it is not known.")
+            raise ValueError(
+                f"{name}[{i}][{t}] is an empty set: no label is allowed there. Use None if it is not known."
+            )
     mentioned = [label for one in flat for label in (one if isinstance(one, _SETS) else (one,)) if label is not None]
-    labels = Labels.fit(mentioned) if known is None else known
-    code = {name: at for at, name in enumerate(labels.classes.tolist())}
+    labels = Labels.fit(mentioned, name=name) if known is None else known
+    code = {label: at for at, label in enumerate(labels.classes.tolist())}
     codes = np.full(len(flat), -1, dtype=np.int32)
     allowed = np.ones((len(flat), len(labels)), dtype=bool)
     for at, label in enumerate(flat):
@@ -76,7 +80,7 @@ def read_labels(y: Any, offsets: NDArray[np.int64], known: Labels | None = None)
         unknown = [one for one in named if one not in code]
         if unknown:
             i, t = places[at]
-            raise ValueError(f"y[{i}][{t}] is {unknown[0]!r}, a label not seen in training.")
+            raise ValueError(f"{name}[{i}][{t}] is {unknown[0]!r}, a label not seen in training.")
         choices = [code[one] for one in named]
         allowed[at] = False
         allowed[at, choices] = True

@@ -145,10 +145,7 @@ class Savable(ABC):
         self._check_restored()
         self._finish()
         writer = ParameterWriter(owner, {}, self._saved_with)
-        parameters = {
-            name: writer.encoded(name, value)
-            for name, value in self.get_params(deep=False).items()  # type: ignore[attr-defined]
-        }
+        parameters = {name: writer.encoded(name, value) for name, value in self._saved_parameters().items()}
         fitted = self._saved(writer)
         metadata = {
             "dualfield_version": importlib.metadata.version("dualfield"),
@@ -158,6 +155,10 @@ class Savable(ABC):
             **fitted,
         }
         write_model(path, metadata, writer.arrays)
+
+    def _saved_parameters(self) -> dict[str, Any]:
+        """Return the constructor parameters in a form that a file can hold."""
+        return dict(self.get_params(deep=False))  # type: ignore[attr-defined]
 
     def _check_jobs(self) -> None:
         # What reaches joblib and the threads of the native code.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.estimators.bayes_net_prediction import NetworkPredictor
-from dualfield.estimators.bayes_net_structure import Names
+from dualfield.estimators.bayes_net_structure import Names, listed_structure
 from dualfield.estimators.saved import Savable, field
 from dualfield.estimators.saved_labels import restored_feature_names, save_feature_names
 from dualfield.estimators.saved_parameters import ParameterWriter
@@ -45,7 +45,15 @@ class SavableNetwork(Savable, NetworkPredictor):
         self.tables_ = {name: np.exp(network.table(parameters, v)) for v, name in enumerate(names)}
         self.missing_mass_ = {name: np.maximum(1.0 - table.sum(axis=-1), 0.0) for name, table in self.tables_.items()}
 
+    def _saved_parameters(self) -> dict[str, Any]:
+        parameters = super()._saved_parameters()
+        return parameters | {"structure": listed_structure(parameters["structure"])}
+
     def _saved(self, writer: ParameterWriter) -> dict[str, Any]:
+        if not _are_tables(self.parameters_, self.network_):
+            raise ValueError(
+                "The model cannot be saved: its tables must have probabilities, whose rows sum to 1 at most."
+            )
         columns = [_value_record(values) for values in self.categories_]
         values = {"columns": columns, "class": None if self._is_table else _value_record(self.classes_)}
         # Too many for the header, perhaps.
@@ -84,11 +92,16 @@ class SavableNetwork(Savable, NetworkPredictor):
         except (ValueError, OverflowError) as error:
             raise file.fault(f"is altered: {error}") from None
         parameters = np.array(file.array("tables", np.float64, (n_parameters,)))
-        with np.errstate(over="ignore", invalid="ignore"):
-            sums = np.bincount(network.rows, np.exp(parameters))
-        if not (np.isfinite(parameters).all() and (sums <= 1.0 + _ROUNDING).all() and parameters.min() > -1e6):
+        if not _are_tables(parameters, network):
             raise file.fault("is altered: array 'tables' must have log-probabilities, whose rows sum to 1 at most.")
         self._set_network(network, parameters, categories, classes)
+
+
+def _are_tables(parameters: Floats, network: Network) -> bool:
+    """Whether parameters are log-probabilities whose rows sum to 1 at most: what a file must have, and a model has."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = np.bincount(network.rows, np.exp(parameters))
+    return bool(np.isfinite(parameters).all() and (sums <= 1.0 + _ROUNDING).all() and parameters.min() > -1e6)
 
 
 def _are_numbers(values: list[Any], below: int) -> bool:
@@ -101,7 +114,12 @@ def _value_record(values: NDArray[Any]) -> dict[str, Any]:
     allowed = tuple(_SCALARS.values()) if kind == "O" else _SCALARS.get(kind, ())
     if not all(isinstance(value, allowed) for value in listed):
         raise ValueError(f"The model cannot be saved: its values must be numbers or str. Got {listed!r:.200}.")
-    return {"kind": kind if kind in "UO" else values.dtype.name, "values": listed}
+    record = {"kind": kind if kind in "UO" else values.dtype.name, "values": listed}
+    try:
+        _read_values(record)  # as load will
+    except ValueError as error:
+        raise ValueError(f"The model cannot be saved, since its values could not be read again: {error}.") from None
+    return record
 
 
 def _restored_values(file: ModelFile, n_columns: int) -> tuple[list[NDArray[Any]], NDArray[Any] | None]:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dualfield.estimators.checks import check_flag, check_integer, check_number, pick_solver
 from dualfield.solvers import Simplicial, StopRule
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 _DEFAULT_ROUNDS = 10_000.0
 
 
@@ -26,6 +31,30 @@ def table_solver(model: Any) -> Simplicial:
     check_integer(owner, "verbose", model.verbose, 0)
     solver = pick_solver(owner, model.solver, {"simplicial": Simplicial})
     return Simplicial(model.n_blocks, int(model.max_columns)) if isinstance(model.solver, str) else solver
+
+
+def check_floor(model: Any, reference: Floats, rows: Ints) -> None:
+    """Raise unless the floor leaves room in every row (-1: no row), and where there are margins the reference is above.
+
+    The reference is the start of the training, which must obey the floor.
+    """
+    owner, inside = type(model).__name__, rows >= 0
+    longest = int(np.bincount(rows[inside]).max())
+    if float(model.floor) * longest >= 1.0:
+        raise ValueError(
+            f"The 'floor' parameter of {owner} must be below 1 / {longest}: a row has {longest} entries. "
+            f"Got {model.floor!r} instead."
+        )
+    if float(model.eta) == 0.0:
+        return
+    sums = np.bincount(rows[inside], reference[inside])
+    least = float((reference[inside] / sums[rows[inside]]).min())
+    if least < float(model.floor):
+        name, remedy = ("smoothing", "Raise smoothing") if isinstance(model.prior, str) else ("prior", "Change it")
+        raise ValueError(
+            f"The {name!r} parameter of {owner} must leave no entry of the reference below floor={model.floor!r} of "
+            f"the sum of its row. Got one of {least:.3g}. {remedy}, or lower floor."
+        )
 
 
 def table_rule(model: Any) -> StopRule:
