@@ -190,6 +190,7 @@ def test_paths_are_written(tmp_path, name):
         ([["ab"]], TypeError, r"sentences\[0\]\[0\] must be a sequence of str. Got 'ab' instead."),
         ([[("a", 1)]], TypeError, r"sentences\[0\]\[0\] must be a sequence of str"),
         ([[("\ud800",)]], ValueError, r"Line 1 cannot be written as UTF-8"),
+        ([[("\ufeffa", "b")]], ValueError, r"The first line begins with U\+FEFF, which is read as a byte order mark"),
     ],
     ids=itertools.count(),
 )
@@ -222,3 +223,16 @@ def test_real_file():
     read = read_conll(Path(DATA) / "conll2000_test.txt.gz")
     assert (len(read), sum(map(len, read))) == (2012, 47377)
     assert {len(row) for sentence in read for row in sentence} == {3}
+
+
+def test_a_byte_order_mark_inside_is_kept():
+    text = io.StringIO()
+    write_conll([[("a", "\ufeffb"), ("\ufeffc", "d")]], text)
+    assert read_conll(io.StringIO(text.getvalue())) == [[("a", "\ufeffb"), ("\ufeffc", "d")]]
+
+
+@pytest.mark.parametrize("text", [b"a b\rc d\r\re f\r", b"a b\nc d\re f\n"])
+def test_lines_that_end_as_on_old_macs_are_refused(text):
+    """Carriage returns alone would make one line of many."""
+    with pytest.raises(ValueError, match=r"has a carriage return without a line feed. Convert line ends"):
+        read_conll(io.BytesIO(text))

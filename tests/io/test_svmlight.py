@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import itertools
 
 import numpy as np
 import pytest
@@ -88,10 +89,35 @@ def test_too_many_features():
         ([[1.0]], ["a:b"], "cannot be written"),
         ([[np.nan]], ["a"], "finite"),
         ([[1.0]], ["a", "b"], "a label for each of the 1 rows"),
+        ([1.0, 2.0], [1, 2], "X must have two dimensions"),
+        ([[1.0]], [[1]], "a label for each of the 1 rows of X. Got shape"),
+        ([[1.0], [2.0]], ["+1", "1"], r"label '\+1' cannot be written: it would be read as 1"),
+        ([[1.0], [2.0]], ["1.0", "2"], "label '1.0' cannot be written: it would be read as 1"),
+        ([[1.0], [2.0]], [0.5, 1.0], "label 0.5 cannot be written: it would be read as '0.5'"),
+        ([[1.0], [2.0]], [2**60, 1], "cannot be written: it would be read as '"),
+        ([[1.0]], [True], "label True cannot be written"),
+        ([[1.0]], ["\ufeffa"], r"The first line begins with U\+FEFF"),
     ],
-    ids=["blank", "empty", "colon", "nan", "lengths"],
+    ids=itertools.count(),
 )
 def test_what_cannot_be_written(X, y, said, tmp_path):
     with pytest.raises(ValueError, match=said):
         write_svmlight(X, y, tmp_path / "x")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "names", [["1_0", "10"], ["007", "7"], ["1", "nan"], ["inf", "1"], ["\u0661", "1"], ["0x1", "1"], ["00", "0"]]
+)
+def test_labels_that_look_like_numbers_are_kept_apart(names, tmp_path):
+    assert read_svmlight([f"{name} 1:2" for name in names])[1].tolist() == names
+    write_svmlight([[1.0], [2.0]], names, tmp_path / "x")
+    assert read_svmlight(tmp_path / "x")[1].tolist() == names
+
+
+@pytest.mark.parametrize("labels", [[1, -1], [0, 7], ["1", "2"], [2.0, 3.0], ["b", "1"], [2**53 - 1, 1 - 2**53]])
+def test_labels_that_are_numbers(labels, tmp_path):
+    write_svmlight([[1.0], [2.0]], labels, tmp_path / "x")
+    found = read_svmlight(tmp_path / "x")[1].tolist()
+    assert found == (labels if isinstance(labels[0], str) and "b" in labels else [int(label) for label in labels])
+    assert read_svmlight(["+1 1:2", "-1.0 1:2", "2e0 1:1", "0. 1:1"])[1].tolist() == [1, -1, 2, 0]

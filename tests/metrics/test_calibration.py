@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualfield.metrics import calibration_error
+from dualfield.metrics import calibration_bins, calibration_error
 
 CLASSES = ["a", "b", "c"]
 
@@ -86,3 +86,34 @@ def test_what_does_not_fit_is_named(y_true, marginals, message):
 def test_number_of_bins_is_checked(n_bins):
     with pytest.raises(ValueError, match="The 'n_bins' parameter of calibration_error must be an int in"):
         calibration_error([["a"]], [[[1.0]]], ["a"], n_bins=n_bins)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1.7], [1]), r"confidence must be a probability in \[0, 1\]. Got confidence\[0\] = 1.7"),
+        (([0.5, -3.0], [1, 0]), r"Got confidence\[1\] = -3.0"),
+        (([0.5, np.nan], [1, 0]), r"Got confidence\[1\] = nan"),
+        (([0.5], [0.3]), r"correct must say whether a prediction was right, True or False. Got correct\[0\] = 0.3"),
+        (([0.5], [2]), "correct must say"),
+        (([0.5], ["yes"]), "correct must be an array of numbers"),
+        ((["x"], [True]), "confidence must be an array of numbers"),
+        (([], []), "non-empty 1D arrays of the same length"),
+        (([0.5, 0.5], [True]), "non-empty 1D arrays of the same length"),
+    ],
+)
+def test_what_is_no_confidence_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        calibration_bins(*arguments)
+
+
+@pytest.mark.parametrize("n_bins", [0, -1, 2.5, True, "10", None])
+def test_bins_are_counted(n_bins):
+    with pytest.raises(ValueError, match="The 'n_bins' parameter of calibration_bins must be an int"):
+        calibration_bins([0.5], [True], n_bins=n_bins)
+
+
+def test_rounding_is_no_fault():
+    bins = calibration_bins(np.array([1.0 + 1e-7, -1e-9], dtype=np.float32), [True, False], n_bins=4)
+    assert bins.count.tolist() == [1, 1]
+    assert bins.error == pytest.approx(0.0, abs=1e-6)

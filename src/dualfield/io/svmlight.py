@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -13,6 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from dualfield.io.text_lines import Source, Target, numbered_lines, source_name, write_lines
 
 _MOST = 2**31 - 1  # columns of a sparse matrix
+# What is a number as a label. Names such as 007 and 1_0, which Python takes for numbers too, are names.
+_NUMERAL = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 
 
 def read_svmlight(
@@ -35,7 +38,8 @@ def read_svmlight(
     X : sparse array of shape (n, n_features)
         The values, of type float64.
     y : array of shape (n,), or None
-        The labels: of type int64 if all are whole numbers, else of type str. None if no line has a label.
+        The labels: of type int64 if all are written as whole numbers (``7``, ``+1``, ``2.0``, but not ``007``), else of
+        type str, as they are. None if no line has a label.
 
     Raises
     ------
@@ -94,8 +98,8 @@ def write_svmlight(X: Any, y: ArrayLike, target: Target) -> None:
     Raises
     ------
     ValueError
-        If a value is not finite, there is not one label for each row, or a label cannot be read back: it must not be
-        empty, nor have blanks, ``:`` or ``#`` in it.
+        If a value is not finite, there is not one label for each row, or a label cannot be read back: it must be an int
+        or a str, not be empty, nor have blanks, ``:`` or ``#`` in it, nor be read as another number.
 
     See Also
     --------
@@ -110,17 +114,33 @@ def write_svmlight(X: Any, y: ArrayLike, target: Target) -> None:
     >>> text.getvalue()
     'yes 1:0.5\nno 2:2\n'
     """
+    if np.ndim(X) != 2:
+        raise ValueError(f"X must have two dimensions, a row for each label. Got {np.ndim(X)} instead.")
     rows = scipy.sparse.csr_array(X, dtype=np.float64)
     rows.sum_duplicates()
-    names = [str(label) for label in np.asarray(y).tolist()]
-    if len(names) != rows.shape[0]:
-        raise ValueError(f"y must have a label for each of the {rows.shape[0]} rows of X. Got {len(names)}.")
+    labels = np.asarray(y)
+    if labels.shape != (rows.shape[0],):
+        raise ValueError(f"y must have a label for each of the {rows.shape[0]} rows of X. Got shape {labels.shape}.")
     if not np.isfinite(rows.data).all():
         raise ValueError("X must have finite values only: others cannot be written.")
+    write_lines(target, _lines(rows, _names(labels.tolist())))
+
+
+def _names(labels: list[Any]) -> list[str]:
+    """Return labels as they are written, or raise an error if one would not be read as what it is."""
+    names = [str(label) for label in labels]
     for name in set(names):
         if not name or any(character.isspace() or character in ":#" for character in name):
             raise ValueError(f"The label {name!r} cannot be written: it is empty, or has blanks, ':' or '#' in it.")
-    write_lines(target, _lines(rows, names))
+    found = _as_array(list(names))
+    for label, again in zip(labels, [] if found is None else found.tolist(), strict=True):
+        same = label == again and type(label) is not bool
+        if not same and not (isinstance(label, str) and label == str(again)):
+            raise ValueError(
+                f"The label {label!r} cannot be written: it would be read as {again!r}. Labels must be int, or str "
+                f"that are no number written in another way."
+            )
+    return names
 
 
 def _entries(fields: Iterable[str], n_features: int | None, place: str) -> Iterator[tuple[int, float]]:
@@ -147,10 +167,9 @@ def _as_array(labels: list[str | None]) -> NDArray[Any] | None:
     names = [label for label in labels if label is not None]
     if not names:
         return None
-    try:
-        numbers = [float(name) for name in names]
-    except ValueError:
+    if not all(map(_NUMERAL.fullmatch, set(names))):
         return np.array(names)
+    numbers = [float(name) for name in names]
     whole = all(number.is_integer() and abs(number) < 2**53 for number in numbers)
     return np.array(numbers).astype(np.int64) if whole else np.array(names)
 

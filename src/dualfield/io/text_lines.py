@@ -30,7 +30,7 @@ def numbered_lines(source: Source, encoding: str = "utf-8") -> Iterator[tuple[in
     """Yield each line with its number, from 1, and without its line break.
 
     Only a line feed, or carriage return and line feed, end a line: what else Unicode counts as line breaks occurs
-    inside words.
+    inside words. A carriage return alone, as old Macs end lines with, is refused: lines would be taken for one.
     Files are read as bytes and decoded line by line, so that an error names the line.
     """
     name = source_name(source)
@@ -43,7 +43,13 @@ def numbered_lines(source: Source, encoding: str = "utf-8") -> Iterator[tuple[in
                 raise TypeError(f"{name}, line {number}: must be a str. Got {type(line).__name__} instead.")
             if number == 1:
                 text = text.removeprefix(_BYTE_ORDER_MARK)
-            yield number, text.removesuffix("\n").removesuffix("\r")
+            text = text.removesuffix("\n").removesuffix("\r")
+            if "\r" in text:
+                raise ValueError(
+                    f"{name}, line {number}: has a carriage return without a line feed. "
+                    f"Convert line ends to line feeds."
+                )
+            yield number, text
     except UnicodeDecodeError as error:
         # A file that somebody opened as text decodes ahead of the line it gives.
         place = f"line {number}" if number and isinstance(line, bytes) else f"after line {number}"
@@ -72,6 +78,7 @@ def write_lines(target: Target, lines: Iterable[str]) -> None:
     A path is written aside and renamed: if a line cannot be made or written, what was there before is unchanged. A
     name that ends in ``.gz`` is compressed.
     """
+    lines = _without_mark(lines)
     if not isinstance(target, str | os.PathLike):
         target.writelines(line + "\n" for line in lines)
         return
@@ -82,6 +89,16 @@ def write_lines(target: Target, lines: Iterable[str]) -> None:
                 _write_bytes(compressed, lines)
         else:
             _write_bytes(file, lines)
+
+
+def _without_mark(lines: Iterable[str]) -> Iterator[str]:
+    """Refuse a first line that begins with a byte order mark: a reader would take it off."""
+    for number, line in enumerate(lines):
+        if number == 0 and line.startswith(_BYTE_ORDER_MARK):
+            raise ValueError(
+                f"The first line begins with U+FEFF, which is read as a byte order mark and lost. Got {line[:50]!r}."
+            )
+        yield line
 
 
 def _write_bytes(file: BinaryIO | gzip.GzipFile, lines: Iterable[str]) -> None:

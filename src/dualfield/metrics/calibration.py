@@ -69,13 +69,15 @@ def calibration_bins(confidence: ArrayLike, correct: ArrayLike, *, n_bins: int =
     >>> bins.accuracy.tolist(), round(bins.error, 3)
     ([0.5, 1.0], 0.1)
     """
-    sure = np.asarray(confidence, dtype=np.float64)
-    right = np.asarray(correct, dtype=np.float64)
+    _check_bins("calibration_bins", n_bins)
+    sure, right = _numbers("confidence", confidence), _numbers("correct", correct)
     if sure.ndim != 1 or sure.shape != right.shape or len(sure) == 0:
         raise ValueError(
             f"confidence and correct must be non-empty 1D arrays of the same length. Got shapes {sure.shape} "
             f"and {right.shape} instead."
         )
+    _check_all("confidence", sure, (sure >= -_ROUNDING) & (sure <= 1.0 + _ROUNDING), "be a probability in [0, 1]")
+    _check_all("correct", right, (right == 0.0) | (right == 1.0), "say whether a prediction was right, True or False")
     edges = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
     place = np.searchsorted(edges, sure, side="left")
     count = np.bincount(place, minlength=n_bins)
@@ -124,8 +126,7 @@ def calibration_error(y_true: Any, marginals: Any, classes: Any, n_bins: int = 1
     >>> round(calibration_error([["a", "b"], ["b"]], marginals, classes=["a", "b"]), 3)
     0.3
     """
-    if isinstance(n_bins, bool) or not isinstance(n_bins, numbers.Integral) or n_bins < 1:
-        raise ValueError(f"The 'n_bins' parameter of calibration_error must be an int in [1, inf). Got {n_bins!r}.")
+    _check_bins("calibration_error", n_bins)
     confidence, right = confidences(y_true, marginals, classes)
     if not len(right):
         raise ValueError("y_true must have at least one label. Got none.")
@@ -158,6 +159,24 @@ def confidences(y_true: Any, marginals: Any, classes: Any) -> tuple[NDArray[np.f
         confidence.append(rows[np.arange(len(labels)), best])
         right.append(np.array([names[at] == label for at, label in zip(best, labels, strict=True)], dtype=bool))
     return np.concatenate(confidence), np.concatenate(right)
+
+
+def _check_bins(owner: str, n_bins: Any) -> None:
+    if isinstance(n_bins, bool) or not isinstance(n_bins, numbers.Integral) or n_bins < 1:
+        raise ValueError(f"The 'n_bins' parameter of {owner} must be an int in [1, inf). Got {n_bins!r}.")
+
+
+def _numbers(name: str, values: Any) -> NDArray[np.float64]:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be an array of numbers. Got {values!r:.100}: {error}") from None
+
+
+def _check_all(name: str, values: NDArray[np.float64], good: NDArray[np.bool_], what: str) -> None:
+    if not good.all():
+        at = int(good.argmin())
+        raise ValueError(f"{name} must {what}. Got {name}[{at}] = {values[at]} instead.")
 
 
 def _checked(marginals: Any, labels: Sequence[Any], n_classes: int, i: int) -> NDArray[np.float64]:
