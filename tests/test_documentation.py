@@ -169,3 +169,28 @@ def test_exists():
     assert exists("dualfield.structures")
     assert not exists("dualfield.structures.Chains")
     assert not exists("NoSuchEstimator")
+
+
+def test_the_guide_lists_every_model_that_can_be_saved():
+    from dualfield.estimators.loading import ESTIMATORS
+
+    text = (DOCS / "guide" / "model_files.md").read_text(encoding="utf-8")
+    listed = text[text.index("This holds for") :].split("\n\n")[0]
+    names = {name.rpartition(".")[2] for name in re.findall(r"`([\w.]+)`", listed)}
+    assert names == {found.__name__ for found in ESTIMATORS.values()}
+
+
+def test_the_guide_gives_the_arguments_in_their_order():
+    """Tables of methods name arguments as the methods do."""
+    import inspect
+
+    from dualfield.structures import Chain, Graph
+
+    text = (DOCS / "guide" / "structures.md").read_text(encoding="utf-8")
+    for structure, first in ((Chain, "scores"), (Graph, "tables")):
+        rows = re.findall(r"^\| `(\w+)\((\w+(?:, \w+)*)\)`", text, re.MULTILINE)
+        told = [(name, names.split(", ")) for name, names in rows if first in names.split(", ")]
+        assert told
+        for name, names in told:
+            known = [*inspect.signature(getattr(structure, name)).parameters][1:]
+            assert names == known[: len(names)], f"{structure.__name__}.{name}"

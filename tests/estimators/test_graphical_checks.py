@@ -83,6 +83,8 @@ def test_wrong_input() -> None:
         model.predict(X)
     with pytest.raises(TypeError, match="X must be numbers"):
         model.fit([[["a"], ["b"]]], [["x", "y"]])
+    with pytest.raises(ValueError, match=r"X must have at least one sequence\. Got none\."):
+        model.fit([], [])
     with pytest.raises(ValueError, match=r"y\[0\] has 1 labels; X\[0\] has"):
         model.fit(X, [["a"], *y[1:]])
     with pytest.raises(ValueError, match="at least one node"):

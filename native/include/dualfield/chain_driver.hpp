@@ -38,7 +38,8 @@ class SharedTables {
 };
 
 inline Status status_of(const ChainLane& lane) {
-    if (lane.bad_number) return Status::bad_number;
+    // Finite scores may overflow when they are added up.
+    if (lane.bad_number || !(lane.log_partition < kInfinity)) return Status::bad_number;
     return lane.log_partition > -kInfinity ? Status::ok : Status::impossible;
 }
 

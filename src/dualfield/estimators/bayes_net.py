@@ -63,7 +63,8 @@ class DiscriminativeBayesNet(SavableNetwork):
         c: the smoothed frequencies, rows summing to 1; the smoothed counts; 1 / number of values; or tables of your
         own, by child or in the order of the variables, each with an axis for each parent and one for the child.
     smoothing : float, default=1.0
-        Added to every count, as alpha of :class:`sklearn.naive_bayes.CategoricalNB`; above 0 unless η = 0.
+        Added to every count, as alpha of :class:`sklearn.naive_bayes.CategoricalNB`, and to those of the classes; above
+        0 unless η = 0.
     floor : float, default=1e-11
         The least probability in a table, below 1 / number of values. Where it raises one, the others of the row shrink.
     loss : "hamming" or array of shape (n_classes, n_classes), default="hamming"

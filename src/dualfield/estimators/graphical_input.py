@@ -18,6 +18,8 @@ def read_sequences(X: Any, lengths: ArrayLike | None, n_columns: int | None) -> 
     """Return the rows of all nodes as one matrix, dense or sparse, and the number of nodes of each sequence."""
     batch = Batch.build(X, lengths=lengths, n_columns=n_columns)
     if batch.vocabulary is not None:
+        if batch.n_examples == 0:  # an empty list has no type of its own
+            raise ValueError("X must have at least one sequence. Got none.")
         raise TypeError("X must be numbers, which kernels compare. Got attributes instead.")
     return (batch.to_csr() if batch.dense is None else batch.dense), batch.lengths
 

@@ -24,6 +24,10 @@ _ROUNDING = 1e-9  # of sums of rows
 def saved_hmm(model: Any, writer: ParameterWriter) -> dict[str, Any]:
     """Return the metadata of a fitted HMM; arrays go to the writer."""
     tables = model._tables()
+    if not all(map(_is_table, tables.every())):
+        raise ValueError(
+            "The model cannot be saved: its tables must have probabilities, whose rows sum to one at most."
+        )
     writer.arrays |= {"tables.start": tables.start, "tables.transition": tables.transition}
     streams = []
     for k, (symbols, emission) in enumerate(zip(model.observations_.tables, tables.emission, strict=True)):
@@ -71,8 +75,14 @@ def _restored_symbols(file: ModelFile, k: int, record: dict[str, Any], rare: Rar
     return SymbolTable(symbols, tuple(classes), rare)
 
 
+def _is_table(table: Floats) -> bool:
+    """Whether rows are logarithms of probabilities that sum to one at most: what a file must have, and a model has."""
+    # Rounding may leave the logarithm of a probability of one a little above 0.
+    return bool(table.size and (table <= _ROUNDING).all() and (np.exp(table).sum(axis=-1) <= 1.0 + _ROUNDING).all())
+
+
 def _restored_table(file: ModelFile, name: str, shape: tuple[int, ...]) -> Floats:
     table = np.array(file.array(name, np.float64, shape))
-    if not (table <= 0.0).all() or not (np.exp(table).sum(axis=-1) <= 1.0 + _ROUNDING).all() or not table.size:
+    if not _is_table(table):
         raise file.fault(f"is altered: array {name!r} must have logarithms of probabilities in rows that sum to one.")
     return table

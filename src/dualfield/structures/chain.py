@@ -319,21 +319,21 @@ def _list_cliques(n_labels: int, order: int, allowed: NDArray[Any] | None) -> tu
             flags = np.zeros((n_labels, n_labels), dtype=bool)
             flags[tuple(np.asarray(allowed).T)] = True
         return np.ascontiguousarray(everything), np.ascontiguousarray(flags.ravel())
-    whole: NDArray[Any]
+    base = np.uint64(n_labels + 1)
     if allowed is None:
-        whole = np.indices((n_labels,) * (order + 1), dtype=np.int32).reshape(order + 1, -1).T
+        keys = np.arange(1, n_labels + 1, dtype=np.uint64)
+        for _ in range(order):
+            keys = (keys[:, None] * base + np.arange(1, n_labels + 1, dtype=np.uint64)).ravel()
     else:
-        whole = np.argwhere(allowed) if allowed.dtype == np.bool_ else allowed
+        keys = _keys(np.argwhere(allowed) if allowed.dtype == np.bool_ else allowed, n_labels)
     # The first nodes have windows of fewer labels: those of one more label without their last, or without their first,
-    # and those that are listed themselves. Their keys have zeros in front.
-    keys, base = _keys(whole, n_labels), np.uint64(n_labels + 1)
-    parts, found = [keys], keys[keys >= base ** np.uint64(order)]
+    # and those that are listed themselves. Their keys have zeros in front, so that they come before longer ones.
+    parts = [keys[keys >= base ** np.uint64(order)]]
     for size in range(order, 1, -1):
         span = base ** np.uint64(size)
         listed = keys[(keys < span) & (keys >= span // base)]
-        found = np.unique(np.concatenate([found // base, found % span, listed]))
-        parts.append(found)
-    cliques = _windows(np.unique(np.concatenate(parts)), n_labels, order)
+        parts.append(np.unique(np.concatenate([parts[-1] // base, parts[-1] % span, listed])))
+    cliques = _windows(np.concatenate(parts[::-1]), n_labels, order)
     return cliques, np.ones(len(cliques), dtype=bool)
 
 
