@@ -191,6 +191,7 @@ auto score_all(const BoundData& data, const Numbers& w, std::size_t n_threads) {
 }  // namespace
 
 void register_chain_models(nb::module_& module) {
+    nb::exception<StateError>(module, "StateError", PyExc_ValueError);
     nb::class_<BoundRows>(module, "FeatureRows", "A matrix of features with a row for each node.")
         .def(nb::init<std::optional<Input<std::int64_t, 1>>, std::optional<Input<std::int32_t, 1>>, MaybeNumbers,
                       MaybeMatrix, std::size_t>(),

@@ -91,11 +91,12 @@ inline SolverState read_state(const nb::dict& arrays, Watch* watch = nullptr) {
     for (const auto [key, value] : arrays) {
         const auto name = nb::cast<std::string>(key);
         if (name == "trace") {
-            const auto rows = nb::cast<Input<double, 2>>(value);
-            require(rows.shape(1) == 5, "the trace of a state must have 5 columns");
+            Input<double, 2> rows;
+            if (!nb::try_cast(value, rows, false) || rows.shape(1) != 5)
+                throw StateError("trace must be numbers in 5 columns");
             if (watch) watch->prepend(rows.data(), rows.shape(0));
         } else if (!take(name, value, float{}) && !take(name, value, double{}) && !take(name, value, std::uint64_t{})) {
-            throw std::invalid_argument("the state of the solver has an array of an unknown type: " + name);
+            throw StateError(name + " is of an unknown type");
         }
     }
     return state;

@@ -157,6 +157,7 @@ class BlockDual {
         reader("seconds", seconds);
         clock_ = Clock(seconds);
         resumed_ = n_iterations_;
+        if (next_check_ > epoch_ + GapForecast::kLongestWait) throw StateError("next_check is out of range");
     }
 
     template <class Archive>
@@ -164,10 +165,10 @@ class BlockDual {
         points_.describe(archive);
         archive("gain", gain_);
         archive("w", w_);
-        archive("order", order_);
+        archive.permutation("order", order_);
         archive("primal", primal_);
         archive("dual", dual_);
-        archive("passes", passes_);
+        archive.at_least("passes", passes_, 0.0);
         archive("epoch", epoch_);
         archive("next_check", next_check_);
         archive("n_iterations", n_iterations_);

@@ -378,21 +378,45 @@ class FlowAscent {
     }
 
     void read_flow(const SolverState& state) {
-        std::vector<std::uint64_t> counts(data_.n_nodes());
         const StateReader reader(state);
+        std::vector<std::uint64_t> counts(data_.n_nodes());
         reader("edge_counts", counts);
-        const std::size_t total = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
-        std::vector<std::uint64_t> labels(2 * total);
-        std::vector<double> masses(total);
-        reader("edge_labels", labels);
+        const std::size_t size = reader.find<double>("edge_masses").size();
+        std::vector<double> masses(size);
         reader("edge_masses", masses);
+        std::vector<std::uint64_t> labels(2 * size);
+        reader("edge_labels", labels);
         std::size_t at = 0;
-        for (std::size_t row = 0; row < counts.size(); ++row)
-            for (std::uint64_t e = 0; e < counts[row]; ++e, ++at) {
+        for (std::size_t row = 0; row < counts.size(); ++row) {
+            if (counts[row] > size - at) throw StateError("edge_counts do not add up to the number of edges");
+            for (const std::size_t end = at + counts[row]; at < end; ++at) {
                 if (labels[2 * at] >= n_labels_ || labels[2 * at + 1] >= n_labels_ || !(masses[at] > 0.0))
-                    throw std::invalid_argument("the flow has an edge of an unknown label or without mass");
+                    throw StateError("the flow has an edge of an unknown label or without mass");
                 flow_.add(row, static_cast<std::uint32_t>(labels[2 * at]),
                           static_cast<std::uint32_t>(labels[2 * at + 1]), masses[at]);
+            }
+        }
+        if (at != size) throw StateError("edge_counts do not add up to the number of edges");
+        check_flow();
+    }
+    // The flow must be a distribution over labellings: what comes into a label leaves it, and all of it is 1.
+    void check_flow() const {
+        std::vector<double> coming(n_labels_), leaving(n_labels_);
+        for (std::size_t i = 0; i < n_; ++i)
+            for (std::size_t t = 0; t < data_.length(i); ++t) {
+                const auto edges = flow_.edges(data_.first(i) + t);
+                double rest = 1.0;
+                std::fill(leaving.begin(), leaving.end(), 0.0);
+                for (const FlowEdge& edge : edges) {
+                    leaving[edge.from] += edge.mass;
+                    rest -= edge.mass;
+                }
+                bool is_kept = std::abs(rest) <= kLostMass;
+                for (std::size_t k = 0; t > 0 && k < n_labels_; ++k)
+                    is_kept = is_kept && std::abs(coming[k] - leaving[k]) <= kLostMass;
+                if (!is_kept) throw StateError("the flow is no distribution over labellings");
+                std::fill(coming.begin(), coming.end(), 0.0);
+                for (const FlowEdge& edge : edges) coming[edge.to] += edge.mass;
             }
     }
 
@@ -434,6 +458,7 @@ class FlowAscent {
 
   private:
     static constexpr double kNoSlope = 1e-13;
+    static constexpr double kLostMass = 1e-6;  // what dropped edges and rounding may add up to
 };
 
 }  // namespace dualfield

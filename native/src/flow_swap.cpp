@@ -256,7 +256,6 @@ class FlowSwap : public FlowAscent {
         const auto state = [&] {
             StateWriter writer;
             describe(writer);
-            writer("selected", selected_);
             writer("seconds", clock_.seconds());
             SolverState all = writer.release();
             all.merge(flow());
@@ -270,25 +269,25 @@ class FlowSwap : public FlowAscent {
         count_open();
         describe(reader);
         lists_.read_again();
-        const auto at = saved.find("selected");
-        const auto* selected = at == saved.end() ? nullptr : std::get_if<std::vector<std::uint64_t>>(&at->second);
-        if (!selected) throw std::invalid_argument("the state of the solver does not belong to this problem");
-        selected_ = *selected;
         double seconds = 0.0;
         reader("seconds", seconds);
         clock_ = Clock(seconds);
         resumed_ = n_iterations_;
+        // The upper bound is claimed for the best weights: it must be theirs.
+        if (primal_ < kInfinity && !(std::abs(primal_at(best_.data()) - primal_) <= 1e-9 * std::max(1.0, primal_)))
+            throw StateError("primal is not the objective of its weights");
     }
     template <class Archive>
     void describe(Archive& archive) {
         archive("w", w_);
         archive("mean", mean_);
         archive("best", best_);
-        archive("order", order_);
+        archive.permutation("order", order_);
+        archive.subset("selected", selected_, order_);
         archive("primal", primal_);
         archive("dual", dual_);
         archive("last_dual", last_dual_);
-        archive("passes", passes_);
+        archive.at_least("passes", passes_, 0.0);
         archive("n_iterations", n_iterations_);
         archive("n_sweeps", n_sweeps_);
         archive("n_shuffles", n_shuffles_);

@@ -13,6 +13,7 @@ namespace dualfield {
 class GapForecast {
   public:
     static constexpr double kNotFalling = 1e299;  // passes left where it does not: less than endless patience
+    static constexpr std::size_t kLongestWait = 8;
 
     void look(double gap, double passes) {
         if (passes == passes_) {  // the same place, more exactly
@@ -33,7 +34,7 @@ class GapForecast {
     // A look costs a share of a pass: not at every one, and rather a little late than in vain.
     std::size_t passes_to_wait(double small) const {
         const double left = passes_until(small);
-        return left < kNotFalling ? static_cast<std::size_t>(std::clamp(0.7 * left, 1.0, 8.0)) : 2;
+        return left < kNotFalling ? static_cast<std::size_t>(std::clamp(0.7 * left, 1.0, double{kLongestWait})) : 2;
     }
     // Whether more passes than `patience` are expected, twice in a row: one look can be misled.
     bool is_slow(double small, double patience) {

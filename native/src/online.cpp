@@ -74,8 +74,8 @@ class AveragedVector {
     void describe(Archive& archive) {
         archive("v", v_);
         archive("u", u_);
-        archive("scale", scale_);
-        archive("a", a_);
+        archive.at_least("scale", scale_, 1e-300);
+        archive.at_least("a", a_, 1e-300);
         archive("b", b_);
         archive("count", count_);
     }
@@ -145,9 +145,9 @@ class Sgd {
         double t = seen, rate = settings.rate;
         const auto describe = [&](auto& archive) {
             w.describe(archive);
-            archive("order", order_);
-            archive("t", t);
-            archive("rate", rate);
+            archive.permutation("order", order_);
+            archive.at_least("t", t, 0.0);
+            archive.at_least("rate", rate, 0.0);
         };
         const auto parameters = [&] { return w.value(settings.average); };
         Epochs epochs{companion};
@@ -239,8 +239,8 @@ LinearSolution solve_perceptron(const ChainModel& model, const ChainData& data, 
     const auto describe = [&](auto& archive) {
         archive("w", w);
         archive("sum", sum);
-        archive("order", order);
-        archive("steps", steps);
+        archive.permutation("order", order);
+        archive.at_least("steps", steps, 1.0);
     };
     // The mean of all values that w had: what was added at step s counts for the steps after it.
     const auto parameters = [&] {

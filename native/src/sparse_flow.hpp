@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 #include "dualfield/vocabulary.hpp"
@@ -79,6 +80,8 @@ class SparseFlow {
 
   private:
     static constexpr double kNothing = 1e-12;
+    // Up to here a spot can be doubled without an overflow of the small numbers that describe it.
+    static constexpr std::size_t kMostEdges = 0x7fff, kMostPool = 0xffffffff - 0xffff;
     struct Spot {
         std::uint32_t begin = 0;
         std::uint16_t count = 0, capacity = 0;
@@ -86,6 +89,8 @@ class SparseFlow {
 
     void append(Spot& spot, const FlowEdge& edge) {
         if (spot.count == spot.capacity) {
+            if (spot.count > kMostEdges || pool_.size() > kMostPool)
+                throw std::length_error("a flow has more edges than there is room for");
             const auto begin = static_cast<std::uint32_t>(pool_.size());
             const auto capacity = static_cast<std::uint16_t>(spot.count == 0 ? 1 : 2 * spot.count);
             pool_.resize(pool_.size() + capacity);

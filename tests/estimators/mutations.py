@@ -9,7 +9,7 @@ import struct
 import numpy as np
 
 from dualfield.io.model_file import open_model
-from dualfield.io.model_header import LENGTH, compose_header
+from dualfield.io.model_header import LENGTH, MODEL, compose_header
 
 # Values that have broken readers of files before.
 STRANGE = (
@@ -62,10 +62,10 @@ def blind(data: bytes, rng: random.Random) -> bytes:
 
 
 class Forger:
-    """Changes a model file as one who knows the format would; the digests agree with the changes."""
+    """Changes a model file or a checkpoint as one who knows the format would; the digests agree with the changes."""
 
-    def __init__(self, path) -> None:
-        file = open_model(path)
+    def __init__(self, path, kind=MODEL) -> None:
+        file = open_model(path, kind=kind)
         self.metadata = {name: value for name, value in file.metadata.items() if name != "tensors"}
         self.arrays = {name: file.array(name).copy() for name in file.metadata["tensors"]}
 

@@ -15,6 +15,8 @@ from safetensors import safe_open
 from dualfield import CRF
 from dualfield.estimators import Checkpoint
 from dualfield.features import Template
+from dualfield.io.model_file import open_model
+from dualfield.io.model_header import CHECKPOINT
 from dualfield.solvers import Moment, Status
 
 SOLVERS = ["auto", "block_dual", "lbfgs", "sgd", "perceptron"]
@@ -143,8 +145,7 @@ def test_without_a_seed_the_fit_goes_on_with_the_one_it_had(tmp_path, monkeypatc
     kept = Checkpoint(tmp_path / "fit.checkpoint", every=0.0)
     stop = {"checkpoint": kept, "monitor": lambda moment, fitted: moment.passes >= 2}
     model(random_state=None).fit(X, y, **stop)
-    with safe_open(kept.path, framework="numpy") as file:
-        seed = int(file.get_tensor("seed")[0])
+    seed = open_model(kept.path, kind=CHECKPOINT).metadata["seed"]
     rest = model(random_state=None).fit(X, y, checkpoint=kept)
     fixed = SimpleNamespace(randint=lambda high: seed)
     monkeypatch.setattr("dualfield.estimators.trained.check_random_state", lambda state: fixed)
@@ -156,9 +157,10 @@ def test_without_a_seed_the_fit_goes_on_with_the_one_it_had(tmp_path, monkeypatc
     [
         ({"C": 4.0}, "parameter C was 3.0, now 4.0"),
         ({"tol": 1e-3}, "parameter tol"),
+        ({"random_state": 5}, "parameter random_state was 0, now 5"),
         ({"constraints": np.ones((4, 4), dtype=bool)}, "parameter constraints"),
     ],
-    ids=["C", "tol", "constraints"],
+    ids=["C", "tol", "seed", "constraints"],
 )
 def test_a_checkpoint_of_another_fit_is_refused(change, word, tmp_path):
     X, y = problem()

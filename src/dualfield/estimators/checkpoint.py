@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
+import numbers
 import os
 import time
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
-from dualfield.estimators.checks import check_number
+from dualfield._native import StateError
+from dualfield.estimators.checks import check_flag, check_number
 from dualfield.features import Template
-from dualfield.io.aside import written_aside
+from dualfield.io.model_file import ModelFileError, open_model, write_model
+from dualfield.io.model_header import CHECKPOINT
 from dualfield.solvers import Status
 from dualfield.structures import Chain
 
@@ -29,10 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["Checkpoint"]
 
 State = dict[str, NDArray[Any]]
-_FORMAT = "dualfield-checkpoint-1"
-# What may differ between two parts of a fit: it changes neither the problem nor the way to its solution. The seed is
-# kept with the state.
-_FREE = ("n_jobs", "verbose", "warm_start", "random_state")
+# What may differ between two parts of a fit: it changes neither the problem nor the way to its solution.
+_FREE = ("n_jobs", "verbose", "warm_start")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +40,8 @@ class Checkpoint:
 
     The file is written aside and renamed, so that it is always whole, and removed when the fit has come to its end. A
     fit that is stopped by a monitor or by the keyboard leaves it. Parameters and data must be the same when the fit
-    goes on; the number of threads may differ.
+    goes on; the number of threads may differ. A file that belongs to another fit, or that was altered, is refused. A
+    file that cannot be written is a warning, and the fit goes on without it.
 
     Parameters
     ----------
@@ -49,6 +49,9 @@ class Checkpoint:
         The file.
     every : float, default=60.0
         Seconds between two writes; a write happens at the end of a pass.
+    remove : bool, default=True
+        Whether a fit that has come to its end removes the file. With False the file stays until :meth:`discard` is
+        called, best after the model has been saved: should that fail, nothing is lost.
 
     Examples
     --------
@@ -68,6 +71,16 @@ class Checkpoint:
 
     path: str | os.PathLike[str]
     every: float = 60.0
+    remove: bool = True
+
+    def discard(self) -> None:
+        """Remove the file, if there is one.
+
+        Examples
+        --------
+        >>> Checkpoint("no-such-file").discard()
+        """
+        Path(self.path).unlink(missing_ok=True)
 
     @classmethod
     def of(cls, checkpoint: Any) -> Checkpoint | None:
@@ -120,7 +133,8 @@ class Checkpoint:
         True
         """
         check_number("Checkpoint", "every", self.every, 0.0)
-        return CheckpointFile(Path(self.path), float(self.every), problem, seed)
+        check_flag("Checkpoint", "remove", self.remove)
+        return CheckpointFile(self, problem, seed)
 
 
 class CheckpointFile:
@@ -128,20 +142,19 @@ class CheckpointFile:
 
     Parameters
     ----------
-    path : Path
-        The file.
-    every : float
-        Seconds between two writes.
+    checkpoint : Checkpoint
+        Where it is, and how often it is written.
     problem : dict
         What must be the same.
     seed : int
         Of the fit; ``seed`` is that of the fit that goes on, where one does.
     """
 
-    def __init__(self, path: Path, every: float, problem: dict[str, str], seed: int) -> None:
-        self._path, self._every, self._problem = path, every, problem
-        self.resume = self._read() if path.exists() else None
-        self.seed = seed if self.resume is None else int(self.resume["seed"][0])
+    def __init__(self, checkpoint: Checkpoint, problem: dict[str, str], seed: int) -> None:
+        self._path, self._every, self._remove = Path(checkpoint.path), float(checkpoint.every), checkpoint.remove
+        self._problem, self.seed = problem, seed
+        self.resume = self._read() if self._path.exists() else None
+        self._is_failing = False
         self._last = time.monotonic()
 
     def is_due(self) -> bool:
@@ -155,7 +168,7 @@ class CheckpointFile:
         return time.monotonic() - self._last >= self._every
 
     def keep(self, state: State) -> None:
-        """Write a state.
+        """Write a state; warn where that fails, once until it works again.
 
         Parameters
         ----------
@@ -163,40 +176,62 @@ class CheckpointFile:
             Arrays by name.
         """
         arrays = {name: np.ascontiguousarray(array) for name, array in state.items()}
-        arrays["seed"] = np.array([self.seed], dtype=np.uint64)
-        metadata = {"format": _FORMAT, "problem": json.dumps(self._problem, sort_keys=True)}
-        with written_aside(self._path) as file:
-            file.write(save(arrays, metadata))
+        try:
+            write_model(self._path, {"problem": self._problem, "seed": self.seed}, arrays, CHECKPOINT)
+            self._is_failing = False
+        except OSError as error:
+            if not self._is_failing:
+                self._is_failing = True
+                warnings.warn(
+                    f"{self._path}: the checkpoint cannot be written: {error.strerror or error}. The fit goes on, and "
+                    "tries again.",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
         self._last = time.monotonic()
 
     def close(self, status: Status) -> None:
-        """Remove the file if the fit is complete.
+        """Remove the file if the fit is complete, unless it is to stay.
 
         Parameters
         ----------
         status : Status
             How it ended.
         """
-        if status not in (Status.STOPPED, Status.INTERRUPTED):
+        if self._remove and status not in (Status.STOPPED, Status.INTERRUPTED):
             self._path.unlink(missing_ok=True)
+
+    def refused(self, error: StateError) -> ValueError:
+        """Return the error that names the file whose state a solver has refused.
+
+        Parameters
+        ----------
+        error : StateError
+            What the solver said.
+
+        Returns
+        -------
+        ValueError
+            To be raised.
+        """
+        return ValueError(f"{self._path} cannot be used: {error}. Remove the file to begin anew.")
 
     def _read(self) -> State:
         try:
-            with safe_open(self._path, framework="numpy") as file:
-                metadata = file.metadata() or {}
-                if metadata.get("format") != _FORMAT:
-                    raise ValueError(f"{self._path} is not a checkpoint of this version of dualfield.")
-                then = json.loads(metadata["problem"])
-                state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        except (SafetensorError, json.JSONDecodeError, KeyError) as error:
-            raise ValueError(f"{self._path} is not a checkpoint, or is damaged: {error}") from error
+            file = open_model(self._path, kind=CHECKPOINT)
+        except ModelFileError as error:
+            raise ValueError(f"{error} Remove the file to begin anew, if it was a checkpoint.") from None
+        then, seed = file.metadata.get("problem"), file.metadata.get("seed")
+        if not isinstance(then, dict) or type(seed) is not int or not 0 <= seed < 2**63:
+            raise ValueError(f"{self._path} is altered: it does not say which fit it belongs to.")
         for name in sorted(self._problem.keys() | then.keys()):
             if then.get(name) != self._problem.get(name):
                 raise ValueError(
                     f"{self._path} belongs to another fit: {name} was {then.get(name)}, now {self._problem.get(name)}. "
                     "Remove the file to begin anew."
                 )
-        return state
+        self.seed = seed
+        return {name: file.array(name).copy() for name in file.metadata["tensors"]}
 
 
 def fingerprint(model: BaseEstimator, data: TrainingData, start: NDArray[np.float64] | None) -> dict[str, str]:
@@ -230,6 +265,10 @@ def fingerprint(model: BaseEstimator, data: TrainingData, start: NDArray[np.floa
 
 
 def _describe(value: Any) -> str:
+    if isinstance(value, np.random.RandomState | np.random.Generator):
+        return "a generator"  # what it drew for the fit is kept with the state
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        return repr(int(value))
     if isinstance(value, Template):
         return _digest(np.array([value.text, value.syntax]))
     if isinstance(value, Chain):

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from dualfield._native import StateError
 from dualfield.batch import Batch
 from dualfield.estimators.checkpoint import Checkpoint, fingerprint
 from dualfield.estimators.checks import check_choice, check_flag, check_integer, check_number
@@ -179,7 +180,10 @@ class TrainedTagger(SequenceTagger):
                 None if states is None else states.is_due,
                 None if states is None else states.resume,
             )
-            solution = solve(course, seed)
+            try:
+                solution = solve(course, seed)
+            except StateError as error:
+                raise error if states is None else states.refused(error) from None
             course.last(solution.moment, solution.parameters)
             line.end(f"{solution.status.value}, relative gap {solution.relative_gap:.1e}.")
         if states is not None:

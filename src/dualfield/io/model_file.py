@@ -1,4 +1,4 @@
-"""Model files: one safetensors file with JSON metadata, read without trust.
+"""Model files and checkpoints: one safetensors file with JSON metadata, read without trust.
 
 A file is the length of its header in eight bytes, the header, and the arrays one after another. Nothing in it can
 change unnoticed, and there is one way only to write a model down: see ``model_header.py``. Numbers are little-endian.
@@ -19,7 +19,17 @@ from numpy.typing import DTypeLike, NDArray
 from safetensors import safe_open
 
 from dualfield.io.aside import written_aside
-from dualfield.io.model_header import LENGTH, LONGEST_HEADER, FaultError, Tensor, compose_header, digest_of, read_header
+from dualfield.io.model_header import (
+    LENGTH,
+    LONGEST_HEADER,
+    MODEL,
+    FaultError,
+    FileKind,
+    Tensor,
+    compose_header,
+    digest_of,
+    read_header,
+)
 
 __all__ = ["ModelFileError", "read_model_header"]
 
@@ -113,11 +123,16 @@ class ModelFile:
             raise self.fault(f"is altered: it has an array {min(self._unread)!r:.100}, no part of such a model.")
 
 
-def write_model(path: str | os.PathLike[str], metadata: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write metadata, of what JSON has, and arrays of numbers or bools to a model file, aside first."""
+def write_model(
+    path: str | os.PathLike[str],
+    metadata: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+    kind: FileKind = MODEL,
+) -> None:
+    """Write metadata, of what JSON has, and arrays of numbers or bools to a file, aside first."""
     _check_byte_order(path)
     ready = {name: np.asarray(array, array.dtype.newbyteorder("<"), order="C") for name, array in arrays.items()}
-    header, order = compose_header(metadata, ready)
+    header, order = compose_header(metadata, ready, kind)
     if len(header) > LONGEST_HEADER:
         raise ValueError(
             f"The model cannot be saved: its parameters and labels take {len(header)} bytes as text, "
@@ -132,7 +147,7 @@ def write_model(path: str | os.PathLike[str], metadata: Mapping[str, Any], array
             pass
 
 
-def open_model(path: str | os.PathLike[str], *, mmap: bool = False) -> ModelFile:
+def open_model(path: str | os.PathLike[str], *, mmap: bool = False, kind: FileKind = MODEL) -> ModelFile:
     """Open a model file and check all of it; with `mmap` all but its arrays, which are left where they are.
 
     Raises
@@ -143,7 +158,7 @@ def open_model(path: str | os.PathLike[str], *, mmap: bool = False) -> ModelFile
     name = os.fspath(path)
     _check_byte_order(name)
     try:
-        return _opened(name, mmap)
+        return _opened(name, mmap, kind)
     except FaultError as error:
         raise ModelFileError(f"{name} {error}") from None
     except MemoryError:
@@ -184,13 +199,13 @@ def read_model_header(path: str | os.PathLike[str]) -> dict[str, Any]:
     return open_model(path, mmap=True).metadata
 
 
-def _opened(name: str, mmap: bool) -> ModelFile:
+def _opened(name: str, mmap: bool, kind: FileKind) -> ModelFile:
     path = Path(name)
     if path.exists() and not path.is_file():
         raise FaultError("is not a regular file.")
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
-        start, metadata, tensors = read_header(file.read, size)
+        start, metadata, tensors = read_header(file.read, size, kind)
         if mmap:
             mapped = np.frombuffer(memory_map.mmap(file.fileno(), 0, access=memory_map.ACCESS_READ), np.uint8)
             if mapped.size != size:

@@ -1,4 +1,4 @@
-"""The header of a model file: which arrays there are and where they lie, and a text that describes the model.
+"""The header of a model file or a checkpoint: which arrays there are and where they lie, and a text about them.
 
 The text pins everything else. It is JSON, has a digest, and lists type, shape and digest of every array; the header
 follows from it, and is compared byte by byte with the one that was read.
@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FORMAT, FORMAT_VERSION = "dualfield-model", 1
 LENGTH = struct.Struct("<Q")
 LONGEST_HEADER = 2**24  # many times what labels, parameters and templates take
 
@@ -31,6 +30,19 @@ _SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 class FaultError(Exception):
     """What is wrong with a file, without its name."""
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """What a file is for: the name and version of its format, and what errors call it."""
+
+    format: str
+    version: int
+    noun: str
+
+
+MODEL = FileKind("dualfield-model", 1, "a model file")
+CHECKPOINT = FileKind("dualfield-checkpoint", 2, "a checkpoint")
 
 
 @dataclass(frozen=True)
@@ -50,35 +62,39 @@ def digest_of(data: bytes | NDArray[Any]) -> str:
     return hashlib.blake2b(plain, digest_size=32).hexdigest()
 
 
-def compose_header(metadata: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> tuple[bytes, list[str]]:
+def compose_header(
+    metadata: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], kind: FileKind = MODEL
+) -> tuple[bytes, list[str]]:
     """Return the header of a file, and the order in which its arrays follow: large items first, so all are aligned."""
     listed = {
         name: {"dtype": _NAMES[array.dtype], "shape": list(array.shape), "digest": digest_of(array)}
         for name, array in sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0]))
     }
-    content = {"format": FORMAT, "format_version": FORMAT_VERSION, **metadata, "tensors": listed}
+    content = {"format": kind.format, "format_version": kind.version, **metadata, "tensors": listed}
     text = json.dumps(_without_special(content), allow_nan=False, separators=(",", ":"))
     return _header(text, _read_tensors(listed)), list(listed)
 
 
-def read_header(read: Callable[[int], bytes], size: int) -> tuple[int, dict[str, Any], dict[str, Tensor]]:
+def read_header(
+    read: Callable[[int], bytes], size: int, kind: FileKind = MODEL
+) -> tuple[int, dict[str, Any], dict[str, Tensor]]:
     """Return where the arrays of a file begin, its metadata, and the places of its arrays; or raise a FaultError.
 
     Everything is checked, also the size of the file, but not the arrays.
     """
     head = read(LENGTH.size)
     if size < LENGTH.size or len(head) < LENGTH.size:
-        raise FaultError(f"is cut off: it has {size} bytes, fewer than the {LENGTH.size} that begin a model.")
+        raise FaultError(f"is cut off: it has {size} bytes, fewer than the {LENGTH.size} that begin {kind.noun}.")
     (length,) = LENGTH.unpack(head)
     if length > LONGEST_HEADER:
         raise FaultError(
-            f"is not a model file of dualfield: its first 8 bytes, {head!r}, are not the length of a header, "
+            f"is not {kind.noun} of dualfield: its first 8 bytes, {head!r}, are not the length of a header, "
             f"which is at most {LONGEST_HEADER}."
         )
     if length > size - LENGTH.size:
         raise FaultError(f"is cut off: it has {size} bytes, and its header alone {length}.")
     header = read(length)
-    text, metadata = _read_metadata(header)
+    text, metadata = _read_metadata(header, kind)
     tensors = _read_tensors(metadata["tensors"])
     if header != _header(text, tensors):
         raise FaultError("is altered: its header does not agree with its metadata.")
@@ -90,40 +106,38 @@ def read_header(read: Callable[[int], bytes], size: int) -> tuple[int, dict[str,
     return start, metadata, tensors
 
 
-def _read_metadata(header: bytes) -> tuple[str, dict[str, Any]]:
+def _read_metadata(header: bytes, kind: FileKind) -> tuple[str, dict[str, Any]]:
     """Return the text of a header and what it says, checked against its digest, format and version."""
-    parts = _parsed(header.decode("ascii", "replace"), "header").get("__metadata__")
+    parts = _parsed(header.decode("ascii", "replace"), "header", kind).get("__metadata__")
     if not isinstance(parts, dict) or not isinstance(parts.get("dualfield"), str):
-        raise FaultError("is not a model file of dualfield: its header has no entry for it.")
+        raise FaultError(f"is not {kind.noun} of dualfield: its header has no entry for it.")
     text = parts["dualfield"]
     if parts.get("digest") != digest_of(text.encode("utf-8", "surrogatepass")):
         raise FaultError("is altered: its metadata do not agree with their digest.")
-    metadata = _parsed(text, "metadata")
-    if metadata.get("format") != FORMAT:
-        raise FaultError(f"is not a model file of dualfield: its format is {metadata.get('format')!r:.100}.")
+    metadata = _parsed(text, "metadata", kind)
+    if metadata.get("format") != kind.format:
+        raise FaultError(f"is not {kind.noun} of dualfield: its format is {metadata.get('format')!r:.100}.")
     version = metadata.get("format_version")
     if type(version) is not int or version < 1:
         raise FaultError(f"is altered: its format_version must be an int of at least 1. Got {version!r:.100}.")
-    if version > FORMAT_VERSION:
+    if version > kind.version:
         raise FaultError(
             f"was written by a newer dualfield, {metadata.get('dualfield_version')!r:.100}, in format {version}. "
-            f"This one reads formats up to {FORMAT_VERSION}: upgrade dualfield."
+            f"This one reads formats up to {kind.version}: upgrade dualfield."
         )
     if not isinstance(metadata.get("tensors"), dict):
         raise FaultError("is altered: its metadata do not list its arrays.")
     return text, metadata
 
 
-def _parsed(text: str, what: str) -> dict[str, Any]:
+def _parsed(text: str, what: str, kind: FileKind) -> dict[str, Any]:
     try:
         found = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
-        raise FaultError(
-            f"is not a model file of dualfield, or altered: its {what} cannot be read: {reason}."
-        ) from None
+        raise FaultError(f"is not {kind.noun} of dualfield, or altered: its {what} cannot be read: {reason}.") from None
     if not isinstance(found, dict):
-        raise FaultError(f"is not a model file of dualfield: its {what} is no JSON object.")
+        raise FaultError(f"is not {kind.noun} of dualfield: its {what} is no JSON object.")
     return found
 
 
@@ -166,6 +180,8 @@ def _read_tensors(listed: dict[str, Any]) -> dict[str, Tensor]:
         if not isinstance(shape, list) or len(shape) > 8 or not all(type(n) is int and 0 <= n < 2**62 for n in shape):
             raise FaultError(f"is altered: array {name!r:.100} must have a shape of sizes. Got {shape!r:.100}.")
         numpy = np.dtype(_DTYPES[dtype])
+        if 0 in shape and math.prod(n or 1 for n in shape) >= 2**59:  # no bytes, and sides that NumPy refuses
+            raise FaultError(f"is altered: array {name!r:.100} is too large. Its shape is {shape!r:.100}.")
         if at % numpy.itemsize:
             raise FaultError(f"is altered: array {name!r:.100} does not lie where its type must.")
         tensors[name] = Tensor(numpy, tuple(shape), digest, at, at + math.prod(shape) * numpy.itemsize)

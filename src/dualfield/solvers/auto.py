@@ -12,6 +12,7 @@ from dualfield.objectives import ChainLoss, KernelSoftmax
 from dualfield.solvers.base import LinearSolution, Progress, Solution, Start, Status, StopRule, Trace
 from dualfield.solvers.block_dual import BlockDual
 from dualfield.solvers.course import PassEnd, State
+from dualfield.solvers.kept_state import kept_count, kept_rows
 from dualfield.solvers.kernel_tasks import SMALL
 from dualfield.solvers.lbfgs import LBFGS
 from dualfield.solvers.newton import NewtonCG
@@ -127,7 +128,7 @@ class AutoLinear:
             return LBFGS().solve(objective, rule, start, told)
         resume: State | None = getattr(told, "resume", None)
         if resume is not None and "rows_before" in resume:
-            before = _Before(resume["rows_before"], int(resume["n_iter_before"][0]))
+            before = _Before(kept_rows(resume, "rows_before"), kept_count(resume, "n_iter_before"))
         else:
             first = block_dual.solve(objective, rule, start, told, random_state)
             if first.status is not Status.TOO_SLOW:

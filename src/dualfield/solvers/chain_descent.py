@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dualfield._native import StateError
 from dualfield.objectives import ChainLoss
 from dualfield.solvers.base import LinearSolution, Progress, Status, StopRule, Trace, relative_gap
+from dualfield.solvers.kept_state import kept_count, kept_numbers, kept_rows
 from dualfield.solvers.quasi_newton import LimitedMemory, Point, State
 
 Floats = NDArray[np.float64]
@@ -54,15 +55,31 @@ class ChainDescent:
         self._began, self._n_iter, self._dual, self._gap = time.perf_counter(), 0, -np.inf, np.inf
         resume: State | None = getattr(told, "resume", None)
         self._resumed = resume is not None
-        begin: Any = np.zeros(objective.n_parameters) if start is None else start
-        self._run = LimitedMemory(self._evaluate, begin if resume is None else resume, memory, objective.l1_ratio)
-        self._best = self._run.point
-        if resume is not None:
-            self._best = Point(resume["best"], float(resume["best_value"][0]), self._best.gradient)
-            self._dual, self._n_iter = float(resume["dual"][0]), int(resume["n_iter"][0])
-            self._rows = [(a, b, c, d, e) for a, b, c, d, e in resume["trace"].tolist()]
-            self._gap = self._rows[-1][2]
-            self._began -= self._rows[-1][4]
+        begin = np.zeros(objective.n_parameters) if start is None else start
+        try:
+            self._run = LimitedMemory(self._evaluate, begin, memory, objective.l1_ratio, resume)
+            self._best = self._run.point
+            self._dual_at = self._best.x  # the point whose dual one is the best so far
+            if resume is not None:
+                self._restore(resume)
+        except ValueError as error:
+            if resume is None or isinstance(error, StateError):
+                raise
+            raise StateError(f"a point in it has no objective: {error}") from None
+
+    def _restore(self, resume: State) -> None:
+        """Take over where another descent stood; both bounds are computed anew from the points they are claimed for."""
+        size = self._objective.n_parameters
+        best, self._dual_at = kept_numbers(resume, "best", size), kept_numbers(resume, "dual_at", size)
+        value, gap = self._objective.certify(best)
+        self._best = Point(best, value, self._best.gradient)
+        if not np.array_equal(best, self._dual_at):
+            value, gap = self._objective.certify(self._dual_at)
+        self._dual = value - gap
+        self._gap = max(self._best.value - self._dual, 0.0) if self._objective.convex else float("nan")
+        self._n_iter = kept_count(resume, "n_iter")
+        self._rows = [(a, b, c, d, e) for a, b, c, d, e in kept_rows(resume, "trace").tolist()]
+        self._began -= self._rows[-1][4]
 
     def solve(self, rule: StopRule) -> LinearSolution:
         """Descend until the rule says so.
@@ -129,8 +146,7 @@ class ChainDescent:
         return {
             **self._run.state(),
             "best": self._best.x,
-            "best_value": np.array([self._best.value]),
-            "dual": np.array([self._dual]),
+            "dual_at": self._dual_at,
             "n_iter": np.array([self._n_iter], dtype=np.uint64),
             "trace": np.array(self._rows),
         }
@@ -141,7 +157,9 @@ class ChainDescent:
         if point.value <= self._best.value:
             self._best = point
         # Every point has a dual one, and each of them bounds the minimum: the best of both sides counts.
-        self._dual = max(self._dual, point.value - self._gap_at(point)) if convex else float("nan")
+        dual = point.value - self._gap_at(point) if convex else float("nan")
+        if not dual <= self._dual:
+            self._dual, self._dual_at = dual, point.x
         self._gap = max(self._best.value - self._dual, 0.0) if convex else float("nan")
         self._keep_row()
         if self._told is not None:

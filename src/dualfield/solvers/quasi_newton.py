@@ -9,11 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dualfield._native import StateError
+from dualfield.solvers.kept_state import kept_count, kept_numbers
+
 Floats = NDArray[np.float64]
 State = dict[str, NDArray[Any]]
 
 _ARMIJO, _CURVATURE = 1e-4, 0.9
 _MOST_TRIES = 30
+_PAIRS = ("moved", "change")
 
 
 class Point(NamedTuple):
@@ -35,12 +39,14 @@ class LimitedMemory:
     ----------
     evaluate : callable
         x to value (with the penalties) and gradient of the smooth part.
-    start : array or dict
-        Where to begin; or a :meth:`state`, to go on from it.
+    start : array
+        Where to begin.
     memory : int
         Pairs of vectors kept.
     l1 : float, default=0.0
         Weight of the absolute values.
+    resume : dict, default=None
+        A :meth:`state` to go on from instead.
 
     Examples
     --------
@@ -54,13 +60,18 @@ class LimitedMemory:
     """
 
     def __init__(
-        self, evaluate: Callable[[Floats], tuple[float, Floats]], start: Floats | State, memory: int, l1: float = 0.0
+        self,
+        evaluate: Callable[[Floats], tuple[float, Floats]],
+        start: Floats,
+        memory: int,
+        l1: float = 0.0,
+        resume: State | None = None,
     ) -> None:
         self._evaluate, self._l1 = evaluate, l1
         self._pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=memory)
         self.n_evaluations = 0
-        if isinstance(start, dict):
-            self._restore(start)
+        if resume is not None:
+            self._restore(resume, len(start), memory)
         else:
             self.point = self._at(np.array(start, dtype=np.float64))
 
@@ -119,26 +130,32 @@ class LimitedMemory:
         >>> from dualfield.solvers.quasi_newton import LimitedMemory
         >>> square = lambda x: (float(((x - 3.0) ** 4).sum()), 4.0 * (x - 3.0) ** 3)
         >>> run = LimitedMemory(square, np.zeros(2), 5)
-        >>> again = LimitedMemory(square, run.state(), 5)
+        >>> again = LimitedMemory(square, np.zeros(2), 5, resume=run.state())
         >>> run.step(), again.step(), bool((run.point.x == again.point.x).all())
         (True, True, True)
         """
         return {
             "x": self.point.x,
-            "gradient": self.point.gradient,
-            "value": np.array([self.point.value]),
             "moved": np.array([moved for moved, _, _ in self._pairs]).ravel(),
             "change": np.array([change for _, change, _ in self._pairs]).ravel(),
             "factor": np.array([factor for _, _, factor in self._pairs]),
             "n_evaluations": np.array([self.n_evaluations], dtype=np.uint64),
         }
 
-    def _restore(self, state: State) -> None:
-        x = np.array(state["x"], dtype=np.float64)
-        self.point = Point(x, float(state["value"][0]), np.array(state["gradient"], dtype=np.float64))
-        rows = (np.reshape(state[name], (-1, len(x))).copy() for name in ("moved", "change"))
-        self._pairs.extend(zip(*rows, state["factor"].tolist(), strict=True))
-        self.n_evaluations = int(state["n_evaluations"][0])
+    def _restore(self, state: State, size: int, memory: int) -> None:
+        """Go on from a state, which comes from a file: what can be computed is not in it."""
+        factors = kept_numbers(state, "factor")
+        if len(factors) > memory:
+            raise StateError(f"factor has {len(factors)} entries; expected up to {memory}")
+        moved, change = (kept_numbers(state, name, len(factors) * size).reshape(-1, size) for name in _PAIRS)
+        with np.errstate(over="ignore"):
+            curvature = np.einsum("ij,ij->i", moved, change)
+        if not np.allclose(factors * curvature, 1.0, rtol=1e-6):
+            raise StateError("factor does not agree with moved and change")
+        x = kept_numbers(state, "x", size)
+        self.point = Point(x, *self._evaluate(x))
+        self._pairs.extend(zip(moved, change, factors.tolist(), strict=True))
+        self.n_evaluations = kept_count(state, "n_evaluations")
 
     def _at(self, x: Floats) -> Point:
         self.n_evaluations += 1
