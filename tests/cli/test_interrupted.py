@@ -63,7 +63,7 @@ def test_ctrl_c_writes_the_best_point_and_says_so(files, solver):
     code, out, said = run("--model", "m", *options, stop=signal.SIGINT)
     assert code == 130, said
     assert "Warning: The fit was interrupted; the model is the best point so far" in said
-    assert "--warm-start m begins at this model." in said
+    assert "--warm-start m begins at this model, with another name for --model." in said
     assert out.startswith("Model: m, ")
     assert "Traceback" not in said
     assert dualfield.load("m").status_ is Status.INTERRUPTED

@@ -245,6 +245,8 @@ def test_warm_start(files):
         ("B\tw:x\nI\tw:y\n", ["--format", "crfsuite"], "bad:1: the weight of 'w' must be a finite number."),
         ("1 1:2\n1 0:2\n", ["--format", "svmlight"], "bad:2: indices must rise from 1. Got 0 after 0."),
         ("1:2\n2:3\n", ["--format", "svmlight"], "bad:1: has no label; expected it before the entries."),
+        ("1 1:2\n-1 2:x\n", [], "bad:2: "),
+        ("1 1:2\n-1 2:1\n1 7;3\n", [], "bad:3: "),
         ("a NN B\n", ["--template", "t3"], "bad: has 2 columns besides the label; the template t3 reads 3."),
         ("a NN B\n", ["--template", "t0"], "t0: Line 1 of the template"),
         ("a X\n", ["--constraints", "BIO"], "bad:1: the label 'X' does not fit --constraints BIO."),
@@ -260,6 +262,8 @@ def test_warm_start(files):
         "item",
         "index",
         "unlabelled",
+        "entry",
+        "no entry",
         "columns",
         "template",
         "scheme",
@@ -327,14 +331,36 @@ def test_not_converged_is_a_warning_unless_strict(files):
         (["x.items", "--template", "default"], "--template is for columns"),
         (["-", "--dev", "-"], "Standard input cannot be both DATA and --dev."),
         (["train.txt", "--C", "0"], "Invalid value for '--C'"),
+        (["train.txt", "--C", "nan"], "Invalid value for '--C': 'nan' is not a finite number."),
+        (["train.txt", "--tol", "inf"], "Invalid value for '--tol': 'inf' is not a finite number."),
+        (["train.txt", "--gamma", "abc"], "Invalid value for '--gamma'"),
+        (["broken.txt", "--solver", "newton"], "--solver newton is not for --loss log and sequences, which take auto"),
+        (["x.svm", "--solver", "block_dual"], "--solver block_dual is not for --loss log and svmlight"),
+        (["train.txt", "--loss", "hinge", "--solver", "lbfgs"], "--solver lbfgs is not for --loss hinge"),
         (["train.txt", "--gamma", "-1"], "Invalid value for '--gamma'"),
         (["train.txt", "--template", "no-such-file"], "'default' and 'chunking' are built in"),
         (["no-such-file"], "does not exist"),
         ([], "Missing argument 'DATA...'"),
     ],
-    ids=["kernel", "sequences", "items", "stdin", "C", "gamma", "template", "missing", "nothing"],
+    ids=[
+        *(
+            "kernel",
+            "sequences",
+            "items",
+            "stdin",
+            "C",
+            "nan",
+            "inf",
+            "word",
+            "solver",
+            "svmlight solver",
+            "hinge solver",
+        ),
+        *("gamma", "template", "missing", "nothing"),
+    ],
 )
 def test_wrong_usage(files, arguments, said):
+    files.write("broken.txt", "a B\nb\n")  # not read so far
     files.write("x.svm", "1 1:1\n2 2:1\n")
     files.write("x.items", "B\tw=a\tw=b\nI\tw=a\tw=c\n")
     result = files("train", *arguments, "--model", "m", code=2, stdin="a B\n")

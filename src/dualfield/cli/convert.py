@@ -12,6 +12,8 @@ import click
 
 from dualfield.cli import options
 from dualfield.cli.data_files import FORMATS, Kept, LabelledData, guess_format, opened, read_labelled, shown
+from dualfield.cli.outputs import STANDARD_OUTPUT, check_outputs, is_standard_output
+from dualfield.cli.templates import BUILT_IN
 
 __all__ = ["convert"]
 
@@ -56,6 +58,9 @@ def convert(source: str, target: str, from_: str, to: str | None, template: str 
     Columns become CRFsuite's items by a template, and items become svmlight's examples, one for each token. A model of
     CRFsuite becomes one of dualfield, and every model JSON. Files that end in .gz are compressed.
     """
+    target = "-" if is_standard_output(target) else target
+    inputs = [("IN", source), ("--template", None if template in BUILT_IN else template)]
+    check_outputs(inputs, [("OUT" if target != "-" else STANDARD_OUTPUT[0], target)])
     from_ = _format_of(source) if from_ == "auto" else from_
     to = to or _SUFFIXES.get(_suffix(target))
     if to is None:
@@ -64,6 +69,8 @@ def convert(source: str, target: str, from_: str, to: str | None, template: str 
         )
     if to not in _ROUTES[from_]:
         raise click.UsageError(f"{shown(source)} is {from_}, which cannot become {to}. Possible: {_POSSIBLE}.")
+    if target == "-" and to == "dualfield":
+        raise click.UsageError("A model cannot go to standard output: name a file.")
     if template is not None and (from_ != "conll" or to == "conll"):
         raise click.UsageError("--template is for columns that become CRFsuite's items or svmlight's examples.")
     if from_ in FORMATS:

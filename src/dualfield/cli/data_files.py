@@ -26,6 +26,7 @@ DOCUMENT = re.compile(r"[ \t]*-DOCSTART-(?:[ \t]|$)")  # a line that marks a doc
 
 _SAMPLE = 200  # lines that are looked at to tell the format
 _EXAMPLE = re.compile(r"\S+(?:\s+\d+:[-+.\deE]+)*\s*")
+_LIKE_EXAMPLE = re.compile(r"\S+(?:\s+\d+:\S*)+\s*")
 _ATTRIBUTE = re.compile(r"=|\[|(?<!\\):[-+.\d]+$")
 
 
@@ -44,10 +45,21 @@ def opened(path: str) -> Source:
     """Return a source that can be read more than once: the path of a regular file, or the content of anything else."""
     if path != "-" and stat.S_ISREG(Path(path).stat().st_mode):
         return path
-    content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    content = standard_input().read() if path == "-" else Path(path).read_bytes()
     with placed(shown(path)):
         plain = gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
     return cast("Source", Kept(plain, shown(path)))
+
+
+def standard_input() -> Any:
+    """Return standard input as a binary file; where it cannot be read, the error names it."""
+    file: Any = sys.stdin.buffer
+    try:
+        if hasattr(file, "peek"):  # a stand-in may have none
+            file.peek(1)
+    except OSError as error:
+        raise click.ClickException(f"<stdin>: {error.strerror or error}.") from error
+    return file
 
 
 def shown(path: str) -> str:
@@ -85,6 +97,9 @@ def guess_format(source: Source, name: str) -> str:
         raise click.ClickException(f"{name}: is empty; expected {', '.join(list(FORMATS.values())[:-1])} or svmlight.")
     bare = [text for line in full if (text := line.partition("#")[0]).strip()]
     if bare and all(_EXAMPLE.fullmatch(line) for line in bare) and any(":" in line for line in bare):
+        return "svmlight"
+    # A faulty entry does not make columns of svmlight: it is to be complained about.
+    if 2 * sum(bool(_LIKE_EXAMPLE.fullmatch(line)) for line in bare) >= max(len(full), 1):
         return "svmlight"
     fields = [[field for field in line.split("\t") if field] for line in full]
     if all("\t" in line for line in full):
@@ -178,6 +193,13 @@ def read_labelled(
     sources = [(shown(path), opened(path)) for path in paths]
     if kind == "auto":
         kind = guess_format(sources[0][1], sources[0][0])
+    return read_sources(sources, kind, delimiter, n_features=n_features)
+
+
+def read_sources(
+    sources: Sequence[tuple[str, Source]], kind: str, delimiter: str, *, n_features: int | None = None
+) -> LabelledData:
+    """Read sources of one format, each after what messages call it."""
     parts = [_read_one(source, name, kind, delimiter, n_features) for name, source in sources]
     for part, (name, source) in zip(parts, sources, strict=True):
         if part.n_columns != parts[0].n_columns:

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from dualfield import __version__
 from dualfield.cli.digit_reader import GaussianDigits, Reader, context_tables, read_words
+from dualfield.cli.outputs import STANDARD_OUTPUT, check_outputs
 from dualfield.datasets.digit_words import LANGUAGES, DigitWords, load_digit_words
 from dualfield.report import CalibrationBins, calibration_bins, write_page
 from dualfield.report.digit_words import digit_words_page
@@ -203,6 +204,7 @@ def demo(report: Path, words: int, language: str, seed: int, threads: int) -> No
     Compares independent reading with chains of order 1 to 3, all with exact inference, on built-in data, and writes one
     self-contained HTML page with pictures, readings and marginals.
     """
+    check_outputs([], [("--report", report), STANDARD_OUTPUT])
     console = Console(highlight=False)
     with _naming(report):
         check_target(report.resolve())

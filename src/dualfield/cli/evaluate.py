@@ -10,6 +10,7 @@ import click
 
 from dualfield.cli import options
 from dualfield.cli.data_files import DELIMITERS, numbered, opened, placed, read_labelled, shown
+from dualfield.cli.outputs import STANDARD_OUTPUT, check_outputs
 
 if TYPE_CHECKING:
     from dualfield.cli.evaluation import Evaluation, Sentences
@@ -34,6 +35,7 @@ def evaluate(file: str, model: Path | None, delimiter: str, raw: bool, as_json: 
     `dualfield tag` writes them; without FILE they are read from standard input. With --model, FILE is labelled data of
     the kind that the model was trained on; if it has probabilities, they are scored too.
     """
+    check_outputs([("FILE", file), ("--model", model)], [STANDARD_OUTPUT])
     found = _of_columns(file, delimiter, raw) if model is None else _of_model(file, model, delimiter, raw, threads)
     click.echo(json.dumps(found.record(), indent=2, ensure_ascii=False) if as_json else str(found))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dualfield.cli import options
+from dualfield.cli.outputs import STANDARD_OUTPUT, check_outputs
 
 if TYPE_CHECKING:
     from dualfield.cli.models import LoadedModel
@@ -33,6 +34,7 @@ def inspect(model: Path, top: int, label: str | None, as_json: bool) -> None:
     from dualfield.cli.model_record import model_record
     from dualfield.cli.models import load_model
 
+    check_outputs([("MODEL", model)], [STANDARD_OUTPUT])
     loaded = load_model(model)
     names = [str(name) for name in loaded.tagger.classes_]
     if label is not None and label not in names:

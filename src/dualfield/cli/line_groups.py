@@ -6,11 +6,12 @@ import contextlib
 import gzip
 import io
 import re
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from dualfield.cli.data_files import standard_input
 
 Numbered = list[tuple[int, str]]
 
@@ -21,7 +22,7 @@ _BLOCK = 1 << 16  # bytes: what a pipe holds, some hundred sentences
 def opened_as_it_comes(path: str) -> Iterator[Any]:
     """Open a file, or standard input, compressed or not, so that ``read1`` gives what is there."""
     with contextlib.ExitStack() as stack:
-        file: Any = sys.stdin.buffer if path == "-" else stack.enter_context(Path(path).open("rb"))
+        file: Any = standard_input() if path == "-" else stack.enter_context(Path(path).open("rb"))
         if not hasattr(file, "peek"):  # standard input that is no file
             file = io.BufferedReader(file)
         yield stack.enter_context(gzip.open(file)) if file.peek(2)[:2] == b"\x1f\x8b" else file

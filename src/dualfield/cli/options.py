@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -12,6 +14,21 @@ from dualfield.cli.data_files import DELIMITERS, FORMATS
 INPUT = click.Path(exists=True, dir_okay=False, allow_dash=True)
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 OUTPUT = click.Path(dir_okay=False, path_type=Path)
+
+
+class Finite(click.FloatRange):
+    """A number in a range; nan and inf, which Python reads as numbers, are none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number."""
+        found = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return float(found)
+
+
+POSITIVE = Finite(min=0.0, min_open=True)
+NUMBER = Finite()
 
 threads = click.option(
     "--threads",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import click
+from dualfield.cli.program import tell
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -97,7 +97,7 @@ class PassTable:
         if self._live is not None:
             self._live.console.print(text, markup=False)
         else:
-            click.echo(text, err=True)
+            tell(text)
 
     def _show_bar(self, gap: float) -> None:
         if self._live is None or not math.isfinite(gap):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
@@ -10,6 +11,8 @@ from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
+
+from dualfield.cli.streams import prepare_streams
 
 INTERRUPTED = 130  # as shells report a program that Ctrl-C ended: 128 and the number of the signal
 BROKEN_PIPE = 141
@@ -73,19 +76,19 @@ class Program(click.Group):
         """Run the program and leave it with an exit code: 0, 1, 2, 130 after Ctrl-C, 141 if nobody reads the output."""
         if not standalone_mode:
             return super().main(args, standalone_mode=False, **extra)
+        prepare_streams()
         try:
             code = super().main(args, standalone_mode=False, **extra)
-            sys.stdout.flush()
         except click.ClickException as error:
-            error.show()
+            with contextlib.suppress(OSError):
+                error.show()
             code = error.exit_code
         except (click.Abort, KeyboardInterrupt):
-            click.echo("Interrupted.", err=True)
+            tell("Interrupted.")
             code = INTERRUPTED
-        except BrokenPipeError:
-            _forget_output()
-            code = BROKEN_PIPE
-        sys.exit(code if isinstance(code, int) else 0)
+        except OSError as error:  # help that cannot be written
+            code = _failed_output(error)
+        sys.exit(_flushed(code if isinstance(code, int) else 0))
 
 
 def described(error: Exception) -> str:
@@ -104,9 +107,35 @@ def described(error: Exception) -> str:
     )
 
 
+def tell(text: str) -> None:
+    """Write a line on standard error, if that can be written to: no work is given up because nobody sees it."""
+    with contextlib.suppress(OSError):
+        click.echo(text, err=True)
+
+
 def warn(text: str) -> None:
     """Write a warning on standard error."""
-    click.echo(f"Warning: {text}", err=True)
+    tell(f"Warning: {text}")
+
+
+def _flushed(code: int) -> int:
+    """Write what is left of the output; return the exit code, which is that of a failure if this fails."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        if not code:
+            return _failed_output(error)
+        _forget_output()
+    return code
+
+
+def _failed_output(error: OSError) -> int:
+    """Say why the output cannot be written, unless nobody reads it; return the exit code."""
+    _forget_output()
+    if isinstance(error, BrokenPipeError):
+        return BROKEN_PIPE
+    tell(f"Error: {described(error)}")
+    return 1
 
 
 def _forget_output() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from dualfield.cli.outputs import check_outputs
 from dualfield.cli.reproductions import PAPERS
 from dualfield.cli.reproductions.records import Paper, Part, Result, Settings
 from dualfield.cli.reproductions.runner import run_parts
@@ -53,8 +54,10 @@ def reproduce(
     """
     chosen = PAPERS[paper]
     parts = _chosen_parts(chosen, only)
+    target = output or Path(f"reproduction-{paper}")
+    check_outputs([("--data", data or os.environ.get("DUALFIELD_DATA") or None)], [("--output", target)])
     _check_data(parts, data)
-    folder = _made(output or Path(f"reproduction-{paper}"))
+    folder = _made(target)
     settings = Settings(data, quick, threads, seed)
     console = Console(highlight=False)
     total = sum(len(part.tasks(settings)) for part in parts)

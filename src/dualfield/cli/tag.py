@@ -54,9 +54,13 @@ def tag(
     label is written, one in a line. Output comes as soon as sentences are complete.
     """
     from dualfield.cli.models import load_model
+    from dualfield.cli.outputs import check_outputs, is_standard_output
     from dualfield.cli.tagging import Style, tagged_lines, write_to
     from dualfield.io.text_lines import write_lines
 
+    files = files or ("-",)
+    output = None if output is None or is_standard_output(output) else output
+    check_outputs([("--model", model), *(("FILES", path) for path in files)], [("--output", output or "-")])
     loaded = load_model(model, mmap=mmap, threads=threads)
     if k_best and loaded.kind == "svmlight":
         raise click.UsageError(f"--k-best is for sentences; {model} labels single examples. Use --marginals all.")
@@ -65,7 +69,7 @@ def tag(
     if k_best and not hasattr(loaded.model, "k_best"):
         raise click.UsageError(f"--k-best is not for {model}: sums over sub-states have no list of best labellings.")
     style = Style(marginals, k_best or 0, labelled, delimiter)
-    groups = itertools.chain.from_iterable(tagged_lines(loaded, path, style) for path in files or ("-",))
+    groups = itertools.chain.from_iterable(tagged_lines(loaded, path, style) for path in files)
     if output is None:
         write_to(sys.stdout.buffer, groups)
     else:

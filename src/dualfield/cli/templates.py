@@ -12,6 +12,8 @@ from dualfield.cli.data_files import LabelledData
 if TYPE_CHECKING:
     from dualfield.features import Template
 
+BUILT_IN = (None, "default", "chunking")
+
 
 def read_template(name: str | None, data: LabelledData) -> Template:
     """Return a built-in template or one in a file; raise an error if it needs more columns than there are."""

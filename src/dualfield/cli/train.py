@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from dualfield.cli import options
-from dualfield.cli.program import INTERRUPTED
+from dualfield.cli.program import INTERRUPTED, tell
 
 __all__ = ["train"]
 
@@ -19,15 +19,13 @@ _SOLVERS = (
 )
 _KERNELS = ("rbf", "linear", "poly", "laplacian", "sigmoid")
 
-_POSITIVE = click.FloatRange(min=0.0, min_open=True)
-
 
 def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | float:
     """Take a number or one of the two rules."""
     if value in ("scale", "auto"):
         return value
     number: Any = value
-    return float(_POSITIVE.convert(number, param, ctx))
+    return options.POSITIVE.convert(number, param, ctx)
 
 
 @click.command()
@@ -44,10 +42,12 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
     help="log: a conditional random field, or for svmlight kernel logistic regression. hinge: a structural SVM, for "
     "svmlight a linear one, which has margins and no probabilities.",
 )
-@click.option("--C", "C", type=_POSITIVE, default=1.0, show_default=True, help="Weight of the losses: less fits less.")
+@click.option(
+    "--C", "C", type=options.POSITIVE, default=1.0, show_default=True, help="Weight of the losses: less fits less."
+)
 @click.option(
     "--l1-ratio",
-    type=click.FloatRange(0.0, 1.0),
+    type=options.Finite(0.0, 1.0),
     default=0.0,
     show_default=True,
     help="Share of the L1 penalty. For log.",
@@ -86,7 +86,7 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
 )
 @click.option(
     "--tol",
-    type=_POSITIVE,
+    type=options.POSITIVE,
     default=None,
     help="Stop when the duality gap is at most this share of the dual value.  [default: 1e-4; 1e-3 for hinge and "
     "svmlight]",
@@ -96,8 +96,8 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
 @click.option(
     "--gamma", default="scale", show_default=True, callback=_gamma, help="For svmlight: a number, scale or auto."
 )
-@click.option("--degree", type=float, default=3.0, show_default=True, help="For svmlight, of the kernel poly.")
-@click.option("--coef0", type=float, default=0.0, show_default=True, help="For svmlight, of poly and sigmoid.")
+@click.option("--degree", type=options.NUMBER, default=3.0, show_default=True, help="For svmlight, of the kernel poly.")
+@click.option("--coef0", type=options.NUMBER, default=0.0, show_default=True, help="For svmlight, of poly and sigmoid.")
 @click.option(
     "--dev",
     type=options.INPUT,
@@ -116,7 +116,7 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
 )
 @click.option(
     "--checkpoint-every",
-    type=click.FloatRange(0.0),
+    type=options.Finite(0.0),
     default=60.0,
     show_default=True,
     help="Seconds between two writes of the checkpoint.",
@@ -138,7 +138,7 @@ def train(ctx: click.Context, /, **given: Any) -> None:
     try:
         status = run(given, chosen)
     except KeyboardInterrupt:
-        click.echo(f"\nInterrupted. {_kept(given['target'])}", err=True)
+        tell(f"\nInterrupted. {_kept(given['target'])}")
         ctx.exit(INTERRUPTED)
     if status == "interrupted":
         ctx.exit(INTERRUPTED)

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from dualfield.cli.data_files import FORMATS, LabelledData, read_labelled
+from dualfield.cli.data_files import (
+    FORMATS,
+    LabelledData,
+    guess_format,
+    opened,
+    read_labelled,
+    read_sources,
+    shown,
+)
 from dualfield.cli.evaluation import marks_spans
 from dualfield.cli.models import LoadedModel, load_model
+from dualfield.cli.outputs import STANDARD_OUTPUT, check_outputs
 from dualfield.cli.pass_table import PassTable
-from dualfield.cli.program import warn
-from dualfield.cli.templates import read_template
+from dualfield.cli.program import tell, warn
+from dualfield.cli.templates import BUILT_IN, read_template
 
 Options = dict[str, Any]
 
@@ -28,6 +38,11 @@ _OF_SEQUENCES = (
 )
 _OF_KERNELS = ("kernel", "gamma", "degree", "coef0")
 _OF_LOG_LOSS = ("l1_ratio", *_OF_KERNELS)
+SOLVERS_OF = {
+    "sequences": ("auto", "block_dual", "lbfgs", "sgd", "perceptron"),
+    "svmlight": ("auto", "working_set", "newton", "smo", "online", "lbfgs"),
+    "hinge": ("auto", "flow_swap", "cutting_plane", "working_set", "block_dual", "marginal", "simplicial", "sgd"),
+}
 
 
 def run(given: Options, chosen: set[str]) -> str:
@@ -40,12 +55,12 @@ def run(given: Options, chosen: set[str]) -> str:
     chosen : set of str
         Those that the user has given.
     """
-    target: Path = given["target"]
-    for path in (target, given["report"], given["checkpoint"]):
-        _check_target(path)
-    say: Callable[[str], None] = (lambda text: None) if given["quiet"] else (lambda text: click.echo(text, err=True))
-    data = read_labelled(given["data"], given["kind"], given["delimiter"])
-    _check_choice(data.format, given["loss"], chosen)
+    _check_files(given)
+    say: Callable[[str], None] = (lambda text: None) if given["quiet"] else tell
+    sources = [(shown(path), opened(path)) for path in given["data"]]
+    kind = guess_format(sources[0][1], sources[0][0]) if given["kind"] == "auto" else given["kind"]
+    _check_choice(kind, given, chosen)
+    data = read_sources(sources, kind, given["delimiter"])
     say(f"{data.name}: {FORMATS[data.format]}: {data}")
     dev = _read_dev(given, data)
     if dev is not None:
@@ -59,8 +74,20 @@ def run(given: Options, chosen: set[str]) -> str:
     return _finish(given, data, dev, model, history)
 
 
-def _check_choice(kind: str, loss: str, chosen: set[str]) -> None:
+def _check_files(given: Options) -> None:
+    """Refuse outputs that would replace an input or each other, or that cannot be written."""
+    template = None if given["template"] in BUILT_IN else given["template"]
+    inputs = [*(("DATA", path) for path in given["data"]), ("--dev", given["dev"]), ("--template", template)]
+    inputs.append(("--warm-start", given["warm_start"]))
+    outputs = [("--model", given["target"]), ("--report", given["report"]), ("--checkpoint", given["checkpoint"])]
+    check_outputs(inputs, [*outputs, STANDARD_OUTPUT])
+    for _, path in outputs:
+        _check_target(path)
+
+
+def _check_choice(kind: str, given: Options, chosen: set[str]) -> None:
     """Refuse options that belong to another kind of model."""
+    loss = given["loss"]
     wrong = _OF_SEQUENCES if kind == "svmlight" else _OF_KERNELS
     for name in wrong:
         if name in chosen:
@@ -69,6 +96,10 @@ def _check_choice(kind: str, loss: str, chosen: set[str]) -> None:
     for name in _OF_LOG_LOSS:
         if loss == "hinge" and name in chosen:
             raise click.UsageError(f"--{name.replace('_', '-')} is for --loss log.")
+    solvers = SOLVERS_OF["hinge" if loss == "hinge" else "svmlight" if kind == "svmlight" else "sequences"]
+    if given["solver"] not in solvers:
+        model = f"--loss {loss} and {'svmlight' if kind == 'svmlight' else 'sequences'}"
+        raise click.UsageError(f"--solver {given['solver']} is not for {model}, which take {', '.join(solvers)}.")
     if kind == "crfsuite" and "template" in chosen:
         raise click.UsageError(
             "--template is for columns; the data are CRFsuite's items, which have attributes already."
@@ -158,11 +189,11 @@ def _fit_in_passes(
     name, score = _scorer(dev, data.labels)
     kept = None
     if given["checkpoint"] is not None:
-        kept = Checkpoint(given["checkpoint"], every=given["checkpoint_every"])
+        kept = Checkpoint(given["checkpoint"], every=given["checkpoint_every"], remove=False)
         if given["checkpoint"].exists():
             say(f"Going on from {given['checkpoint']}.")
     certified = given["solver"] not in ("sgd", "perceptron")
-    with PassTable(model.tol, score, name, certified=certified, quiet=given["quiet"]) as table, _no_warnings():
+    with PassTable(model.tol, score, name, certified=certified, quiet=given["quiet"]) as table, _own_warnings(given):
         model.fit(data.X, data.y, monitor=table, checkpoint=kept)
     return model.set_params(warm_start=False), table.history
 
@@ -234,27 +265,31 @@ def _fit_kernel_machine(given: Options, data: LabelledData, dev: LabelledData | 
     if given["tol"] is not None:
         model.tol = given["tol"]
     # The line of progress goes to standard output, where results belong.
-    with contextlib.redirect_stdout(sys.stderr), _no_warnings():
+    with contextlib.redirect_stdout(sys.stderr), _own_warnings(given):
         model.fit(data.X, data.y)
     model.verbose = 0
     name, score = _scorer(dev, data.labels)
     if score is not None and not given["quiet"]:
-        click.echo(f"dev {name}: {100 * score(model):.2f}", err=True)
+        tell(f"dev {name}: {100 * score(model):.2f}")
     return model
 
 
 @contextlib.contextmanager
-def _no_warnings() -> Any:
-    """Keep warnings about convergence back: how the fit ended is said at the end, in one sentence."""
+def _own_warnings(given: Options) -> Any:
+    """Show warnings as the command line does; how the fit ended is said at the end, in one sentence."""
     from sklearn.exceptions import ConvergenceWarning
+
+    from dualfield.estimators import CheckpointWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("always", CheckpointWarning)
+        warnings.showwarning = lambda message, *place, **more: _complain(given, str(message))
         yield
 
 
 def _finish(given: Options, data: LabelledData, dev: LabelledData | None, model: Any, history: list[Any]) -> str:
-    """Write the model and the report, and say how it ended."""
+    """Write the model, then the report, then give up the checkpoint, and say how it ended."""
     from dualfield.solvers import Status
 
     target: Path = given["target"]
@@ -265,20 +300,46 @@ def _finish(given: Options, data: LabelledData, dev: LabelledData | None, model:
     if not complete:
         _complain(given, ended)
     model.n_jobs = None
-    if given["report"] is not None:
-        _write_report(given, data, dev, model, history)
-    # Clocks differ; without them the same data and options give the same file, byte for byte.
-    rows = model.trace_.rows()
-    rows[:, 4] = np.nan
-    model.trace_ = type(model.trace_).from_rows(rows)
-    model.save(target)
+    with _cannot_write(target, _way_on(given)):
+        _without_clocks(model).save(target)
     if not given["quiet"]:
         if complete:
             click.echo(ended)
         click.echo(f"Model: {target}, {target.stat().st_size:,} bytes")
-        if given["report"] is not None:
+    if given["report"] is not None:
+        with _cannot_write(given["report"], f"The model is in {target}."):
+            _write_report(given, data, dev, model, history)
+        if not given["quiet"]:
             click.echo(f"Report: {given['report']}")
+    if given["checkpoint"] is not None and model.status_ is not Status.INTERRUPTED:
+        with contextlib.suppress(OSError):
+            given["checkpoint"].unlink(missing_ok=True)
     return str(model.status_.value)
+
+
+def _without_clocks(model: Any) -> Any:
+    """Return a model without times, which differ: the same data and options give the same file, byte for byte."""
+    rows = model.trace_.rows()
+    rows[:, 4] = np.nan
+    timeless = copy.copy(model)
+    timeless.trace_ = type(model.trace_).from_rows(rows)
+    return timeless
+
+
+@contextlib.contextmanager
+def _cannot_write(path: Path, rest: str) -> Iterator[None]:
+    """Say which file cannot be written, and what is left to do."""
+    try:
+        yield
+    except OSError as error:
+        raise click.ClickException(f"{path}: cannot be written: {error.strerror or error}. {rest}".rstrip()) from error
+
+
+def _way_on(given: Options) -> str:
+    """Say how to go on from what is left of a fit."""
+    if given["checkpoint"] is not None and given["checkpoint"].exists():
+        return f"The same command goes on from {given['checkpoint']}."
+    return ""
 
 
 def _ending(model: Any, given: Options) -> str:
@@ -298,9 +359,8 @@ def _remedy(model: Any, given: Options) -> str:
     from dualfield.solvers import Status
 
     if model.status_ is Status.INTERRUPTED:
-        if given["checkpoint"] is not None and given["checkpoint"].exists():
-            return f"The same command goes on from {given['checkpoint']}."
-        return f"--warm-start {given['target']} begins at this model." if not hasattr(model, "n_features_in_") else ""
+        start = f"--warm-start {given['target']} begins at this model, with another name for --model."
+        return _way_on(given) or ("" if hasattr(model, "n_features_in_") else start)
     text = str(model.status_.remedy)
     for name, option in (("max_iter", "--max-iter"), (" tol", " --tol"), ("solver='newton'", "--solver newton")):
         text = text.replace(name, option)

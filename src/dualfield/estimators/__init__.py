@@ -1,7 +1,7 @@
 """The models, with scikit-learn's manners."""
 
 from dualfield.estimators.bayes_net import DiscriminativeBayesNet
-from dualfield.estimators.checkpoint import Checkpoint
+from dualfield.estimators.checkpoint import Checkpoint, CheckpointWarning
 from dualfield.estimators.crf import CRF
 from dualfield.estimators.graphical import ConditionalGraphicalModel
 from dualfield.estimators.hmm import DiscriminativeHMM
@@ -16,6 +16,7 @@ from dualfield.estimators.structured_svm import StructuredSVM
 __all__ = [
     "CRF",
     "Checkpoint",
+    "CheckpointWarning",
     "ConditionalGraphicalModel",
     "DiscriminativeBayesNet",
     "DiscriminativeHMM",

@@ -27,11 +27,22 @@ if TYPE_CHECKING:
 
     from dualfield.estimators.crf_data import TrainingData
 
-__all__ = ["Checkpoint"]
+__all__ = ["Checkpoint", "CheckpointWarning"]
 
 State = dict[str, NDArray[Any]]
 # What may differ between two parts of a fit: it changes neither the problem nor the way to its solution.
 _FREE = ("n_jobs", "verbose", "warm_start")
+
+
+class CheckpointWarning(RuntimeWarning):
+    """A checkpoint could not be written; the fit goes on without it.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from dualfield.estimators import CheckpointWarning
+    >>> warnings.simplefilter("error", CheckpointWarning)   # rather no fit than one without a checkpoint
+    """
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +52,7 @@ class Checkpoint:
     The file is written aside and renamed, so that it is always whole, and removed when the fit has come to its end. A
     fit that is stopped by a monitor or by the keyboard leaves it. Parameters and data must be the same when the fit
     goes on; the number of threads may differ. A file that belongs to another fit, or that was altered, is refused. A
-    file that cannot be written is a warning, and the fit goes on without it.
+    file that cannot be written is a :class:`CheckpointWarning`, and the fit goes on without it.
 
     Parameters
     ----------
@@ -185,7 +196,7 @@ class CheckpointFile:
                 warnings.warn(
                     f"{self._path}: the checkpoint cannot be written: {error.strerror or error}. The fit goes on, and "
                     "tries again.",
-                    RuntimeWarning,
+                    CheckpointWarning,
                     stacklevel=2,
                 )
         self._last = time.monotonic()

@@ -76,13 +76,14 @@ def write_lines(target: Target, lines: Iterable[str]) -> None:
     """Write lines, which have no line break yet, as UTF-8.
 
     A path is written aside and renamed: if a line cannot be made or written, what was there before is unchanged. A
-    name that ends in ``.gz`` is compressed.
+    name that ends in ``.gz`` is compressed. Devices and pipes, such as /dev/stderr, are written to as they are.
     """
     lines = _without_mark(lines)
     if not isinstance(target, str | os.PathLike):
         target.writelines(line + "\n" for line in lines)
         return
-    with written_aside(target) as file:
+    is_stream = Path(target).exists() and not (Path(target).is_file() or Path(target).is_dir())
+    with Path(target).open("wb") if is_stream else written_aside(target) as file:
         if Path(target).suffix == ".gz":
             # Without time and name the same lines give the same file.
             with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as compressed:
