@@ -1,4 +1,4 @@
-"""Text files: columns, CRFsuite's items and templates are read, or refused with a ValueError."""
+"""Text files: columns and CRFsuite's items are read, or refused with a ValueError."""
 
 import contextlib
 import io
@@ -7,14 +7,11 @@ import sys
 import atheris
 from instrument import instrument_library, seed_folder
 
-from dualfield.features import Template
 from dualfield.io import read_conll, read_crfsuite_items
 
 SEEDS = {
     "conll": b"He PRP B-NP\nran\tVBD B-VP\r\n\n-DOCSTART- -X- O\n\nStop VB B-VP\n",
     "items": b"B-NP\tw=the\tlen:3.5\tw\\:x\nO\tw=dog\n\nO\n",
-    "crf++": b"# words\nU0:%x[-1,0]/%x[0,1]\nU2:%p[0,0,3]%q[0,0,2]%s[0,0]%c[0,0]\nB\n",
-    "wapiti": b'u:%X[0,1]\nu1:%t[0,0,"^[a-z]+\\d?"]\n*:%m[1,0,".$"]\nb\n',
 }
 
 
@@ -25,9 +22,6 @@ def fuzz(data: bytes) -> None:
             read_conll(io.BytesIO(data), separator=separator, comments="#")
     with contextlib.suppress(ValueError):
         read_crfsuite_items(io.BytesIO(data))
-    with contextlib.suppress(ValueError):
-        template = Template.parse(data.decode("utf-8", "replace"))
-        template.read([[("The", "DT"), ("d\u00f6g", "NN")], [], [("", "")]])
 
 
 def main() -> None:

@@ -27,7 +27,8 @@ inline const char* name_of(Outcome outcome) {
     }
 }
 
-// Keeps the course of a solve, and lets Python see it now and then: signals, and the caller's function.
+// Keeps the course of a solve, and lets Python see it now and then: signals, and the caller's function. Whoever ignores
+// SIGINT, as a process under nohup does, has no handler in Python either: nothing is raised, and the solve goes on.
 class Watch {
   public:
     Watch(nb::object told, double interval, double start_passes)
@@ -47,7 +48,13 @@ class Watch {
             PyErr_Clear();
             return false;
         }
-        if (!told_.is_none()) told_(now.objective, now.dual, now.gap, now.passes, now.seconds);
+        if (told_.is_none()) return true;
+        try {
+            told_(now.objective, now.dual, now.gap, now.passes, now.seconds);
+        } catch (nb::python_error& error) {
+            if (!error.matches(PyExc_KeyboardInterrupt)) throw;
+            return false;  // it came while Python was at work
+        }
         return true;
     }
 

@@ -107,3 +107,29 @@ def test_unknown_label_and_file(shell, trained):
     assert "'B-XX' is not a label of" in said
     shell.write("x", "hello")
     assert shell("inspect", "x", code=1).stderr.startswith("Error: x")
+
+
+def models_for_python():
+    """Models of which there are no files of data."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(20, 3)), rng.integers(0, 2, (20, 2))
+    numbers = [rng.normal(size=(3, 2)) for _ in range(4)]
+    return {
+        "CRF": dualfield.CRF().fit(numbers, [["a", "b", "a"]] * 4),
+        "ConditionalGraphicalModel": dualfield.ConditionalGraphicalModel([(0, 1)]).fit(X, Y),
+        "DiscriminativeHMM": dualfield.DiscriminativeHMM(eta=0.0).fit([["a", "b"]], [["x", "y"]]),
+        "DiscriminativeBayesNet": dualfield.DiscriminativeBayesNet(eta=0.0).fit(Y, Y[:, 0]),
+    }
+
+
+@pytest.mark.parametrize("name", ["CRF", "ConditionalGraphicalModel", "DiscriminativeHMM", "DiscriminativeBayesNet"])
+def test_models_without_a_format_of_data_can_be_looked_at(shell, name):
+    models_for_python()[name].save("m")
+    out = shell("inspect", "m").stdout
+    assert f"model        {name}(" in out
+    assert "training     " in out
+    record = json.loads(shell("inspect", "m", "--json").stdout)
+    assert record["estimator"] == name
+    assert shell("convert", "m", "-", "--to", "json").stdout == shell("inspect", "m", "--json").stdout
+    said = shell("tag", "--model", "m", code=1, stdin="a\n").stderr
+    assert said.startswith("Error: m: works on ")

@@ -11,15 +11,13 @@ import pytest
 
 import dualfield
 from dualfield.solvers import Status
+from tests.interrupting import IGNORES, LISTENS
 
 from .conftest import corpus
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 
-# Whoever starts the tests may have chosen to ignore Ctrl-C, and programs inherit that.
-PROGRAM = (
-    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from dualfield.cli import main; main()"
-)
+PROGRAM = "from dualfield.cli import main; main()"
 ROW = re.compile(r"^ +\d+\.\d +(\d+\.\d{4}|-) ")
 
 
@@ -30,10 +28,10 @@ def files(shell):
     return shell
 
 
-def run(*arguments, stop=None, after=5):
+def run(*arguments, stop=None, after=5, before=LISTENS):
     """Run a training; send a signal when so many passes are shown. Return the exit code and both outputs."""
     with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, "train", "train.txt", *map(str, arguments)],
+        [sys.executable, "-c", before + PROGRAM, "train", "train.txt", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -67,6 +65,15 @@ def test_ctrl_c_writes_the_best_point_and_says_so(files, solver):
     assert out.startswith("Model: m, ")
     assert "Traceback" not in said
     assert dualfield.load("m").status_ is Status.INTERRUPTED
+
+
+def test_started_with_ctrl_c_ignored_it_goes_on(files):
+    """As under nohup, and in the background of a shell."""
+    options = ("--dev", "dev.txt", "--tol", "1e-6", "--C", "30")
+    code, out, said = run("--model", "m", *options, stop=signal.SIGINT, after=3, before=IGNORES)
+    assert (code, said.count("nterrupted")) == (0, 0), said
+    assert out.startswith("The duality gap is within the tolerance")
+    assert dualfield.load("m").status_ is Status.CONVERGED
 
 
 def test_ctrl_c_with_strict_writes_nothing(files):

@@ -69,10 +69,11 @@ class Forger:
         self.metadata = {name: value for name, value in file.metadata.items() if name != "tensors"}
         self.arrays = {name: file.array(name).copy() for name in file.metadata["tensors"]}
 
-    def forged(self, rng: random.Random) -> bytes:
+    def forged(self, rng: random.Random, share: float = 0.5) -> bytes:
+        """Return a changed file; a share of the changes are of its metadata, the rest of its arrays."""
         metadata, arrays = copy.deepcopy(self.metadata), dict(self.arrays)
         for _ in range(rng.choice((1, 1, 2, 4))):
-            if rng.random() < 0.5:
+            if rng.random() < share:
                 change_json(metadata, rng)
             else:
                 name = rng.choice(sorted(arrays))
@@ -140,5 +141,5 @@ def changed_array(array: np.ndarray, rng: random.Random) -> np.ndarray:
         return np.concatenate([out, out[: rng.randrange(len(out) + 1)]])
     if kind == 5:
         return out.reshape(rng.choice(((-1,), (1, -1), (-1, 1)))) if out.size else out
-    with np.errstate(invalid="ignore"):
-        return out.astype(rng.choice((np.float32, np.float64, np.int32, np.int64, np.uint8, np.bool_)))
+    with np.errstate(invalid="ignore", over="ignore"):
+        return out.astype(rng.choice((np.float16, np.float32, np.float64, np.int32, np.int64, np.uint8, np.bool_)))

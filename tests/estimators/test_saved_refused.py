@@ -1,5 +1,7 @@
 """What a model file may not say, though its digests agree; every refusal names the file and the fault."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -78,6 +80,8 @@ TAGGER_FAULTS = {
     "bad temperature": (put("parameters", "temperature", value="warm"), "The 'temperature' parameter of CRF must be"),
     "bad n_jobs": (put("parameters", "n_jobs", value=10**9), "The 'n_jobs' parameter of CRF must be"),
     "bad template": (put("parameters", "template", value="U0:%x[0]"), "Line 1 of the template"),
+    "template": (put("parameters", "template", value="U0:%x[0,0]\nB0:%x[0,0]"), "does not make the attributes"),
+    "half": (array("node.weights", lambda values: values.astype(np.float16)), "must be of type float64. Got float16"),
     "code": (put("parameters", "cost", value={"type": "function"}), "its 'cost' cannot be read: unknown type"),
     "no such solver": (
         put("parameters", "solver", value={"type": "solver", "name": "os", "settings": {}}),
@@ -257,3 +261,31 @@ def test_names_of_features_are_a_list_of_text(forge):
         change = array("feature_names", lambda _, text=text: np.frombuffer(text, np.uint8))
         with pytest.raises(ModelFileError, match="it must have names of 2 features"):
             dualfield.load(forge(classifier("names"), change))
+
+
+@pytest.mark.parametrize("template", ["U0:%x[0,0]", None], ids=["without pairs", "none"])
+@pytest.mark.parametrize("mmap", [False, True], ids=["read", "mapped"])
+def test_template_that_makes_other_attributes(forge, template, mmap):
+    path = forge(tagger("CRF++"), put("parameters", "template", value=template))
+    with pytest.raises(ModelFileError, match="does not make the attributes that the model has weights for"):
+        dualfield.load(path, mmap=mmap)
+
+
+def test_what_load_would_refuse_is_not_saved(tmp_path):
+    model = copy.copy(tagger("CRF++")).set_params(template="U0:%x[0,0]")
+    with pytest.raises(ValueError, match="'template' parameter of CRF does not make the attributes"):
+        model.save(tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("error", [ValueError, TypeError, OverflowError, IndexError, UnicodeError])
+def test_whatever_a_file_leads_to_is_the_fault_of_the_file(tmp_path, monkeypatch, error):
+    path = tmp_path / "m"
+    tagger("attributes").save(path)
+
+    def broken(self, file):
+        raise error("so not")
+
+    monkeypatch.setattr(type(tagger("attributes")), "_restore", broken)
+    with pytest.raises(ModelFileError, match="m is altered: so not"):
+        dualfield.load(path)

@@ -330,3 +330,19 @@ def test_what_is_no_file_is_no_model(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ModelFileError, match="is not a regular file"):
         open_model(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize("shape", [[0, 2**61], [2**61, 0], [2**40, 0, 2**40]])
+def test_empty_arrays_with_endless_sides(tmp_path, shape):
+    """They take no bytes, and NumPy cannot make them."""
+    from dualfield.io import model_header
+
+    tensor = {"dtype": "F64", "shape": shape, "digest": digest_of(b"")}
+    text = json.dumps({"format": "dualfield-model", "format_version": 1, "tensors": {"x": tensor}})
+    places = {"x": model_header.Tensor(np.dtype(np.float64), tuple(shape), digest_of(b""), 0, 0)}
+    header = model_header._header(text, places)
+    path = tmp_path / "a.model"
+    path.write_bytes(model_header.LENGTH.pack(len(header)) + header)
+    for mmap in (False, True):
+        with pytest.raises(ModelFileError, match=r"array 'x' is too large. Its shape is"):
+            open_model(path, mmap=mmap)

@@ -153,7 +153,7 @@ def _write_model(source: Path, target: str, to: str) -> None:
     from dualfield.cli.models import load_model
     from dualfield.io.text_lines import write_lines
 
-    loaded = load_model(source)
+    loaded = load_model(source, for_data=False)
     if to == "dualfield":
         loaded.model.n_jobs = None
         loaded.model.save(target)

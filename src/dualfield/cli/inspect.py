@@ -32,11 +32,11 @@ def inspect(model: Path, top: int, label: str | None, as_json: bool) -> None:
     largest weights; and the transitions. Reads models of CRFsuite too. --json writes everything, all weights included.
     """
     from dualfield.cli.model_record import model_record
-    from dualfield.cli.models import load_model
+    from dualfield.cli.models import is_tagger, load_model
 
     check_outputs([("MODEL", model)], [STANDARD_OUTPUT])
-    loaded = load_model(model)
-    names = [str(name) for name in loaded.tagger.classes_]
+    loaded = load_model(model, for_data=False)
+    names = [str(name) for name in getattr(loaded.tagger, "classes_", ())]
     if label is not None and label not in names:
         raise click.BadParameter(
             f"{label!r} is not a label of {model}. It has {', '.join(names)}.", param_hint="'--label'"
@@ -46,8 +46,10 @@ def inspect(model: Path, top: int, label: str | None, as_json: bool) -> None:
         return
     for name, value in _facts(loaded):
         click.echo(f"{name:<13}{value}")
+    if not is_tagger(loaded):
+        return
     tagger = loaded.tagger
-    attributes = [] if hasattr(tagger, "dual_coef_") else _attributes(tagger, names, top, label)
+    attributes = _attributes(tagger, names, top, label)
     transitions = [] if loaded.kind == "svmlight" else _transitions(tagger, names, top, label)
     for line in [*attributes, *transitions]:
         click.echo(line)
@@ -55,28 +57,40 @@ def inspect(model: Path, top: int, label: str | None, as_json: bool) -> None:
 
 def _facts(loaded: LoadedModel) -> Iterator[tuple[str, str]]:
     from dualfield.cli.model_record import calibration_of, changed_parameters, origin
-    from dualfield.cli.models import data_of
+    from dualfield.cli.models import data_of, is_tagger
 
     model, path = loaded.model, Path(loaded.path)
     calibration = calibration_of(model)
     yield "file", f"{path}, {path.stat().st_size:,} bytes, written by {origin(path)}"
     parameters = ", ".join(f"{name}={value!r}" for name, value in changed_parameters(model).items())
     yield "model", f"{type(model).__name__}({parameters}), for {data_of(loaded)}"
-    yield "labels", f"{len(model.classes_)}: {' '.join(map(str, model.classes_))}"
+    if hasattr(model, "classes_"):
+        yield "labels", f"{len(model.classes_)}: {' '.join(map(str, model.classes_))}"
     if hasattr(model, "dual_coef_"):
         yield "points", f"{model.dual_coef_.shape[1]:,} training points of {model.n_features_in_:,} features"
+    elif not is_tagger(loaded):
+        yield from _arrays(path)
     else:
         tagger, used = loaded.tagger, int((model.parameters_ != 0).sum())
         if tagger is not model:
             yield "states", f"{len(tagger.classes_)}: {' '.join(tagger.classes_)}"
         words = tagger.vocabulary_
-        columns = f"{model.n_features_in_:,} features" if words is None else f"{len(words):,} attributes"
+        columns = f"{tagger.score_map_.node.n_columns:,} features" if words is None else f"{len(words):,} attributes"
         yield "weights", f"{tagger.n_features_:,} for {columns}; {used:,} are not zero"
         if tagger.template is not None:
             yield "template", _template(tagger)
     yield "training", _training(model)
     if calibration is not ...:
         yield "probability", _calibration(calibration)
+
+
+def _arrays(path: Path) -> Iterator[tuple[str, str]]:
+    """Say which numbers a model consists of, where they have no names of their own."""
+    from dualfield.io import read_model_header
+
+    for name, entry in read_model_header(path)["tensors"].items():
+        if name != "training.trace":
+            yield "numbers", f"{name}, {' x '.join(f'{n:,}' for n in entry['shape'])}"
 
 
 def _template(model: Any) -> str:
@@ -100,7 +114,7 @@ def _training(model: Any) -> str:
     from dualfield.cli.model_record import training_record
 
     record = training_record(model)
-    said = f"{record['solver']}, {record['status'].replace('_', ' ')}"
+    said = f"{record['solver']}, {(record['status'] or 'not iterative').replace('_', ' ')}"
     if record["objective"] is not None:
         said += f"; objective {record['objective']:.6g}"
     if record["relative_gap"] is not None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dualfield.cli.models import LoadedModel, is_crfsuite_model
+from dualfield.cli.models import LoadedModel, is_crfsuite_model, is_tagger
 
 
 def origin(path: Path) -> str:
@@ -50,12 +50,13 @@ def training_record(model: Any) -> dict[str, Any]:
     """Return how the fit ended; numbers that are not known are None."""
     from dualfield.solvers.base import relative_gap
 
-    passes = float(model.trace_.passes[-1]) if len(model.trace_) else math.nan
+    trace: Any = getattr(model, "trace_", ())  # models of several parts have none of their own
+    passes = float(trace.passes[-1]) if len(trace) else math.nan
     # With hidden parts the problem is not convex: no gap is proven.
     gap = math.nan if hasattr(model, "latent") else model.dual_gap_
     return {
         "solver": getattr(model, "solver_", getattr(model, "solver", "concave-convex procedure")),
-        "status": model.status_.value,
+        "status": None if model.status_ is None else model.status_.value,
         "objective": _known(model.objective_),
         "gap": _known(gap),
         "relative_gap": _known(relative_gap(model.objective_, gap)),
@@ -74,7 +75,7 @@ def model_record(loaded: LoadedModel) -> dict[str, Any]:
         "estimator": type(model).__name__,
         "written_by": origin(Path(loaded.path)),
         "parameters": {name: _plain(value) for name, value in changed_parameters(model).items()},
-        "labels": [_plain(label) for label in model.classes_],
+        "labels": [_plain(label) for label in getattr(model, "classes_", ())],
         "training": training_record(model),
     }
     calibration = calibration_of(model)
@@ -82,9 +83,30 @@ def model_record(loaded: LoadedModel) -> dict[str, Any]:
         found["calibration"] = None if calibration is None else dataclasses.asdict(calibration)
     if hasattr(model, "dual_coef_"):
         return found | _kernel_machine(model)
+    if not is_tagger(loaded):
+        return found | _content(Path(loaded.path))
     if loaded.kind == "svmlight":
         return found | {"features": int(model.n_features_in_), "coefficients": model.coef_.tolist()}
     return found | _sequence_model(loaded.tagger)
+
+
+def _content(path: Path) -> dict[str, Any]:
+    """Return all that a file says and holds, by the names that it has there."""
+    from dualfield.io.model_file import open_model
+
+    file = open_model(path)
+    header = {name: value for name, value in file.metadata.items() if name not in ("tensors", "parameters", "training")}
+    arrays = {name: file.array(name).tolist() for name in file.metadata["tensors"]}
+    return {"content": _without_special(header), "arrays": _without_special(arrays)}
+
+
+def _without_special(value: Any) -> Any:
+    """Return nested values with None for numbers that JSON does not have."""
+    if isinstance(value, float):
+        return _known(value)
+    if isinstance(value, dict):
+        return {name: _without_special(inner) for name, inner in value.items()}
+    return [_without_special(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _sequence_model(model: Any) -> dict[str, Any]:

@@ -23,12 +23,15 @@ class LoadedModel:
     model : estimator
         The model.
     kind : str
-        The format of its data, a key of `FORMATS`.
+        The format of its data, a key of `FORMATS`; empty if there is none.
+    obstacle : str
+        Why there is none.
     """
 
     path: str
     model: Any
     kind: str
+    obstacle: str = ""
 
     @property
     def tagger(self) -> Any:
@@ -44,12 +47,14 @@ class LoadedModel:
             )
 
 
-def load_model(path: Path, *, mmap: bool = False, threads: int = 1) -> LoadedModel:
-    """Open a model of dualfield or of CRFsuite."""
+def load_model(path: Path, *, mmap: bool = False, threads: int = 1, for_data: bool = True) -> LoadedModel:
+    """Open a model of dualfield or of CRFsuite; with for_data, only if there are files of data that it works on."""
     from dualfield.estimators import CRF, load
 
     model: Any = CRF.from_crfsuite(path) if is_crfsuite_model(path) else load(path, mmap=mmap)
-    loaded = LoadedModel(os.fspath(path), model, _kind(model, path))
+    loaded = LoadedModel(os.fspath(path), model, *_kind(model))
+    if for_data and loaded.obstacle:
+        raise click.ClickException(f"{path}: {loaded.obstacle}.")
     model.n_jobs = loaded.tagger.n_jobs = threads
     return loaded
 
@@ -60,23 +65,32 @@ def is_crfsuite_model(path: Path) -> bool:
         return file.read(4) == b"lCRF"
 
 
-def _kind(model: Any, path: Path) -> str:
-    from dualfield.estimators import ConditionalGraphicalModel, DiscriminativeBayesNet, LatentChain
+_NUMBERS = "works on matrices of numbers, for which there is no file format here"
+
+
+def _kind(model: Any) -> tuple[str, str]:
+    """Return the format of a model's data; or nothing, and why."""
+    from dualfield.estimators import (
+        ConditionalGraphicalModel,
+        DiscriminativeBayesNet,
+        DiscriminativeHMM,
+        LatentChain,
+    )
 
     if isinstance(model, ConditionalGraphicalModel):
-        raise click.ClickException(f"{path}: works on matrices of numbers, for which there is no file format here.")
+        return "", _NUMBERS
     if isinstance(model, DiscriminativeBayesNet):
-        raise click.ClickException(f"{path}: works on tables of categories, for which there is no file format here.")
+        return "", "works on tables of categories, for which there is no file format here"
+    if isinstance(model, DiscriminativeHMM):
+        return "", "works on sequences of symbols; use it in Python"
     if hasattr(model, "n_features_in_"):
-        return "svmlight"
+        return "svmlight", ""
     if not isinstance(getattr(model, "latent", None), LatentChain | None):
-        raise click.ClickException(f"{path}: does not label sequences; use it in Python.")
+        return "", "does not label sequences; use it in Python"
     tagger = getattr(model, "states_", model)
     if tagger.template is not None:
-        return "conll"
-    if tagger.vocabulary_ is not None:
-        return "crfsuite"
-    raise click.ClickException(f"{path}: works on matrices of numbers, for which there is no file format here.")
+        return "conll", ""
+    return ("crfsuite", "") if tagger.vocabulary_ is not None else ("", _NUMBERS)
 
 
 def n_columns_of(loaded: LoadedModel) -> int:
@@ -98,4 +112,9 @@ def checked_columns(loaded: LoadedModel, data: LabelledData) -> None:
 
 def data_of(loaded: LoadedModel) -> str:
     """Say what a model works on."""
-    return FORMATS[loaded.kind]
+    return FORMATS[loaded.kind] if loaded.kind else "Python"
+
+
+def is_tagger(loaded: LoadedModel) -> bool:
+    """Tell whether a model labels sequences or examples by linear scores, whose weights have names."""
+    return hasattr(loaded.tagger, "score_map_")

@@ -77,4 +77,5 @@ def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
     name = field(file, "estimator", str)
     if name not in ESTIMATORS:
         raise file.fault(f"holds a {name!r:.100}; this version knows {', '.join(ESTIMATORS)}.")
-    return ESTIMATORS[name]._load(file)
+    with file.at_fault():
+        return ESTIMATORS[name]._load(file)

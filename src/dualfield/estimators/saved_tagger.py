@@ -123,7 +123,8 @@ class StoredWeights:
 
     def whole(self) -> dict[str, Any]:
         """Return the score map and all weights, checked against their digests."""
-        score_map, parameters = self._packed(self.node.whole(), None if self.pair is None else self.pair.whole())
+        with self.file.at_fault():
+            score_map, parameters = self._packed(self.node.whole(), None if self.pair is None else self.pair.whole())
         if score_map.n_features != self.n_features:
             raise self.file.fault(f"is altered: it has {score_map.n_features} features, not {self.n_features}.")
         return {"score_map_": score_map, "parameters_": parameters}

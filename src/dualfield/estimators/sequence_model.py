@@ -88,11 +88,23 @@ class SequenceModel(Savable, BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return "labels_" in vars(self)
 
+    def _check_template(self) -> None:
+        """Raise an error unless the template makes what the vocabularies hold: of tokens, and of pairs or not."""
+        own_pairs = self.pair_vocabulary_ is not None and self.pair_vocabulary_ is not self.vocabulary_
+        makes_pairs = self.template is not None and self._template().has_pairs
+        if own_pairs != makes_pairs or (self.template is not None and self.vocabulary_ is None):
+            raise ValueError(
+                f"The 'template' parameter of {type(self).__name__} does not make the attributes that the model has "
+                "weights for. Give it the template of the fit."
+            )
+
     def _saved(self, writer: ParameterWriter) -> dict[str, Any]:
+        self._check_template()
         return {**saved_parts(self, writer), "expansion": saved_expansion(self.expansion_, writer)}
 
     def _restore(self, file: ModelFile) -> None:
         self.__dict__.update(restored_parts(file))
+        self._check_template()
         self.expansion_ = restored_expansion(file, len(self.labels_))
         if self.expansion_ is not None:
             self.n_features_ += self.expansion_.coefficients.size

@@ -7,10 +7,11 @@ Sizes are compared with that of the file before anything is allocated, and nothi
 
 from __future__ import annotations
 
+import contextlib
 import mmap as memory_map
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,18 @@ class ModelFile:
     def fault(self, what: str) -> ModelFileError:
         """Return the error whose sentence begins with the name of the file."""
         return ModelFileError(f"{self.path} {what}")
+
+    @contextlib.contextmanager
+    def at_fault(self) -> Iterator[None]:
+        """Blame the file for what is raised while a model is made of it: whoever saves a model has checked it."""
+        try:
+            yield
+        except ModelFileError:
+            raise
+        except MemoryError:
+            raise self.fault("does not fit into memory.") from None
+        except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError) as error:
+            raise self.fault(f"is altered: {' '.join(str(error).split())}") from error
 
     def has(self, name: str) -> bool:
         """Return whether there is an array of this name."""
