@@ -102,7 +102,14 @@ class SoftChains {
 
     // Marginals and value from theta, in double precision; leaves mu - u in moved() and clique_moved().
     void settle(std::size_t i) {
-        const std::size_t length = data_.length(i), size = length * n_labels_;
+        value_[i] = exact_value(i);
+        state_.keep(moved_.data(), data_.length(i) * n_labels_, mu_of(i));
+        state_.keep(clique_moved_.data(), n_cliques_, clique_mu_of(i));
+        subtract_truth(i);
+    }
+    // The value alone; leaves mu in moved() and clique_moved(), and the state as it is.
+    double exact_value(std::size_t i) {
+        const std::size_t size = data_.length(i) * n_labels_;
         double *d = moved_.data(), *clique_d = clique_moved_.data();
         std::copy_n(theta_of(i), size, new_theta_.data());
         std::copy_n(clique_theta_of(i), n_cliques_, new_clique_theta_.data());
@@ -110,12 +117,13 @@ class SoftChains {
         double inner = 0.0;
         for (std::size_t j = 0; j < size; ++j) inner += new_theta_.data()[j] * d[j];
         for (std::size_t c = 0; c < n_cliques_; ++c) inner += new_clique_theta_.data()[c] * clique_d[c];
-        value_[i] = data_.temperature * (answer.log_partition - inner) + expected_cost(i, d);
-        state_.keep(d, size, mu_of(i));
-        state_.keep(clique_d, n_cliques_, clique_mu_of(i));
-        for (std::size_t t = 0; t < length; ++t)
-            d[t * n_labels_ + static_cast<std::size_t>(data_.labels[data_.first(i) + t])] -= 1.0;
-        truth_.add(i, -1.0, clique_d);
+        return data_.temperature * (answer.log_partition - inner) + expected_cost(i, d);
+    }
+    // From mu to mu - u, in moved() and clique_moved().
+    void subtract_truth(std::size_t i) {
+        for (std::size_t t = 0; t < data_.length(i); ++t)
+            moved_.data()[t * n_labels_ + static_cast<std::size_t>(data_.labels[data_.first(i) + t])] -= 1.0;
+        truth_.add(i, -1.0, clique_moved_.data());
     }
 
     // T log Z of given scores; marginals are left in new_mu_ and new_clique_mu_.
