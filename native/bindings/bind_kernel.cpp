@@ -37,6 +37,7 @@ struct Task {
     double interval;  // seconds between two calls of told
     const KernelMatrix* rough;
     std::optional<Input<double, 2>> correction;
+    double noise;
 
     // n: points of the kernel matrix. Everything that solvers read by row or by class must be there.
     void check(std::size_t n) const {
@@ -81,7 +82,8 @@ nb::object run(const KernelMatrix& matrix, const Task& task, Solve&& solve) {
                                                .weights = weights,
                                                .label_kernel = data_or_null(task.label_kernel),
                                                .rough = task.rough ? std::get<0>(task.rough->gram).get() : nullptr,
-                                               .correction = data_or_null(task.correction)};
+                                               .correction = data_or_null(task.correction),
+                                               .noise = task.noise};
                 solution = solve(problem, start, rule, team, report);
             },
             matrix.gram);
@@ -98,6 +100,7 @@ nb::object run(const KernelMatrix& matrix, const Task& task, Solve&& solve) {
 
 void register_kernels(nb::module_& module) {
     nb::exception<NotPositive>(module, "NotPositiveError", PyExc_ValueError);
+    nb::exception<SinglePrecision>(module, "SinglePrecisionError", PyExc_ValueError);
 
     nb::class_<Task>(module, "KernelTask", "A softmax problem on a kernel matrix, and when to stop.")
         .def(
@@ -106,15 +109,15 @@ void register_kernels(nb::module_& module) {
                bool with_bias, std::optional<Input<double, 2>> label_kernel, std::optional<Input<double, 2>> start,
                std::optional<Input<double, 1>> start_bias, double tolerance, double most_passes, double start_passes,
                double start_seconds, std::size_t n_threads, nb::object told, double interval, const KernelMatrix* rough,
-               std::optional<Input<double, 2>> correction) {
+               std::optional<Input<double, 2>> correction, double noise) {
                 new (self) Task{labels,    weights,    n_classes, pinned,      with_bias,    label_kernel,
                                 start,     start_bias, tolerance, most_passes, start_passes, start_seconds,
-                                n_threads, told,       interval,  rough,       correction};
+                                n_threads, told,       interval,  rough,       correction,   noise};
             },
             nb::kw_only(), "labels"_a, "weights"_a, "n_classes"_a, "pinned"_a, "with_bias"_a, "label_kernel"_a.none(),
             "start"_a.none(), "start_bias"_a.none(), "tolerance"_a, "most_passes"_a, "start_passes"_a,
             "start_seconds"_a, "n_threads"_a, "told"_a.none(), "interval"_a = 0.05, "rough"_a.none() = nb::none(),
-            "correction"_a.none() = nb::none());
+            "correction"_a.none() = nb::none(), "noise"_a = 0.0);
 
     module.def(
         "solve_working_set",

@@ -48,7 +48,7 @@ class BinaryDual {
         : problem_(problem),
           team_(team),
           n_(problem.size()),
-          top_diagonal_(checked_diagonal(problem.gram->diagonal())),
+          top_diagonal_(checked_diagonal(problem.gram->diagonal(), problem.noise)),
           floor_(floor),
           weight_(problem.weights.begin(), problem.weights.end()),
           mass_(std::accumulate(weight_.begin(), weight_.end(), 0.0)),
@@ -131,7 +131,7 @@ class BinaryDual {
                 total.slope += weight_[i] * here.slope;
                 total.curvature += weight_[i] * here.curvature;
             }
-            check_number(total.gap);
+            check_number<T>(total.gap);
             gap_ = total.gap;
             if (!problem_.with_bias || std::abs(total.slope) <= 1e-14 * mass_) return;
             (total.slope > 0.0 ? high : low) = bias_;
@@ -154,7 +154,7 @@ class BinaryDual {
                                .bias = static_cast<T>(bias_)};
             SmoGapSums sums;
             routines().kernel<T>().smo_gap(in, 0, n_, sums);
-            check_number(sums.gap);
+            check_number<T>(sums.gap);
             gap_ = sums.gap;
             if (!problem_.with_bias || !(sums.curvature > 0.0)) return;
             const double step = std::clamp(sums.slope / sums.curvature, -2.0, 2.0), saving = 0.5 * sums.slope * step;
@@ -230,7 +230,7 @@ class BinaryDual {
         product();
         double square = 0.0;
         for (std::size_t i = 0; i < n_; ++i) square += coefficient(i) * pull(i);
-        check_number(square);
+        check_number<T>(square);
         // The slope of minus the dual rises from minus infinity; bisection in log eps.
         double low = -40.0, high = 0.0;
         for (int step = 0; step < 60; ++step) {
@@ -272,15 +272,13 @@ class BinaryDual {
     }
 
     void measure_dual() {
-        double entropy = 0.0, square = 0.0, size = 0.0;
+        double entropy = 0.0, square = 0.0;
         for (std::size_t i = 0; i < n_; ++i) {
-            const double product = coefficient(i) * score(i);
             entropy += entropy_[i];
-            square += product;
-            size += std::abs(product);
+            square += coefficient(i) * score(i);
         }
-        check_number(square);
-        dual_ = entropy - 0.5 * checked_bend<T>(square, size);
+        dual_ = entropy - 0.5 * checked_square(problem_, square,
+                                               [&](std::size_t i, std::size_t) { return std::abs(coefficient(i)); });
     }
 
     const KernelProblem<T>& problem_;

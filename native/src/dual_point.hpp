@@ -7,6 +7,7 @@
 #include <limits>
 #include <vector>
 
+#include "curvature_check.hpp"
 #include "dualfield/kernel_problem.hpp"
 #include "dualfield/routines.hpp"
 
@@ -39,9 +40,8 @@ class DualPoint {
   protected:
     double relative_gap() const {
         const double dual = sums_.entropy - 0.5 * sums_.alignment;
-        if (std::isnan(dual) || std::isnan(sums_.gap))
-            throw NotPositive(
-                "Kernel values overflowed or are not numbers; scale the features or choose another kernel.");
+        check_number<T>(dual);
+        check_number<T>(sums_.gap);
         return dual > 0.0 ? sums_.gap / dual : std::numeric_limits<double>::infinity();
     }
 
@@ -66,7 +66,7 @@ class DualPoint {
             for (std::size_t c = first_; c < classes_; ++c)
                 square += weight(i) * ((label(i) == c ? 1.0 : 0.0) - prior[c]) *
                           static_cast<double>(scores_[c * stride_ + i]);
-        if (square < 0.0) check_curvature(square);
+        square = check_curvature(square);
         double best = -std::numeric_limits<double>::infinity(), scale = 1.0;
         for (double step = -18.0; step <= 0.0; step += 0.25) {
             const double eps = std::exp(step);
@@ -233,13 +233,14 @@ class DualPoint {
             sums_.alignment += part[2];
             for (std::size_t c = 0; c < classes_; ++c) shifts_[c] += part[3 + c];
         }
-        check_curvature(sums_.alignment);
+        sums_.alignment = check_curvature(sums_.alignment);
     }
 
     // alignment = <B, K B>.
-    void check_curvature(double alignment) const {
-        if (alignment < -1e-4 * std::max(1.0, sums_.entropy))
-            throw NotPositive("The kernel is not positive semidefinite: a direction of negative curvature was found.");
+    double check_curvature(double alignment) const {
+        return checked_square(problem_, alignment, [&](std::size_t i, std::size_t r) {
+            return std::abs(coefficient(i, r + first_, [&](std::size_t k) { return p_[k * stride_ + i]; }));
+        });
     }
 
     // sum_i c_i (diag p_i - p_i p_i').

@@ -8,7 +8,7 @@ namespace dualfield {
 void solve_positive(std::size_t n, double* a, double* x) {
     double top = 0.0;
     for (std::size_t i = 0; i < n; ++i) top = std::max(top, a[i * n + i]);
-    const double smallest = std::max(top * 1e-14, 1e-200);
+    const double smallest = std::max(top * 1e-14, 1e-300);
     // Cholesky, row by row.
     for (std::size_t i = 0; i < n; ++i) {
         for (std::size_t j = 0; j <= i; ++j) {

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <limits>
 
+#include "curvature_check.hpp"
 #include "dualfield/kernel_problem.hpp"
 #include "dualfield/routines.hpp"
 
@@ -77,7 +78,7 @@ class NewtonCg {
                 if (row >= 0) residual_[static_cast<std::size_t>(row) * stride_ + i] += weight;
             }
             exact_ ? product(residual_, k_residual_) : rough_product(residual_, k_residual_);
-            const double twice_gap = checked_square();
+            const double twice_gap = residual_square();
             const double gap = 0.5 * twice_gap, dual = objective - gap;
             if (!exact_ && (gap <= rule_.tolerance * dual || passes_ >= rule_.most_passes)) {
                 refine(square, loss);
@@ -133,18 +134,12 @@ class NewtonCg {
 
   private:
     // <residual, K residual>; a negative value that rounding does not explain means that K is not positive.
-    double checked_square() const {
+    double residual_square() const {
         const double square = inner(residual_, k_residual_);
-        if (std::isnan(square))
-            throw NotPositive(
-                "Kernel values overflowed or are not numbers; scale the features or choose another kernel.");
-        if (square >= 0.0) return square;
-        double size = 0.0;
-        for (std::size_t at = 0; at < rows_ * stride_; ++at)
-            size += std::abs(static_cast<double>(residual_[at]) * static_cast<double>(k_residual_[at]));
-        if (exact_ && square < -(sizeof(T) == 4 ? 1e-3 : 1e-7) * size)
-            throw NotPositive("The kernel is not positive semidefinite: a direction of negative curvature was found.");
-        return 0.0;
+        if (!exact_ && square < 0.0) return 0.0;
+        return checked_square(problem_, square, [&](std::size_t i, std::size_t r) {
+            return std::abs(static_cast<double>(residual_[r * stride_ + i]));
+        });
     }
 
     // From here on scores and gradients are exact; conjugate gradients still use the rough matrix.

@@ -177,7 +177,8 @@ class BinarySmo {
     Pair try_pair(std::int32_t up, std::int32_t low, T entry) const {
         const auto i = static_cast<std::size_t>(up), j = static_cast<std::size_t>(low);
         const double sum = dual_.diagonal(i) + dual_.diagonal(j);
-        MassMove<2> move(dual_.score(i) - dual_.score(j), checked_bend<T>(sum - 2.0 * static_cast<double>(entry), sum),
+        MassMove<2> move(dual_.score(i) - dual_.score(j),
+                         checked_bend<T>(sum - 2.0 * static_cast<double>(entry), sum, problem_.noise),
                          {{.from = dual_.q(i), .to = dual_.p(i), .least = dual_.least(i)},
                           {.from = dual_.p(j), .to = dual_.q(j), .least = dual_.least(j)}});
         const double imbalance = dual_.pull(i) - dual_.pull(j);
@@ -248,7 +249,8 @@ class BinarySmo {
         if (wanted[0] < 0) return false;
         const auto i = static_cast<std::size_t>(wanted[0]);
         const double sign = grows ? 1.0 : -1.0, imbalance = sign * dual_.pull(i);
-        MassMove<1> move(sign * dual_.score(i), checked_bend<T>(dual_.diagonal(i), dual_.top_diagonal()),
+        MassMove<1> move(sign * dual_.score(i),
+                         checked_bend<T>(dual_.diagonal(i), dual_.top_diagonal(), problem_.noise),
                          {{.from = grows ? dual_.q(i) : dual_.p(i),
                            .to = grows ? dual_.p(i) : dual_.q(i),
                            .least = dual_.least(i)}});

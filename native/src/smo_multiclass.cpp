@@ -32,7 +32,7 @@ class MulticlassSmo {
           report_(report),
           n_(problem.size()),
           classes_(problem.n_classes),
-          top_diagonal_(checked_diagonal(problem.gram->diagonal())),
+          top_diagonal_(checked_diagonal(problem.gram->diagonal(), problem.noise)),
           dual_(problem, team),
           multipliers_(classes_, 0.0),
           offsets_(classes_, 0.0),
@@ -225,7 +225,9 @@ class MulticlassSmo {
     double bend(std::size_t y, std::size_t z, double diagonal) const {
         const double own = dual_.label_kernel(y, y) + dual_.label_kernel(z, z);
         const double cross = dual_.label_kernel(y, z) + dual_.label_kernel(z, y);
-        return checked_bend<T>(diagonal * (own - cross), top_diagonal_ * std::abs(own)) + stiffness(y) + stiffness(z);
+        return checked_bend<T>(diagonal * (own - cross), top_diagonal_ * std::abs(own),
+                               problem_.noise * std::abs(own)) +
+               stiffness(y) + stiffness(z);
     }
 
     const KernelProblem<T>& problem_;

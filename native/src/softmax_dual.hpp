@@ -134,21 +134,21 @@ class SoftmaxDual {
 
     // Gap for the given offsets, by class, and dual value.
     DualMeasure measure(const std::vector<double>& offsets) const {
-        double gap = 0.0, entropy = 0.0, square = 0.0, size = 0.0;
+        double gap = 0.0, entropy = 0.0, square = 0.0;
         std::vector<double> row(classes_);
         for (std::size_t i = 0; i < n_; ++i) {
             for (std::size_t y = 0; y < classes_; ++y) {
-                const double product = coefficient(i, y) * score(i, y);
                 row[y] = score(i, y) + offsets[y];
                 entropy -= mass(i)[y] * log_p(i)[y];
-                square += product;
-                size += std::abs(product);
+                square += coefficient(i, y) * score(i, y);
             }
             gap += weight_[i] * divergence(i, row);
         }
-        check_number(gap);
-        check_number(square);
-        return {.gap = gap, .dual = entropy - 0.5 * checked_bend<T>(square, size)};
+        check_number<T>(gap);
+        square = checked_square(problem_, square, [&](std::size_t i, std::size_t r) {
+            return std::abs(coefficient(i, r + first_)) * (problem_.label_kernel ? label_size() : 1.0);
+        });
+        return {.gap = gap, .dual = entropy - 0.5 * square};
     }
 
     std::vector<double> coefficients() const {
@@ -159,6 +159,12 @@ class SoftmaxDual {
     }
 
   private:
+    // A bound on the root of what the kernel between classes makes of a square.
+    double label_size() const {
+        double total = 0.0;
+        for (std::size_t r = 0; r < rows_; ++r) total += std::max(problem_.label_kernel[r * rows_ + r], 0.0);
+        return std::sqrt(total);
+    }
     std::size_t label(std::size_t i) const { return static_cast<std::size_t>(problem_.labels[i]); }
     OffsetProblem offset_problem() const { return {classes_, problem_.pinned, problem_.labels, weight_}; }
 
@@ -211,7 +217,7 @@ class SoftmaxDual {
         double square = 0.0, mixed = 0.0, low = -40.0, high = 0.0;
         for (std::size_t i = 0; i < n_; ++i)
             for (std::size_t y = first_; y < classes_; ++y) square += coefficient(i, y) * score(i, y);
-        check_number(square);
+        check_number<T>(square);
         for (const double share : prior) mixed += share * std::log(share);
         for (int step = 0; step < 60; ++step) {
             const double middle = 0.5 * (low + high), eps = std::exp(middle);

@@ -33,6 +33,9 @@ class WorkingSet : DualPoint<T> {
           report_(report),
           width_(padded_to_panels<T>(2 * problem.n_classes) / 2),
           clock_(rule.start_seconds) {
+        const double top = checked_diagonal(gram_.diagonal(), problem.noise);
+        // A set is solved in double precision, with values that may have been rounded to less.
+        set_noise_ = problem.noise + (sizeof(T) == 4 ? top * double(std::numeric_limits<T>::epsilon()) : 0.0);
         size_ = std::min({settings.size, gram_.most_rows(), n_});
         if (n_ < 4 * size_) size_ = std::max<std::size_t>(std::min<std::size_t>(n_, 16), n_ / 4);
         set_up_block();
@@ -129,7 +132,8 @@ class WorkingSet : DualPoint<T> {
     using DualPoint<T>::weight;
 
     static constexpr double kStalled = sizeof(T) == 4 ? 60.0 : 1000.0;  // passes
-    static constexpr std::size_t kBefore = 6;                           // passes over a set before Newton's method
+    static constexpr double kMostSetPasses = 2e4;
+    static constexpr std::size_t kBefore = 6;  // passes over a set before Newton's method
 
     // Work in units of a pass, with the time inside the sets.
     double work() const {
@@ -253,10 +257,6 @@ class WorkingSet : DualPoint<T> {
             }
         });
         std::copy_n(block_p_.data(), n * width_, block_old_.data());
-        for (std::size_t a = 0; a < n; ++a)
-            if (block_kernel_[a * kernel_stride_ + a] < T(0))
-                throw NotPositive(
-                    "The kernel is not positive semidefinite: its value for a point with itself is negative.");
     }
 
     // Cyclic passes over the set, each point solved whole.
@@ -327,15 +327,18 @@ class WorkingSet : DualPoint<T> {
                                          .labels = std::span(block_labels_).first(n),
                                          .weights = weights,
                                          .rough = rough,
+                                         .noise = set_noise_,
                                          .scores = scores.data(),
                                          .sums = problem_.with_bias ? sums.data() : nullptr};
         const StopRule rule{
-            .tolerance = 0.0, .most_passes = 200.0, .share = settings_.set_tolerance, .dual_before = dual};
+            .tolerance = 0.0, .most_passes = set_patience_, .share = settings_.set_tolerance, .dual_before = dual};
         const KernelSolution solution =
             solve_newton(part, KernelStart{coefficients, bias, square}, rule, NewtonSettings{settings_.set_forcing},
                          alone_, [](const Progress&) { return true; });
         set_passes_ += solution.passes;
         failed_ = !(solution.objective - solution.gap > dual);
+        // A large C needs more of them; the others never get there.
+        if (failed_) set_patience_ = std::min(2.0 * set_patience_, kMostSetPasses);
         if (failed_) {  // rounding: nothing is gained, so nothing is changed, and the next set is another one
             std::copy_n(block_old_.data(), n * width_, block_p_.data());
             for (std::size_t a = 0; a < n; ++a)
@@ -380,6 +383,7 @@ class WorkingSet : DualPoint<T> {
     int stiff_ = 0;        // sets in a row whose passes did not end
     bool failed_ = false;  // the last set gained nothing
     std::vector<double> set_kernel_;
+    double set_noise_ = 0.0, set_patience_ = 200.0;
     double set_passes_ = 0.0;  // products inside the sets
     ThreadTeam alone_{1};
     Clock clock_;

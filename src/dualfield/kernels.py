@@ -27,6 +27,8 @@ _STREAM_BITS, _STREAM_FROM = 384, 2**24
 
 # Compressed rows of zeros and ones become bits all the same up to this many features, four words for each point.
 _FEW_FEATURES = 256
+# What is computed block by block needs no more memory than this for a block.
+_BLOCK_BYTES = 2**26
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,10 +147,48 @@ class Kernel:
         >>> Kernel("linear").scores([[1.0, 2.0]], [[3.0, 4.0]], np.array([[10.0]]))
         array([[110.]])
         """
+        if self.function == "linear":
+            return _linear_scores(X, points, coefficients)
         if self.is_precomputed or callable(self.function):
-            return np.asarray(self.values(X, points) @ coefficients)
+            blocks = row_blocks(_length(X), len(coefficients))
+            return np.concatenate([self.values(X[rows], points) @ coefficients for rows in blocks])
         right, left = self._forms(points, X)
         return _native.kernel_scores(right, left, np.ascontiguousarray(coefficients), self._twin(), n_threads)
+
+    def diagonal(self, X: Points) -> Floats:
+        """Return k(x, x) for every point.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features)
+            Points, or (n, n) kernel values.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            The diagonal of the kernel matrix.
+
+        Examples
+        --------
+        >>> from dualfield.kernels import Kernel
+        >>> Kernel("linear").diagonal([[1.0, 2.0], [3.0, 4.0]])
+        array([ 5., 25.])
+        """
+        if self.is_precomputed:
+            return np.array(X.diagonal(), dtype=np.float64)
+        if self.function in ("rbf", "laplacian"):
+            return np.ones(_length(X))
+        if callable(self.function):  # in small squares: a call for each point takes long
+            squares = [slice(first, first + 64) for first in range(0, _length(X), 64)]
+            return np.concatenate([self.values(X[rows], X[rows]).diagonal() for rows in squares])
+        with np.errstate(over="ignore"):
+            if _is_sparse(X):
+                products = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+            else:
+                products = np.square(np.asarray(X), dtype=np.float64).sum(axis=1)
+            if self.function == "poly":
+                return np.asarray((self.gamma * products + self.coef0) ** self.degree)
+            return products if self.function == "linear" else np.tanh(self.gamma * products + self.coef0)
 
     def matrix(
         self, X: Points, *, single: bool, budget: int | None, n_threads: int, streamed: bool = False
@@ -160,7 +200,7 @@ class Kernel:
         X : array or sparse matrix of shape (n, n_features)
             Training points, or (n, n) kernel values.
         single : bool
-            Whether single precision is enough; precomputed values keep the precision that they have.
+            Whether single precision is enough. Precomputed values that have no more keep it beyond the budget.
         budget : int or None
             Bytes; beyond that rows are computed when they are needed, and those used last are kept. None: no limit.
             Of points of zeros and ones the counts are kept where they fit, one or two bytes for each pair.
@@ -185,8 +225,9 @@ class Kernel:
         """
         n = _length(X)
         if self.is_precomputed:
-            wanted = np.float32 if single or X.dtype == np.float32 else np.float64
-            return _native.KernelMatrix.from_array(np.ascontiguousarray(X, dtype=wanted))
+            # Values that have single precision only are copied where there is room for it.
+            small = single or (X.dtype == np.float32 and budget is not None and 8 * n * n > budget)
+            return _native.KernelMatrix.from_array(np.ascontiguousarray(X, dtype=np.float32 if small else np.float64))
         if callable(self.function):
             if budget is None or 8 * n * n <= budget:
                 values = self.values(X, X)
@@ -212,7 +253,124 @@ class Kernel:
             right = left if Y is X or left is None else _bits(Y)
             if right is not None:
                 return left, right
-        return (_compressed(X), _compressed(Y)) if keep else (_dense(X), _dense(Y))
+        if not keep:
+            return _dense(X), _dense(Y)
+        if self.function == "rbf":  # distances do not feel a shift, and their rounding does
+            shift = natural_shift(X)
+            both = Y is X
+            X = shifted(X, shift)
+            Y = X if both else shifted(sparse.csr_array(Y), shift)
+        return _compressed(X), _compressed(Y)
+
+
+def row_blocks(n: int, width: int) -> list[slice]:
+    """Cut n rows of so many numbers into blocks that need little memory.
+
+    Parameters
+    ----------
+    n, width : int
+        Rows, and numbers in each.
+
+    Returns
+    -------
+    list of slice
+        One at least.
+
+    Examples
+    --------
+    >>> from dualfield.kernels import row_blocks
+    >>> row_blocks(10, 3)
+    [slice(0, 10, None)]
+    """
+    step = max(1, _BLOCK_BYTES // (8 * max(width, 1)))
+    return [slice(first, min(first + step, n)) for first in range(0, max(n, 1), step)]
+
+
+def natural_shift(points: Points) -> Floats:
+    """Return what to subtract from points so that rounding hurts least where only differences count: their mean.
+
+    Columns of compressed rows that are not half full would fill up, and are left as they are.
+
+    Parameters
+    ----------
+    points : array or sparse matrix of shape (n, n_features)
+        The points.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        The mean, or zero, of each column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.kernels import natural_shift
+    >>> natural_shift(np.array([[1.0, 2.0], [3.0, 2.0]]))
+    array([2., 2.])
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        if _is_sparse(points):
+            mean = np.asarray(points.sum(axis=0), dtype=np.float64).ravel() / points.shape[0]
+            mean[2 * np.bincount(points.indices, minlength=points.shape[1]) <= points.shape[0]] = 0.0
+        else:
+            mean = np.asarray(points).mean(axis=0, dtype=np.float64)
+    return np.where(np.isfinite(mean), mean, 0.0)
+
+
+def shifted(points: Points, shift: Floats) -> Points:
+    """Return points minus a shift; columns of compressed rows that have one come first.
+
+    Parameters
+    ----------
+    points : array or compressed rows of shape (n, n_features)
+        The points.
+    shift : ndarray of shape (n_features,)
+        Subtracted from each.
+
+    Returns
+    -------
+    array or compressed rows of shape (n, n_features)
+        In double precision.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.kernels import shifted
+    >>> shifted(np.array([[1.0, 2.0]]), np.array([1.0, 0.0]))
+    array([[0., 2.]])
+    """
+    if not _is_sparse(points):
+        return np.asarray(points, dtype=np.float64) - shift
+    full = np.flatnonzero(shift)
+    if len(full) == 0:
+        return points
+    columns = sparse.csc_array(points, dtype=np.float64)
+    first = sparse.csr_array(columns[:, full].toarray() - shift[full])
+    return sparse.csr_array(sparse.hstack([first, columns[:, np.flatnonzero(shift == 0.0)]]))
+
+
+def _linear_scores(X: Points, points: Points, coefficients: Floats) -> Floats:
+    """Σ_j B_j ⟨x_j, x⟩ = ⟨w, x − m⟩ + ⟨w, m⟩ + s ⟨x, m⟩ with w = Σ_j B_j (x_j − m), s = Σ_j B_j, m the mean point.
+
+    Coefficients of a model with a bias sum to zero: features far from zero cost no digits.
+    """
+    if not _is_sparse(points):
+        points = np.asarray(points)
+    X = sparse.csr_array(X) if _is_sparse(points) else X if _is_sparse(X) else np.asarray(X)
+    shift = natural_shift(points)
+    order = np.concatenate([np.flatnonzero(shift), np.flatnonzero(shift == 0.0)]) if _is_sparse(points) else slice(None)
+    mean, blocks = shift[order], row_blocks(_length(points), points.shape[1])
+    weights = np.zeros((points.shape[1], coefficients.shape[1]))
+    for rows in blocks:
+        weights += shifted(points[rows], shift).T @ coefficients[rows]
+    total = coefficients.astype(np.longdouble).sum(axis=0).astype(np.float64)
+    constant = mean @ weights + (mean @ mean) * total
+    weights += np.outer(mean, total)
+    scores = [
+        shifted(X[rows].toarray() if _is_sparse(X) and not _is_sparse(points) else X[rows], shift) @ weights
+        for rows in row_blocks(_length(X), X.shape[1])
+    ]
+    return np.asarray(np.concatenate(scores) + constant)
 
 
 def _length(X: Points) -> int:

@@ -33,6 +33,9 @@ struct KernelProblem {
     // coefficients close to where they were found. Null: nothing.
     const double* correction = nullptr;
 
+    // What may be wrong about any kernel value, beyond the rounding of its own size: a difference of large numbers.
+    double noise = 0.0;
+
     // A part of a larger problem, for solve_newton: the scores at the start, to which other points contribute,
     // [n_rows][padded n], and what the coefficients must sum to, [n_rows]; zero if null.
     const T* scores = nullptr;
@@ -54,6 +57,10 @@ struct KernelSolution {
 
 // The kernel has a direction of negative curvature.
 struct NotPositive : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+// It seems to have one, or values that are no numbers, in single precision: which proves nothing.
+struct SinglePrecision : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 

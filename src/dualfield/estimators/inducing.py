@@ -11,6 +11,7 @@ from sklearn.utils import check_array
 
 from dualfield import _native
 from dualfield.estimators.landmarks import landmark_root
+from dualfield.kernels import Kernel
 from dualfield.objectives import KernelSoftmax
 from dualfield.solvers import NewtonCG, Solution, StopRule, Trace
 from dualfield.solvers.base import Progress
@@ -51,7 +52,7 @@ def solve_with_inducing_points(
     root = landmark_root(problem.kernel, inducing, problem.n_threads)
     features = problem.kernel.scores(problem.points, inducing, root, problem.n_threads)
     reduced = _Reduced(
-        problem.kernel,
+        Kernel("linear"),  # what the kernel is in these features
         features,
         problem.labels,
         problem.weights,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,16 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
 from dualfield import _native
-from dualfield.kernels import Kernel
+from dualfield.kernels import Kernel, natural_shift, row_blocks, shifted
+from dualfield.objectives.centring import centred_matrix, offset_share, row_means
 
 __all__ = ["KernelSoftmax"]
 
 Floats = NDArray[np.float64]
+_EPS = float(np.finfo(np.float64).eps)
+# With more than this of the kernel's values in common to all points, solvers get a centred matrix. It costs nothing for
+# a linear kernel, and a pass in double precision for others.
+_COMMON_LINEAR, _COMMON = 0.5, 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +66,9 @@ class KernelSoftmax:
     >>> problem = KernelSoftmax(
     ...     Kernel("linear"), np.array([[-1.0], [1.0]]), np.array([0, 1], dtype=np.int32), np.ones(2), 2, True, True
     ... )
-    >>> value, gap, bias = problem.certify(np.zeros((2, 1)), np.zeros(1))
-    >>> round(value, 4), round(gap, 4)
-    (1.3863, 0.5)
+    >>> loss, dual_point = problem.loss(problem.scores(np.zeros((2, 1))))
+    >>> round(loss, 4), dual_point.ravel()
+    (1.3863, array([-0.5,  0.5]))
     """
 
     kernel: Kernel
@@ -86,6 +92,62 @@ class KernelSoftmax:
     def n_rows(self) -> int:
         """Number of rows of coefficients: one for each class that is not pinned."""
         return self.n_classes - int(self.pinned)
+
+    @cached_property
+    def centred(self) -> bool:
+        """Whether solvers get a centred kernel matrix: their scores differ by a number for each row of coefficients."""
+        if not self.with_bias:
+            return False
+        most = _COMMON_LINEAR if self.kernel.function == "linear" else _COMMON
+        return offset_share(self.kernel, self.points) > most
+
+    @cached_property
+    def _means(self) -> Floats:
+        return row_means(self.kernel, self.points, self.n_threads)
+
+    @cached_property
+    def diagonal(self) -> Floats:
+        """Diagonal of the kernel as scores are computed with it: a linear one does not feel a shift."""
+        points = shifted(self.points, natural_shift(self.points)) if self.kernel.function == "linear" else self.points
+        return np.maximum(self.kernel.diagonal(points), 0.0)
+
+    @property
+    def noise(self) -> float:
+        """What may be wrong about any value of the matrix that solvers get, beyond the rounding of its own size."""
+        given = self.kernel.is_precomputed and self.points.dtype == np.float32
+        if not given and (not self.centred or self.kernel.function == "linear"):
+            return 0.0
+        return float(np.finfo(np.float32).eps if given else 8.0 * _EPS) * float(self.diagonal.max())
+
+    def solver_bias(self, coefficients: Floats, bias: Floats) -> Floats:
+        """Return the bias that goes with scores of the matrix that solvers get.
+
+        Parameters
+        ----------
+        coefficients : ndarray of shape (n, n_rows)
+            B.
+        bias : ndarray of shape (n_rows,)
+            The bias that goes with scores K B T.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            The same, or more by the mean of the scores where the matrix is centred.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.kernels import Kernel
+        >>> from dualfield.objectives import KernelSoftmax
+        >>> y = np.array([0, 1], dtype=np.int32)
+        >>> problem = KernelSoftmax(Kernel("linear"), np.array([[9.0], [11.0]]), y, np.ones(2), 2, True, True)
+        >>> problem.solver_bias(np.array([[-1.0], [1.0]]), np.array([-20.0]))
+        array([0.])
+        """
+        if not self.centred:
+            return bias
+        level = self._means @ coefficients
+        return np.asarray(bias + (level if self.label_kernel is None else level @ self.label_kernel))
 
     def fits(self, bytes_per_value: int) -> bool:
         """Return whether the kernel matrix fits the budget at so many bytes per value.
@@ -141,13 +203,85 @@ class KernelSoftmax:
             self._matrices[key] = exact.rounded()
         if key not in self._matrices:
             budget = self.cache_bytes if stored is None else min(self.cache_bytes, 4 * self.size**2 - 1)
-            self._matrices[key] = self.kernel.matrix(
-                self.points, single=single, budget=budget, n_threads=self.n_threads
-            )
+            make = partial(centred_matrix, self.kernel, means=self._means) if self.centred else self.kernel.matrix
+            self._matrices[key] = make(self.points, single=single, budget=budget, n_threads=self.n_threads)
         return self._matrices[key]
 
+    def forget_single(self) -> None:
+        """Give the memory of matrices in single precision back, unless there is room for both precisions.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.kernels import Kernel
+        >>> from dualfield.objectives import KernelSoftmax
+        >>> y = np.array([0, 1], dtype=np.int32)
+        >>> KernelSoftmax(Kernel(), np.eye(2), y, np.ones(2), 2, True, True).forget_single()
+        """
+        if not self.fits(12):
+            for key in [key for key in self._matrices if key[0]]:
+                del self._matrices[key]
+
+    def scores(self, coefficients: Floats) -> Floats:
+        """Return K B T in double precision, as a model computes it: values are computed anew, block by block.
+
+        Parameters
+        ----------
+        coefficients : ndarray of shape (n, n_rows)
+            B.
+
+        Returns
+        -------
+        ndarray of shape (n, n_rows)
+            The scores without bias.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.kernels import Kernel
+        >>> from dualfield.objectives import KernelSoftmax
+        >>> y = np.array([0, 1], dtype=np.int32)
+        >>> KernelSoftmax(Kernel("linear"), np.eye(2), y, np.ones(2), 2, True, True).scores(np.array([[1.0], [2.0]]))
+        array([[1.],
+               [2.]])
+        """
+        given = np.ascontiguousarray(coefficients)
+        # Blocks of the size of a good second's work: an interrupt is heard between them.
+        blocks = row_blocks(self.size, self.size) if self.size > 10_000 else [slice(None)]
+        scores = np.concatenate(
+            [self.kernel.scores(self.points[rows], self.points, given, self.n_threads) for rows in blocks]
+        )
+        return scores if self.label_kernel is None else scores @ self.label_kernel
+
+    def exact_product(self, coefficients: Floats) -> Floats:
+        """Return K B T up to a number for each row, in double precision, from a matrix that is there or else anew.
+
+        Parameters
+        ----------
+        coefficients : ndarray of shape (n, n_rows)
+            B.
+
+        Returns
+        -------
+        ndarray of shape (n, n_rows)
+            Scores.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.kernels import Kernel
+        >>> from dualfield.objectives import KernelSoftmax
+        >>> y = np.array([0, 1], dtype=np.int32)
+        >>> problem = KernelSoftmax(Kernel("linear"), np.eye(2), y, np.ones(2), 2, True, True)
+        >>> problem.exact_product(np.array([[1.0], [2.0]]))
+        array([[1.],
+               [2.]])
+        """
+        matrix = self._matrices.get((False, False))
+        return self.product(coefficients) if matrix is not None and not matrix.single else self.scores(coefficients)
+
     def product(self, coefficients: Floats, *, single: bool = False) -> Floats:
-        """Return K B T.
+        """Return K B T, by the matrix that solvers get: up to a number for each row where it is centred.
 
         Parameters
         ----------
@@ -203,10 +337,12 @@ class KernelSoftmax:
         at = np.arange(self.size)
         loss = float(-(self.weights @ log_softmax(full, axis=1)[at, self.labels]))
         dual_point = -self.weights[:, None] * softmax(full, axis=1)
-        dual_point[at, self.labels] += self.weights
+        # The label's as the sum of the others: no difference of nearly equal numbers.
+        dual_point[at, self.labels] = 0.0
+        dual_point[at, self.labels] = -dual_point.sum(axis=1)
         return loss, dual_point[:, int(self.pinned) :]
 
-    def fit_bias(self, scores: Floats, bias: Floats) -> Floats:
+    def fit_bias(self, scores: Floats, bias: Floats, level: Floats | None = None) -> Floats:
         """Return the best bias for given scores without bias, by Newton's method.
 
         Parameters
@@ -215,6 +351,8 @@ class KernelSoftmax:
             F = K B T.
         bias : ndarray of shape (n_rows,)
             Where to begin.
+        level : ndarray of shape (n_rows,), default=None
+            Also begin at bias + level, where that is better.
 
         Returns
         -------
@@ -233,13 +371,18 @@ class KernelSoftmax:
         """
         if not self.with_bias:
             return np.zeros(self.n_rows)
-        bias = np.array(bias, dtype=np.float64)
+        starts = [np.array(bias, dtype=np.float64)] + ([] if level is None else [bias + level])
+        bias = min(starts, key=lambda start: self.loss(scores + start)[0])
         value, dual_point = self.loss(scores + bias)
+        indicator = self.labels[:, None] == np.arange(int(self.pinned), self.n_classes)
+        steepest = np.inf
         for _ in range(100):
             slope = -dual_point.sum(axis=0)
-            if np.abs(slope).max() <= 1e-13 * self.weights.sum():
+            worst = np.abs(slope).max()
+            # Down to the rounding of the sum, and on while that still makes it smaller.
+            if worst <= 1e-15 * np.abs(dual_point).sum() or (worst <= 1e-13 * self.weights.sum() and worst >= steepest):
                 break
-            indicator = self.labels[:, None] == np.arange(int(self.pinned), self.n_classes)
+            steepest = min(steepest, worst)
             p = indicator - dual_point / self.weights[:, None]
             curvature = np.diag(self.weights @ p) - (p * self.weights[:, None]).T @ p
             step = np.linalg.lstsq(curvature, slope, rcond=1e-13)[0]
@@ -251,41 +394,3 @@ class KernelSoftmax:
                 step /= 2
             bias, value, dual_point = bias - step, tried, point
         return bias
-
-    def certify(self, coefficients: Floats, bias: Floats) -> tuple[float, float, Floats]:
-        """Return primal value, duality gap and the best bias of any coefficients.
-
-        With the best bias, e = c (D − P) sums to zero and is a point of the dual, and primal(B, b) − dual(e) =
-        ½ ⟨B − e, K (B − e) T⟩: a square, so that nothing cancels.
-
-        Parameters
-        ----------
-        coefficients : ndarray of shape (n, n_rows)
-            B.
-        bias : ndarray of shape (n_rows,)
-            Where to begin the search of the best bias.
-
-        Returns
-        -------
-        objective : float
-            primal(B, b).
-        gap : float
-            primal(B, b) − dual(e) ≥ primal(B, b) − minimum.
-        bias : ndarray of shape (n_rows,)
-            The best bias.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield.kernels import Kernel
-        >>> from dualfield.objectives import KernelSoftmax
-        >>> y = np.array([0, 1], dtype=np.int32)
-        >>> problem = KernelSoftmax(Kernel("linear"), np.array([[-1.0], [1.0]]), y, np.ones(2), 2, True, True)
-        >>> problem.certify(np.array([[-0.25], [0.25]]), np.zeros(1))[1] < 0.04
-        True
-        """
-        scores = self.product(coefficients)
-        bias = self.fit_bias(scores, bias)
-        loss, dual_point = self.loss(scores + bias)
-        rest = coefficients - dual_point
-        return 0.5 * float(np.vdot(coefficients, scores)) + loss, 0.5 * float(np.vdot(rest, self.product(rest))), bias

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from dualfield import _native
 from dualfield.objectives import KernelSoftmax
-from dualfield.solvers.base import Progress, Solution, Start, Status, StopRule, relative_gap
-from dualfield.solvers.kernel_tasks import TRUSTED, kernel_solution, kernel_task
+from dualfield.solvers.base import Progress, Solution, Start, StopRule
+from dualfield.solvers.kernel_tasks import Floats, kernel_solution, kernel_task, solve_certified
 
 __all__ = ["NewtonCG"]
 
@@ -71,14 +71,14 @@ class NewtonCG:
         >>> NewtonCG().solve(problem, StopRule(1e-9)).relative_gap < 1e-9
         True
         """
-        both = objective.fits(12)
-        matrix = objective.matrix(single=not both)
-        rough = objective.matrix(single=True) if both and rule.tol > 1e-10 and objective.size > _TINY else None
-        task = kernel_task(objective, rule, start, told, before.trace if before else None, rough)
-        solution = kernel_solution(_native.solve_newton(matrix, task, self.forcing), "newton", before)
-        if both or rule.tol >= TRUSTED or solution.status is not Status.CONVERGED:
-            return solution
-        # So small a gap is claimed in double precision only; rows of the matrix are computed again for it.
-        value, gap, bias = objective.certify(solution.coefficients, solution.bias)
-        status = Status.CONVERGED if relative_gap(value, gap) <= rule.tol else Status.STALLED
-        return replace(solution, bias=bias, objective=value, gap=gap, status=status)
+
+        def run(single: bool, last: Solution | None, correction: Floats | None) -> Solution:
+            begin = start if last is None else Start(last.coefficients, last.bias)
+            last = before if last is None else last
+            matrix = objective.matrix(single=single)
+            both = not single and objective.fits(12) and rule.tol > 1e-10 and objective.size > _TINY
+            rough = objective.matrix(single=True) if both else None
+            task = kernel_task(objective, rule, begin, told, last.trace if last else None, rough)
+            return kernel_solution(_native.solve_newton(matrix, task, self.forcing), "newton", last)
+
+        return solve_certified(objective, rule, run, single=not objective.fits(12))

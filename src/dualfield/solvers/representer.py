@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from dualfield.objectives import KernelSoftmax
+from dualfield.objectives.certificate import refuse_curvature, rounding_of_square
 from dualfield.solvers.base import Progress, Solution, Start, Status, StopRule, Trace
+from dualfield.solvers.kernel_tasks import certified
 
 Floats = NDArray[np.float64]
 
@@ -55,7 +57,7 @@ def solve_representer(
     first = np.concatenate(
         [np.zeros(shape[0] * shape[1]), np.zeros(shape[1])]
         if start is None
-        else [start.coefficients.ravel(), start.bias]
+        else [start.coefficients.ravel() / run.unit, objective.solver_bias(start.coefficients, start.bias)]
     )
     status, n_iter = Status.STALLED, 0
     try:
@@ -73,16 +75,9 @@ def solve_representer(
     except _Reached as reached:
         status = reached.status
     value, gap, coefficients, bias = run.best
-    return Solution(
-        coefficients,
-        bias,
-        value,
-        gap,
-        status,
-        max(1, n_iter, run.n_looks),
-        Trace.from_rows(np.array(run.rows)),
-        "lbfgs",
-    )
+    course = Trace.from_rows(np.array(run.rows))
+    found = Solution(coefficients, bias, value, gap, status, max(1, n_iter, run.n_looks), course, "lbfgs")
+    return certified(objective, found, rule)[0]
 
 
 class _Run:
@@ -90,13 +85,15 @@ class _Run:
 
     def __init__(self, objective: KernelSoftmax, rule: StopRule, told: Progress | None) -> None:
         self.objective, self.rule, self.told = objective, rule, told
+        # SciPy's first step is of length 1: coefficients and values are counted in units of the mean weight.
+        self.unit = float(objective.weights.mean())
         self.passes, self.began, self.n_looks = 0.0, time.perf_counter(), 0
         self.rows: list[tuple[float, float, float, float, float]] = []
         self.best: tuple[float, float, Floats, Floats] = (np.inf, np.inf, np.zeros((0, 0)), np.zeros(0))
 
     def split(self, x: Floats) -> tuple[Floats, Floats]:
         n, rows = self.objective.size, self.objective.n_rows
-        return x[: n * rows].reshape(n, rows), x[n * rows :]
+        return self.unit * x[: n * rows].reshape(n, rows), x[n * rows :]
 
     def value_and_gradient(self, x: Floats) -> tuple[float, Floats]:
         coefficients, bias = self.split(x)
@@ -105,13 +102,18 @@ class _Run:
         rest = self.objective.product(coefficients - dual_point)
         self.passes += 2
         slope = -dual_point.sum(axis=0) if self.objective.with_bias else np.zeros(len(bias))
-        return 0.5 * float(np.vdot(coefficients, scores)) + loss, np.concatenate([rest.ravel(), slope])
+        value = 0.5 * float(np.vdot(coefficients, scores)) + loss
+        return value / self.unit, np.concatenate([rest.ravel(), slope / self.unit])
 
     def look(self, x: Floats) -> None:
         coefficients, bias = self.split(np.array(x))
-        value, gap, bias = self.objective.certify(coefficients, bias)
-        if gap < -1e-9 * max(abs(value), 1.0):
-            raise ValueError("The kernel is not positive semidefinite: a direction of negative curvature was found.")
+        scores = self.objective.product(coefficients)
+        bias = self.objective.fit_bias(scores, bias)
+        loss, dual_point = self.objective.loss(scores + bias)
+        rest = coefficients - dual_point
+        gap = 0.5 * float(np.vdot(rest, self.objective.product(rest)))
+        refuse_curvature(gap, rounding_of_square(self.objective, rest))
+        value, gap = 0.5 * float(np.vdot(coefficients, scores)) + loss, max(gap, 0.0)
         self.n_looks += 1
         row = (value, value - gap, gap, self.passes, time.perf_counter() - self.began)
         self.rows.append(row)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from dualfield import _native
 from dualfield.objectives import KernelSoftmax
 from dualfield.solvers.base import Progress, Solution, Start, StopRule
-from dualfield.solvers.kernel_tasks import SMALL, TRUSTED, kernel_solution, kernel_task
+from dualfield.solvers.kernel_tasks import SMALL, TRUSTED, Floats, kernel_solution, kernel_task, solve_certified
 
 __all__ = ["SMO"]
 
@@ -76,9 +76,13 @@ class SMO:
         'converged'
         """
         second = self.partner == "second_order" or (self.partner == "auto" and float(objective.weights.max()) > 100.0)
-        # A gap below TRUSTED is not claimed from single precision.
-        matrix = objective.matrix(single=objective.size > SMALL and rule.tol >= TRUSTED)
-        task = kernel_task(objective, rule, start, told)
-        return kernel_solution(
-            _native.solve_smo(matrix, task, second, self.tau, int(random_state or 0), self.repeats), "smo"
-        )
+        seed = int(random_state or 0)
+
+        def run(single: bool, before: Solution | None, correction: Floats | None) -> Solution:
+            begin = start if before is None else Start(before.coefficients, before.bias)
+            task = kernel_task(objective, rule, begin, told, before.trace if before else None)
+            matrix = objective.matrix(single=single)
+            return kernel_solution(_native.solve_smo(matrix, task, second, self.tau, seed, self.repeats), "smo", before)
+
+        single = objective.size > SMALL and rule.tol >= TRUSTED
+        return solve_certified(objective, rule, run, single=single, is_enough=self.tau > 0.0)

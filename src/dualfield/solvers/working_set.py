@@ -9,15 +9,14 @@ import numpy as np
 
 from dualfield import _native
 from dualfield.objectives import KernelSoftmax
-from dualfield.solvers.base import Progress, Solution, Start, Status, StopRule
+from dualfield.solvers.base import Progress, Solution, Start, StopRule
 from dualfield.solvers.kernel_tasks import (
     SMALL,
-    TRUSTED,
     Floats,
-    check_exactly,
     kernel_solution,
     kernel_task,
     refuse_label_kernel,
+    solve_certified,
 )
 
 __all__ = ["Online", "WorkingSet"]
@@ -106,48 +105,24 @@ class WorkingSet:
         'converged'
         """
         refuse_label_kernel(objective, "working_set" if stored is None else "online")
-        single = objective.size > SMALL and rule.tol > 1e-8
-        solution = self._run(objective, objective.matrix(single=single, stored=stored), rule, start, told)
-        # Single precision is not to be trusted with so small a gap: it is computed again, in double precision. Where it
-        # is too large after all, the rounding errors of the scores are corrected and the solver goes on.
-        for _ in range(_REFINEMENTS if single and rule.tol < TRUSTED else 0):
-            if solution.status is not Status.CONVERGED:
-                break
-            solution, scores = check_exactly(objective, solution, rule)
-            if solution.status is Status.CONVERGED:
-                return solution
-            correction = scores - objective.product(solution.coefficients, single=True)
-            matrix = objective.matrix(single=True, stored=stored)
-            begin = Start(solution.coefficients, solution.bias)
-            solution = self._run(objective, matrix, rule, begin, told, solution, correction)
-        if single and rule.tol < TRUSTED and solution.status is Status.CONVERGED:
-            solution, _ = check_exactly(objective, solution, rule)
-        if not single or solution.status is not Status.STALLED or not objective.fits(8) or stored is False:
-            return solution
-        matrix = objective.matrix(single=False)
-        return self._run(objective, matrix, rule, Start(solution.coefficients, solution.bias), told, solution)
 
-    def _run(
-        self,
-        objective: KernelSoftmax,
-        matrix: _native.KernelMatrix,
-        rule: StopRule,
-        start: Start | None,
-        told: Progress | None,
-        before: Solution | None = None,
-        correction: Floats | None = None,
-    ) -> Solution:
-        result = _native.solve_working_set(
-            matrix,
-            kernel_task(objective, rule, start, told, before.trace if before else None, correction=correction),
-            self.size,
-            self.keep,
-            self.inner_passes,
-            self.inner_tol,
-            self.set_tol,
-            min(self.patience, 1e300),
-        )
-        return kernel_solution(result, "working_set", before)
+        def run(single: bool, before: Solution | None, correction: Floats | None) -> Solution:
+            begin = start if before is None else Start(before.coefficients, before.bias)
+            spent = before.trace if before else None
+            result = _native.solve_working_set(
+                objective.matrix(single=single, stored=stored),
+                kernel_task(objective, rule, begin, told, spent, correction=correction),
+                self.size,
+                self.keep,
+                self.inner_passes,
+                self.inner_tol,
+                self.set_tol,
+                min(self.patience, 1e300),
+            )
+            return kernel_solution(result, "working_set", before)
+
+        single = objective.size > SMALL and rule.tol > 1e-8
+        return solve_certified(objective, rule, run, single=single, corrections=_REFINEMENTS)
 
 
 @dataclass(frozen=True)
