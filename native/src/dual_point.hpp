@@ -290,7 +290,7 @@ class DualPoint {
             }
             if (!problem_.with_bias || round == 3) break;
             solve_curvature(classes_, true, curvature_, sums.data());
-            for (std::size_t c = 0; c < classes_; ++c) tilt[c] += sums[c];
+            for (std::size_t c = 0; c < classes_; ++c) tilt[c] += std::clamp(sums[c], -2.0, 2.0);
         }
         for (std::size_t c = first_; c < classes_; ++c) solution.bias.push_back(bias_[c]);
     }

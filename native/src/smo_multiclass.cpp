@@ -52,6 +52,7 @@ class MulticlassSmo {
         dual_.begin(start, floor_);
         if (problem_.with_bias) dual_.fit_bias(multipliers_);
         certify(multipliers_);
+        check_number<T>(best_.gap);
         KernelSolution solution;
         solution.outcome = run(solution.n_iterations);
         solution.coefficients = problem_.with_bias ? certified_ : dual_.coefficients();
@@ -74,6 +75,7 @@ class MulticlassSmo {
     // The gap of the present point, which is feasible; with a bias, the best such point is kept.
     void certify(const std::vector<double>& bias) {
         const DualMeasure here = dual_.measure(bias);
+        lost_ = !std::isfinite(here.gap);
         if (problem_.with_bias) {
             if (!certified_.empty() && here.gap >= best_.gap) return;
             certified_ = dual_.coefficients();
@@ -88,6 +90,10 @@ class MulticlassSmo {
         for (;; ++sweep) {
             const bool spent = passes() >= rule_.most_passes, review = passes() >= next_review;
             if (sweep > 0) update_certificate(sweep, spent || quiet_ || review);
+            if (lost_) {  // the multipliers ran away, and the best point is one from before
+                check_number<T>(best_.gap);
+                return Outcome::stalled;
+            }
             const bool go_on = tell();
             if (reached(best_.gap, best_.dual)) return Outcome::converged;
             if (!go_on) return Outcome::interrupted;
@@ -125,6 +131,8 @@ class MulticlassSmo {
         }
         update_offsets();
         const DualMeasure here = dual_.measure(offsets_);
+        lost_ = !std::isfinite(here.gap);
+        if (lost_) return;
         if (!needed && sweep % 10 != 0 && !reached(here.gap + 5.0 * kappa_ * distance, here.dual)) return;
         dual_.tilt();
         dual_.product();
@@ -246,7 +254,7 @@ class MulticlassSmo {
     std::size_t n_rows_ = 0;
     double kappa_ = 0.0, last_report_ = 0.0, quiet_gap_ = std::numeric_limits<double>::infinity();
     double floor_ = 1e3 * std::numeric_limits<double>::epsilon();  // of p, as in Keerthi et al., section 5
-    bool quiet_ = false;
+    bool quiet_ = false, lost_ = false;
 };
 
 }  // namespace

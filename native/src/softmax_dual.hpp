@@ -132,7 +132,7 @@ class SoftmaxDual {
             bias);
     }
 
-    // Gap for the given offsets, by class, and dual value.
+    // Gap for the given offsets, by class, and dual value; infinite where scores overflowed.
     DualMeasure measure(const std::vector<double>& offsets) const {
         double gap = 0.0, entropy = 0.0, square = 0.0;
         std::vector<double> row(classes_);
@@ -144,7 +144,7 @@ class SoftmaxDual {
             }
             gap += weight_[i] * divergence(i, row);
         }
-        check_number<T>(gap);
+        if (!std::isfinite(gap) || !std::isfinite(square)) return {.gap = kInfinity, .dual = -kInfinity};
         square = checked_square(problem_, square, [&](std::size_t i, std::size_t r) {
             return std::abs(coefficient(i, r + first_)) * (problem_.label_kernel ? label_size() : 1.0);
         });

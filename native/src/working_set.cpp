@@ -67,7 +67,7 @@ class WorkingSet : DualPoint<T> {
                 best_passes = passes_;
             }
             // Rounding: the gap has not fallen for a long time.
-            const bool stalled = passes_ > best_passes + kStalled;
+            const bool stalled = passes_ > best_passes + kStalled || is_lost();
             if (!go_on || passes_ >= rule_.most_passes || slow >= 2 || stalled) {
                 solution.outcome = !go_on      ? Outcome::interrupted
                                    : slow >= 2 ? Outcome::too_slow
@@ -132,8 +132,11 @@ class WorkingSet : DualPoint<T> {
     using DualPoint<T>::weight;
 
     static constexpr double kStalled = sizeof(T) == 4 ? 60.0 : 1000.0;  // passes
-    static constexpr double kMostSetPasses = 2e4;
+    static constexpr double kMostSetPasses = 6400.0;
     static constexpr std::size_t kBefore = 6;  // passes over a set before Newton's method
+
+    // Twice as many sets as hold all points gained nothing one after the other, however long they were worked on.
+    bool is_lost() const { return set_patience_ >= kMostSetPasses && n_failed_ * size_ > 2 * n_ + 8 * size_; }
 
     // Work in units of a pass, with the time inside the sets.
     double work() const {
@@ -337,8 +340,9 @@ class WorkingSet : DualPoint<T> {
                          alone_, [](const Progress&) { return true; });
         set_passes_ += solution.passes;
         failed_ = !(solution.objective - solution.gap > dual);
-        // A large C needs more of them; the others never get there.
+        // A large C needs many products; the others never make use of them.
         if (failed_) set_patience_ = std::min(2.0 * set_patience_, kMostSetPasses);
+        n_failed_ = failed_ ? n_failed_ + 1 : 0;
         if (failed_) {  // rounding: nothing is gained, so nothing is changed, and the next set is another one
             std::copy_n(block_old_.data(), n * width_, block_p_.data());
             for (std::size_t a = 0; a < n; ++a)
@@ -380,8 +384,9 @@ class WorkingSet : DualPoint<T> {
     const Report& report_;
     const std::size_t width_;
     std::size_t size_ = 0, kernel_stride_ = 0;
-    int stiff_ = 0;        // sets in a row whose passes did not end
-    bool failed_ = false;  // the last set gained nothing
+    int stiff_ = 0;             // sets in a row whose passes did not end
+    bool failed_ = false;       // the last set gained nothing
+    std::size_t n_failed_ = 0;  // so many in a row
     std::vector<double> set_kernel_;
     double set_noise_ = 0.0, set_patience_ = 200.0;
     double set_passes_ = 0.0;  // products inside the sets

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -363,7 +364,8 @@ def _linear_scores(X: Points, points: Points, coefficients: Floats) -> Floats:
     weights = np.zeros((points.shape[1], coefficients.shape[1]))
     for rows in blocks:
         weights += shifted(points[rows], shift).T @ coefficients[rows]
-    total = coefficients.astype(np.longdouble).sum(axis=0).astype(np.float64)
+    # Next to nothing, and multiplied by the square of the mean: the sum must be exact.
+    total = np.array([math.fsum(column) for column in coefficients.T.tolist()])
     constant = mean @ weights + (mean @ mean) * total
     weights += np.outer(mean, total)
     scores = [

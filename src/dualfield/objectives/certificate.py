@@ -88,7 +88,7 @@ def certify(problem: KernelSoftmax, coefficients: Floats, bias: Floats, tol: flo
     True
     """
     scores = problem.scores(coefficients)
-    if not np.isfinite(scores).all():
+    if not (np.isfinite(scores).all() and np.isfinite(problem.diagonal).all()):
         raise ValueError("Kernel values overflowed or are not numbers; scale the features or choose another kernel.")
     # Only differences from a number for each column count where there is a bias: the large part goes first.
     level = scores.mean(axis=0) if problem.with_bias else np.zeros(problem.n_rows)
@@ -97,7 +97,7 @@ def certify(problem: KernelSoftmax, coefficients: Floats, bias: Floats, tol: flo
     square = float(np.vdot(coefficients, scores - level)) + float(level @ coefficients.sum(axis=0))
     rounding = rounding_of_square(problem, coefficients)
     refuse_curvature(square, rounding)
-    objective = 0.5 * max(square, 0.0) + loss
+    objective = 0.5 * square + loss
     # Sums of losses are rounded, scores are, and the witness sums to zero up to rounding only.
     rounding += _EPS * (loss + float((np.abs(witness) * np.abs(scores)).sum()))
     if problem.with_bias:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax, softmax
+from scipy.special import logsumexp, softmax
 
 from dualfield import _native
 from dualfield.kernels import Kernel, natural_shift, row_blocks, shifted
@@ -335,7 +335,9 @@ class KernelSoftmax:
         """
         full = np.column_stack([np.zeros(self.size), scores]) if self.pinned else scores
         at = np.arange(self.size)
-        loss = float(-(self.weights @ log_softmax(full, axis=1)[at, self.labels]))
+        ahead = full - full[at, self.labels][:, None]
+        ahead[at, self.labels] = -np.inf
+        loss = float(self.weights @ np.logaddexp(0.0, logsumexp(ahead, axis=1)))  # small ones keep their digits
         dual_point = -self.weights[:, None] * softmax(full, axis=1)
         # The label's as the sum of the others: no difference of nearly equal numbers.
         dual_point[at, self.labels] = 0.0
@@ -375,22 +377,23 @@ class KernelSoftmax:
         bias = min(starts, key=lambda start: self.loss(scores + start)[0])
         value, dual_point = self.loss(scores + bias)
         indicator = self.labels[:, None] == np.arange(int(self.pinned), self.n_classes)
-        steepest = np.inf
         for _ in range(100):
             slope = -dual_point.sum(axis=0)
             worst = np.abs(slope).max()
-            # Down to the rounding of the sum, and on while that still makes it smaller.
-            if worst <= 1e-15 * np.abs(dual_point).sum() or (worst <= 1e-13 * self.weights.sum() and worst >= steepest):
+            if worst <= 1e-15 * np.abs(dual_point).sum():
                 break
-            steepest = min(steepest, worst)
             p = indicator - dual_point / self.weights[:, None]
             curvature = np.diag(self.weights @ p) - (p * self.weights[:, None]).T @ p
             step = np.linalg.lstsq(curvature, slope, rcond=1e-13)[0]
             step *= min(1.0, 4.0 / max(np.abs(step).max(), 1e-300))
             for _ in range(40):
                 tried, point = self.loss(scores + bias - step)
-                if tried <= value + 1e-14 * abs(value):
+                # Where the loss no longer shows a difference, its slope still does.
+                steady = tried <= value + 1e-13 * abs(value) and np.abs(point.sum(axis=0)).max() < worst
+                if steady or tried < value - 1e-13 * abs(value):
                     break
                 step /= 2
+            else:
+                break
             bias, value, dual_point = bias - step, tried, point
         return bias

@@ -26,7 +26,7 @@ _PATIENCE = 400.0  # passes of the block dual; L-BFGS, whose gap is coarser, sel
 
 @dataclass(frozen=True)
 class Auto:
-    """Newton's method on small problems; on larger ones working sets, and Newton's method where they are slow.
+    """Newton's method on small problems; on larger ones working sets, and Newton's method where they are slow or stall.
 
     The choice depends on the problem and on counted work, never on the clock: the same data give the same model.
 
@@ -74,7 +74,7 @@ class Auto:
         # Recomputed rows make every product of Newton's method as dear as the whole matrix.
         patience = (100.0 if rule.tol >= 1e-4 else 300.0) if fits else np.inf
         first = WorkingSet(patience=patience).solve(objective, rule, start, told)
-        if first.status is not Status.TOO_SLOW:
+        if first.status is not Status.TOO_SLOW and (first.status is not Status.STALLED or not fits):
             return first
         return NewtonCG().solve(objective, rule, Start(first.coefficients, first.bias), told, before=first)
 

@@ -78,7 +78,9 @@ def certified(
     unless the solver has another rule to stop by, and that is_enough.
     """
     began = time.perf_counter()
-    proof = certify(objective, solution.coefficients, solution.bias, rule.tol)
+    solution = replace(solution, coefficients=_settled(objective, solution.coefficients))
+    bias = np.where(np.isfinite(solution.bias), solution.bias, 0.0)
+    proof = certify(objective, solution.coefficients, bias, rule.tol)
     status = solution.status
     if relative_gap(proof.objective, proof.gap) <= rule.tol:
         status = Status.CONVERGED
@@ -89,6 +91,27 @@ def certified(
     trace = Trace.from_rows(np.vstack([solution.trace.rows(), last]))
     found = replace(solution, bias=proof.bias, objective=proof.objective, gap=proof.gap, status=status, trace=trace)
     return found, proof
+
+
+def _settled(objective: KernelSoftmax, coefficients: Floats) -> Floats:
+    """Coefficients that are numbers, and sum to zero where the solver's matrix has no other way to feel their sum."""
+    if not np.isfinite(coefficients).all():
+        return np.zeros_like(coefficients)
+    sums = np.abs(coefficients.sum(axis=0)).max()
+    if objective.centred and sums > 1e3 * np.finfo(np.float64).eps * np.abs(coefficients).sum():
+        return np.asarray(coefficients - coefficients.mean(axis=0))
+    return coefficients
+
+
+def better_than_nothing(objective: KernelSoftmax, solution: Solution, rule: StopRule) -> Solution:
+    """Where rounding left a point worse than the bias alone, the bias alone is returned."""
+    if solution.status is Status.CONVERGED:
+        return solution
+    nothing = np.zeros_like(solution.coefficients)
+    bias = objective.fit_bias(nothing, np.zeros(objective.n_rows))
+    if objective.loss(nothing + bias)[0] >= solution.objective:
+        return solution
+    return certified(objective, replace(solution, coefficients=nothing, bias=bias), rule)[0]
 
 
 # Runs a solver in single or double precision, from where it was before, with a correction of the scores.
@@ -112,9 +135,10 @@ def solve_certified(
     try:
         best, proof = certified(objective, run(single, None, None), rule, is_enough=is_enough)
     except _native.SinglePrecisionError:
-        return certified(objective, run(False, None, None), rule, is_enough=is_enough)[0]
+        single = False
+        best, proof = certified(objective, run(False, None, None), rule, is_enough=is_enough)
     if not single:
-        return best
+        return better_than_nothing(objective, best, rule)
     last = best
     for attempt in range(corrections + 1):
         if last.status is not Status.STALLED:
@@ -132,7 +156,7 @@ def solve_certified(
             continue
         last, proof = certified(objective, last, rule, is_enough=is_enough)
         best = last if last.gap <= best.gap else replace(best, trace=last.trace, n_iter=last.n_iter, status=last.status)
-    return best
+    return better_than_nothing(objective, best, rule)
 
 
 def refuse_label_kernel(objective: KernelSoftmax, solver: str) -> None:

@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from dualfield.objectives import KernelSoftmax
 from dualfield.objectives.certificate import refuse_curvature, rounding_of_square
 from dualfield.solvers.base import Progress, Solution, Start, Status, StopRule, Trace
-from dualfield.solvers.kernel_tasks import certified
+from dualfield.solvers.kernel_tasks import better_than_nothing, certified
 
 Floats = NDArray[np.float64]
 
@@ -77,7 +77,7 @@ def solve_representer(
     value, gap, coefficients, bias = run.best
     course = Trace.from_rows(np.array(run.rows))
     found = Solution(coefficients, bias, value, gap, status, max(1, n_iter, run.n_looks), course, "lbfgs")
-    return certified(objective, found, rule)[0]
+    return better_than_nothing(objective, certified(objective, found, rule)[0], rule)
 
 
 class _Run:
