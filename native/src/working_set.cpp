@@ -335,9 +335,15 @@ class WorkingSet : DualPoint<T> {
                                          .sums = problem_.with_bias ? sums.data() : nullptr};
         const StopRule rule{
             .tolerance = 0.0, .most_passes = set_patience_, .share = settings_.set_tolerance, .dual_before = dual};
-        const KernelSolution solution =
-            solve_newton(part, KernelStart{coefficients, bias, square}, rule, NewtonSettings{settings_.set_forcing},
-                         alone_, [](const Progress&) { return true; });
+        KernelSolution solution;
+        try {
+            solution =
+                solve_newton(part, KernelStart{coefficients, bias, square}, rule, NewtonSettings{settings_.set_forcing},
+                             alone_, [](const Progress&) { return true; });
+        } catch (const NotPositive& error) {
+            if (sizeof(T) == 4) throw SinglePrecision(error.what());
+            throw;
+        }
         set_passes_ += solution.passes;
         failed_ = !(solution.objective - solution.gap > dual);
         // A large C needs many products; the others never make use of them.

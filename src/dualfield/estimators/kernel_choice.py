@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -34,18 +35,17 @@ def chosen_gamma(kernel: Any, gamma: float | str, X: Any, weights: Floats) -> fl
         return 1.0 / int(X.shape[1])
     if kernel not in ("poly", "rbf", "laplacian", "sigmoid"):
         return 1.0 / int(X.shape[1])
-    # In units of the largest entry, whose square may be no number.
-    entries = X.data if sparse.issparse(X) else X
-    unit = float(np.abs(entries).max()) if entries.size else 0.0
-    if unit == 0.0:
-        return 1.0
-    variance = _variance(X / unit, weights)
+    entries = X.data if bool(sparse.issparse(X)) else X
+    largest = float(np.abs(entries).max()) if entries.size else 0.0
+    # Squares of very large and very small entries are no numbers: a power of two as unit costs no digit.
+    unit = 1.0 if largest == 0.0 or 1e-100 < largest < 1e100 else math.ldexp(1.0, math.frexp(largest)[1] - 1)
+    variance = _variance(X if unit == 1.0 else X / unit, weights)
     with np.errstate(over="ignore", under="ignore"):
-        scale = 1.0 / (int(X.shape[1]) * variance) / unit / unit if variance > 0 else 1.0
+        scale = float(np.float64(1.0) / (int(X.shape[1]) * variance) / unit / unit) if variance > 0 else 1.0
     if not np.finfo(np.float64).tiny <= scale < np.inf:
         raise ValueError(
             f"gamma='scale' is 1 / (n_features · X.var()), which is no number in double precision for entries of X as "
-            f"large as {unit:.3g}. Scale the features, for instance with StandardScaler, or set gamma."
+            f"large as {largest:.3g}. Scale the features, for instance with StandardScaler, or set gamma."
         )
     return scale
 
@@ -56,7 +56,10 @@ def _variance(X: Any, weights: Floats) -> float:
     mean = float(np.asarray(share @ X).sum())
     if bool(sparse.issparse(X)):  # what is not stored is zero: no difference of two large numbers
         rows = sparse.csr_array(X, dtype=np.float64)
+        if not rows.has_canonical_format:
+            rows = rows.copy()
+            rows.sum_duplicates()
         stored = np.repeat(share, np.diff(rows.indptr))
-        empty = float(share.sum()) * X.shape[1] - float(stored.sum())
-        return float(stored @ np.square(rows.data - mean)) + max(empty, 0.0) * mean**2
-    return float((share @ np.square(X - mean, dtype=np.float64)).sum())
+        empty = float(share @ (X.shape[1] - np.diff(rows.indptr)))
+        return float(stored @ np.square(rows.data - mean)) + empty * mean**2
+    return float((share @ np.square(np.subtract(X, mean, dtype=np.float64))).sum())

@@ -96,7 +96,7 @@ def certify(problem: KernelSoftmax, coefficients: Floats, bias: Floats, tol: flo
     loss, witness = problem.loss(scores - level + moved)
     square = float(np.vdot(coefficients, scores - level)) + float(level @ coefficients.sum(axis=0))
     rounding = rounding_of_square(problem, coefficients)
-    refuse_curvature(square, rounding)
+    refuse_curvature(problem, coefficients, square)
     objective = 0.5 * square + loss
     # Sums of losses are rounded, scores are, and the witness sums to zero up to rounding only.
     rounding += _EPS * (loss + float((np.abs(witness) * np.abs(scores)).sum()))
@@ -105,9 +105,9 @@ def certify(problem: KernelSoftmax, coefficients: Floats, bias: Floats, tol: flo
     gap = _own_gap(problem, coefficients, scores - level + moved)
     if not gap <= tol * (objective - gap):
         rest = coefficients - witness
-        bent, unsure = float(np.vdot(rest, problem.exact_product(rest))), rounding_of_square(problem, rest)
-        refuse_curvature(bent, unsure)
-        gap = min(gap, 0.5 * (max(bent, 0.0) + unsure))
+        bent = float(np.vdot(rest, problem.exact_product(rest)))
+        refuse_curvature(problem, rest, bent)
+        gap = min(gap, 0.5 * (max(bent, 0.0) + rounding_of_square(problem, rest)))
     return Certificate(objective, gap + rounding, moved - level, scores)
 
 
@@ -143,26 +143,37 @@ def rounding_of_square(problem: KernelSoftmax, coefficients: Floats) -> float:
     return 2.0 * _EPS * float(left @ right)
 
 
-def refuse_curvature(square: float, rounding: float) -> None:
-    """Raise if ⟨B, K B⟩ is below zero by more than rounding explains.
+def refuse_curvature(problem: KernelSoftmax, coefficients: Floats, square: float) -> None:
+    """Raise if ⟨B, K B T⟩ is below zero by more than rounding explains, that of given kernel values included.
 
     Parameters
     ----------
+    problem : KernelSoftmax
+        The objective.
+    coefficients : ndarray of shape (n, n_rows)
+        B.
     square : float
-        ⟨B, K B⟩.
-    rounding : float
-        What may be wrong about it.
+        ⟨B, K B T⟩ as computed.
 
     Examples
     --------
+    >>> import numpy as np
+    >>> from dualfield.kernels import Kernel
+    >>> from dualfield.objectives import KernelSoftmax
     >>> from dualfield.objectives.certificate import refuse_curvature
-    >>> refuse_curvature(-1e-20, 1e-12)
-    >>> refuse_curvature(-1.0, 1e-12)
+    >>> y = np.array([0, 1], dtype=np.int32)
+    >>> problem = KernelSoftmax(Kernel(), np.eye(2), y, np.ones(2), 2, True, True)
+    >>> refuse_curvature(problem, np.ones((2, 1)), -1e-17)
+    >>> refuse_curvature(problem, np.ones((2, 1)), -1.0)
     Traceback (most recent call last):
     ...
     ValueError: The kernel is not positive semidefinite: a direction of negative curvature was found.
     """
-    if square < -rounding:
+    if square >= 0.0:
+        return
+    spread = coefficients if problem.label_kernel is None else coefficients @ problem.label_kernel
+    noise = problem.noise * float(np.abs(coefficients).sum(axis=0) @ np.abs(spread).sum(axis=0))
+    if square < -rounding_of_square(problem, coefficients) - noise:
         raise ValueError("The kernel is not positive semidefinite: a direction of negative curvature was found.")
 
 

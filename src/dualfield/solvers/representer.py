@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from dualfield.objectives import KernelSoftmax
-from dualfield.objectives.certificate import refuse_curvature, rounding_of_square
+from dualfield.objectives.certificate import refuse_curvature
 from dualfield.solvers.base import Progress, Solution, Start, Status, StopRule, Trace
 from dualfield.solvers.kernel_tasks import better_than_nothing, certified
 
@@ -112,7 +112,7 @@ class _Run:
         loss, dual_point = self.objective.loss(scores + bias)
         rest = coefficients - dual_point
         gap = 0.5 * float(np.vdot(rest, self.objective.product(rest)))
-        refuse_curvature(gap, rounding_of_square(self.objective, rest))
+        refuse_curvature(self.objective, rest, gap)
         value, gap = 0.5 * float(np.vdot(coefficients, scores)) + loss, max(gap, 0.0)
         self.n_looks += 1
         row = (value, value - gap, gap, self.passes, time.perf_counter() - self.began)
