@@ -36,6 +36,7 @@ from dualfield.objectives import KernelSoftmax
 from dualfield.solvers import LBFGS, SMO, Auto, NewtonCG, Online, Solution, Start, Status, StopRule, WorkingSet
 from dualfield.solvers.joint import JointKernelProblem, joint_scores, solve_joint
 from dualfield.solvers.progress import ProgressLine
+from dualfield.solvers.warm_start import solve_warm
 from dualfield.structures.checks import n_threads
 
 __all__ = ["KernelLogisticRegression"]
@@ -106,7 +107,8 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
     n_jobs : int, default=None
         Number of threads, as in scikit-learn; the model does not depend on it.
     warm_start : bool, default=False
-        Begin at the previous model if the number of points and the classes are the same.
+        Begin at the previous model if the number of points and the classes are the same. Where that does not lead to
+        the goal, the fit begins anew without it.
     random_state : int or RandomState, default=None
         For the sweeps of "smo" and the choice of inducing points.
     verbose : int, default=0
@@ -291,7 +293,8 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         if old is not None:
             # The same dual point at the new weights; rows of absent classes are not part of the problem.
             rows = np.zeros(1, dtype=np.intp) if pinned else present
-            scale = weights[counted] / np.maximum(old[2][counted], 1e-300)
+            before = old[2][counted]
+            scale = np.divide(weights[counted], before, out=np.zeros(len(counted)), where=before > 0)
             bias = np.where(np.isfinite(old[1][rows]), old[1][rows], 0.0)
             start = Start(old[0][np.ix_(counted, rows)] * scale[:, None], bias)
         rule = StopRule(float(self.tol), _DEFAULT_PASSES if self.max_iter is None else float(self.max_iter))
@@ -299,7 +302,10 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
             random = check_random_state(self.random_state)
             return solve_with_inducing_points(problem, self.kernel_approx, rule, line, random)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        solution = solver.solve(problem, rule, start, line, random_state=seed)
+        if start is None:
+            solution = solver.solve(problem, rule, None, line, random_state=seed)
+        else:
+            solution = solve_warm(solver, problem, rule, start, line, seed, self.objective_)
         return X, _embed(
             solution, len(codes), 1 if pinned else len(classes), counted, np.zeros(1, np.intp) if pinned else present
         )

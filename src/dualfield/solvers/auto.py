@@ -69,7 +69,7 @@ class Auto:
         'newton'
         """
         fits = objective.fits(4)
-        if objective.label_kernel is not None or (objective.size <= SMALL and objective.fits(12)):
+        if takes_newton(objective):
             return NewtonCG().solve(objective, rule, start, told)
         # Recomputed rows make every product of Newton's method as dear as the whole matrix.
         patience = (100.0 if rule.tol >= 1e-4 else 300.0) if fits else np.inf
@@ -77,6 +77,11 @@ class Auto:
         if first.status is not Status.TOO_SLOW and (first.status is not Status.STALLED or not fits):
             return first
         return NewtonCG().solve(objective, rule, Start(first.coefficients, first.bias), told, before=first)
+
+
+def takes_newton(objective: KernelSoftmax) -> bool:
+    """Return whether :class:`Auto` solves a problem by Newton's method from the beginning."""
+    return objective.label_kernel is not None or (objective.size <= SMALL and objective.fits(12))
 
 
 @dataclass(frozen=True)
