@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -40,8 +41,7 @@ def solve_with_inducing_points(
 ) -> tuple[Any, Solution]:
     """Solve the reduced problem to the tolerance, then bound its distance from the minimum of the full one.
 
-    The bound is primal(reduced) − dual(e) with e = c (D − P), a point of the full dual; it costs one pass over the full
-    kernel matrix, streamed.
+    The bound is that of the model which is returned, and costs one pass over the full kernel matrix, streamed.
 
     Returns
     -------
@@ -64,28 +64,40 @@ def solve_with_inducing_points(
         problem.n_threads,
     )
     solution = NewtonCG().solve(reduced, rule, None, told)
-    scores = reduced.product(solution.coefficients)
-    bias = reduced.fit_bias(scores, solution.bias)
-    loss, dual_point = reduced.loss(scores + bias)
-    objective = 0.5 * float(np.vdot(solution.coefficients, scores)) + loss
-    # dual(e) = −½ ⟨e, K e T⟩ + Σ c H(P), and Σ c H(P) = loss + ⟨e, F⟩ since b drops out where e sums to zero.
-    full = problem.kernel.scores(problem.points, problem.points, dual_point, problem.n_threads)
-    if problem.label_kernel is not None:
-        full = full @ problem.label_kernel
-    dual = loss + float(np.vdot(dual_point, scores)) - 0.5 * float(np.vdot(dual_point, full))
-    gap = objective - dual
+    coefficients = root @ (features.T @ solution.coefficients)
+    objective, gap, bias = _certified(problem, inducing, coefficients, solution.bias)
     last = solution.trace.rows()[-1]
-    rows = np.vstack([solution.trace.rows(), [objective, dual, gap, last[3] + 1.0, last[4]]])
-    return inducing, Solution(
-        root @ (features.T @ solution.coefficients),
-        bias - (bias.mean() if len(bias) > 1 else 0.0),
-        objective,
-        gap,
-        solution.status,
-        solution.n_iter,
-        Trace.from_rows(rows),
-        "newton",
+    rows = np.vstack([solution.trace.rows(), [objective, objective - gap, gap, last[3] + 1.0, last[4]]])
+    return inducing, replace(
+        solution, coefficients=coefficients, bias=bias, objective=objective, gap=gap, trace=Trace.from_rows(rows)
     )
+
+
+def _certified(
+    problem: KernelSoftmax, inducing: Any, coefficients: Floats, bias: Floats
+) -> tuple[float, float, Floats]:
+    """Return value, gap and best bias of the model that is returned, from the scores that it predicts with.
+
+    With A the coefficients of the inducing points, F their scores at the training points and e = c (D − P), a point of
+    the full dual, primal(A, b) − dual(e) = ½ ⟨A, K A T⟩ − ⟨e, F⟩ + ½ ⟨e, K e T⟩, half the squared distance of the two
+    models: b drops out, since e sums to zero. It is a difference of large numbers, so what rounding may have taken away
+    is added: for the sums of so many products of size √(k(x, x) k(z, z)), and for what e does not sum to zero.
+    """
+    kernel, points, threads = problem.kernel, problem.points, problem.n_threads
+    label_kernel = np.eye(problem.n_rows) if problem.label_kernel is None else problem.label_kernel
+    scores = kernel.scores(points, inducing, coefficients, threads) @ label_kernel
+    bias = problem.fit_bias(scores, bias)
+    loss, dual_point = problem.loss(scores + bias)
+    square = float(np.vdot(coefficients, kernel.scores(inducing, inducing, coefficients, threads) @ label_kernel))
+    full = kernel.scores(points, points, dual_point, threads) @ label_kernel
+    distance = 0.5 * square - float(np.vdot(dual_point, scores)) + 0.5 * float(np.vdot(dual_point, full))
+    lengths = [np.sqrt(np.maximum(kernel.diagonal(some), 0.0)) for some in (inducing, points)]
+    size = lengths[0] @ np.abs(coefficients) + lengths[1] @ np.abs(dual_point)
+    n_terms = len(lengths[0]) + len(lengths[1]) + int(points.shape[1])
+    rounding = n_terms * float(np.finfo(np.float64).eps) * float(size @ np.abs(label_kernel) @ size)
+    if problem.with_bias:
+        rounding += float(np.abs(dual_point.sum(axis=0)).max()) * (float(np.abs(bias).max()) + np.abs(scores).max())
+    return 0.5 * square + loss, max(distance, 0.0) + rounding, bias
 
 
 def _inducing_points(problem: KernelSoftmax, wanted: int | ArrayLike, random: np.random.RandomState) -> Any:

@@ -289,10 +289,11 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
             int(self.cache_size),
             threads,
         )
+        # A class without points is not part of the problem.
+        rows, n_rows = (np.zeros(1, np.intp), 1) if pinned else (present, len(classes))
         start = None
         if old is not None:
-            # The same dual point at the new weights; rows of absent classes are not part of the problem.
-            rows = np.zeros(1, dtype=np.intp) if pinned else present
+            # The same dual point at the new weights.
             before = old[2][counted]
             scale = np.divide(weights[counted], before, out=np.zeros(len(counted)), where=before > 0)
             bias = np.where(np.isfinite(old[1][rows]), old[1][rows], 0.0)
@@ -300,15 +301,15 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         rule = StopRule(float(self.tol), _DEFAULT_PASSES if self.max_iter is None else float(self.max_iter))
         if self.kernel_approx is not None:
             random = check_random_state(self.random_state)
-            return solve_with_inducing_points(problem, self.kernel_approx, rule, line, random)
+            points, solution = solve_with_inducing_points(problem, self.kernel_approx, rule, line, random)
+            n = len(solution.coefficients)
+            return points, _embed(solution, n, n_rows, np.arange(n), rows)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if start is None:
             solution = solver.solve(problem, rule, None, line, random_state=seed)
         else:
             solution = solve_warm(solver, problem, rule, start, line, seed, self.objective_)
-        return X, _embed(
-            solution, len(codes), 1 if pinned else len(classes), counted, np.zeros(1, np.intp) if pinned else present
-        )
+        return X, _embed(solution, len(codes), n_rows, counted, rows)
 
     def _fit_joint(
         self,

@@ -64,13 +64,6 @@ def landmark_root(kernel: Kernel, landmarks: Any, n_threads: int) -> Floats:
     return np.asarray(vectors[:, kept] / np.sqrt(eigenvalues[kept]))
 
 
-def _diagonal(kernel: Kernel, points: Any) -> Floats:
-    n = points.shape[0]
-    if kernel.function in ("rbf", "laplacian"):
-        return np.ones(n)
-    return np.array([kernel.values(points[i : i + 1], points[i : i + 1])[0, 0] for i in range(n)])
-
-
 def _one_by_one(
     kernel: Kernel, points: Any, number: int, random: np.random.Generator | None, n_threads: int
 ) -> NDArray[np.intp]:
@@ -80,9 +73,9 @@ def _one_by_one(
     on the diagonal are the squared distances from the span. k-means++ draws in proportion to the squared distance from
     the nearest one.
     """
-    n, diagonal = points.shape[0], _diagonal(kernel, points)
+    n, own = points.shape[0], kernel.diagonal(points)
     chosen: list[int] = []
-    rest = diagonal.copy()
+    rest = own.copy()
     factor = np.empty((0 if random is not None else number, n))
     for step in range(number):
         rest[chosen] = 0.0
@@ -96,7 +89,7 @@ def _one_by_one(
             factor[step] = row
             rest = rest - row**2
         else:
-            distance = diagonal + diagonal[at] - 2.0 * row
+            distance = own + own[at] - 2.0 * row
             rest = distance if step == 0 else np.minimum(rest, distance)
         chosen.append(at)
     return np.array(chosen, dtype=np.intp)
@@ -115,5 +108,5 @@ def _by_leverage(
     ridge = float(np.trace(own)) / number
     root = np.linalg.inv(np.linalg.cholesky(own + ridge * np.eye(number)))
     described = kernel.scores(points, points[first], root.T, n_threads)
-    scores = np.maximum(_diagonal(kernel, points) - (described**2).sum(axis=1), 1e-12) / ridge
+    scores = np.maximum(kernel.diagonal(points) - (described**2).sum(axis=1), 1e-12) / ridge
     return random.choice(n, size=number, replace=False, p=scores / scores.sum())
