@@ -249,7 +249,7 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         threads = n_threads(self.n_jobs)
         with ProgressLine(type(self).__name__, int(self.verbose)) as line:
             if callable(self.label_kernel):
-                points, solution = self._fit_joint(self.label_kernel, X, classes, codes, weights, line)
+                points, solution = self._fit_joint(self.label_kernel, X, classes, codes, weights, present, line)
             else:
                 points, solution = self._fit(X, classes, codes, weights, counted, present, old, solver, threads, line)
         self._keep(points, classes, weights, solution, line)
@@ -318,6 +318,7 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         classes: NDArray[Any],
         codes: NDArray[np.intp],
         weights: Floats,
+        present: NDArray[np.intp],
         line: ProgressLine,
     ) -> tuple[Any, Solution]:
         if self.fit_intercept:
@@ -327,10 +328,11 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         if sparse.issparse(X):
             raise ValueError("A label_kernel on pairs of point and label needs a dense X. Got a sparse matrix.")
         keep = np.flatnonzero(weights > 0)
-        problem = JointKernelProblem(kernel, X[keep], classes, codes[keep], weights[keep], int(self.cache_size))
+        known = np.searchsorted(present, codes[keep])
+        problem = JointKernelProblem(kernel, X[keep], classes[present], known, weights[keep], int(self.cache_size))
         rule = StopRule(float(self.tol), _DEFAULT_PASSES if self.max_iter is None else float(self.max_iter))
         solution = solve_joint(problem, rule, line)
-        return X, _embed(solution, len(codes), len(classes), keep, np.arange(len(classes)))
+        return X, _embed(solution, len(codes), len(classes), keep, present)
 
     def _keep(
         self, points: Any, classes: NDArray[Any], weights: Floats, solution: Solution, line: ProgressLine

@@ -6,6 +6,7 @@ when a point is visited, and those used last are kept.
 
 from __future__ import annotations
 
+import numbers
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from dualfield.solvers.base import Progress, Solution, Status, StopRule, Trace
@@ -60,6 +62,11 @@ class JointKernelProblem:
     weights: Floats
     cache_bytes: int = 4_000_000_000
     _cache: OrderedDict[int, Floats] = field(default_factory=OrderedDict, repr=False)
+
+    @property
+    def has_all_rows(self) -> bool:
+        """Whether no value of the kernel has to be computed any more."""
+        return len(self._cache) == len(self.points)
 
     def rows(self, i: int) -> Floats:
         """Return k((x_i, y), (x_j, y2)) for all y, j, y2.
@@ -120,7 +127,19 @@ def joint_rows(kernel: JointKernel, x: Any, points: Floats, classes: NDArray[Any
     array([[1., 0.],
            [0., 1.]])
     """
-    return np.array([[[float(kernel((x, y), (z, y2))) for y2 in classes] for z in points] for y in classes])
+    rows = np.empty((len(classes), len(points), len(classes)))
+    for place in np.ndindex(rows.shape):
+        y, z, y2 = classes[place[0]], points[place[1]], classes[place[2]]
+        value = kernel((x, y), (z, y2))
+        if isinstance(value, np.ndarray) and value.size == 1:
+            value = value.item()
+        if not isinstance(value, numbers.Real) or not np.isfinite(value):
+            raise ValueError(
+                f"The 'label_kernel' function must return a finite number for each two pairs of point and label. "
+                f"Got {value!r:.100} for the labels {y!r} and {y2!r}."
+            )
+        rows[place] = value
+    return rows
 
 
 def joint_scores(kernel: JointKernel, X: Floats, points: Floats, classes: NDArray[Any], coefficients: Floats) -> Floats:
@@ -182,40 +201,43 @@ def solve_joint(problem: JointKernelProblem, rule: StopRule, told: Progress) -> 
     >>> solve_joint(problem, StopRule(1e-6), lambda *row: None).status.value
     'converged'
     """
-    n, n_classes = len(problem.codes), len(problem.classes)
-    truth = np.eye(n_classes)[problem.codes]
-    p = 0.9 * truth + 0.1 / n_classes
-    scores = np.zeros((n, n_classes))
+    began, passes = time.perf_counter(), 1.0
+    point = _DualPoint(problem)
     rows: list[tuple[float, float, float, float, float]] = []
-    began = time.perf_counter()
-    for i in range(n):
-        scores += np.tensordot(problem.weights[i] * (truth[i] - p[i]), problem.rows(i), axes=(0, 0))
-    status, sweep = Status.ITERATION_LIMIT, 0
-    while True:
-        log_q = log_softmax(scores, axis=1)
-        gap = float(problem.weights @ (p * (np.log(p) - log_q)).sum(axis=1))
-        square = float(np.vdot(problem.weights[:, None] * (truth - p), scores))
-        entropy = float(-(problem.weights @ (p * np.log(p)).sum(axis=1)))
-        dual = entropy - 0.5 * square
-        rows.append((dual + gap, dual, gap, float(sweep + 1), time.perf_counter() - began))
+
+    def look() -> bool:
+        """Return whether the gap is within the tolerance."""
+        dual, gap = point.measure()
+        rows.append((dual + gap, dual, gap, passes, time.perf_counter() - began))
         told(*rows[-1])
-        if square < -1e-8 * max(1.0, entropy):
-            raise ValueError("The label_kernel is not positive semidefinite on pairs of point and label.")
-        if dual > 0 and gap <= rule.tol * dual:
-            status = Status.CONVERGED
-            break
-        if sweep + 1 >= rule.max_passes:
-            break
-        for i in range(n):
-            kernel = problem.rows(i)
-            step = _best_point(p[i], scores[i], problem.weights[i], kernel[:, i, :]) - p[i]
-            p[i] += step
-            scores -= np.tensordot(problem.weights[i] * step, kernel, axes=(0, 0))
-        sweep += 1
-    coefficients = problem.weights[:, None] * (truth - p)
+        return dual > 0 and gap <= rule.tol * dual
+
+    status, sweep = Status.ITERATION_LIMIT, 0
+    try:
+        while True:
+            if look():
+                status = Status.CONVERGED
+            if status is Status.CONVERGED and not point.is_fresh:
+                # Scores were corrected at every step; what is claimed is computed from the coefficients.
+                point.refresh()
+                passes += 1.0
+                status = Status.CONVERGED if look() else Status.ITERATION_LIMIT
+            if status is Status.CONVERGED or sweep + 1 >= rule.max_passes:
+                break
+            point.sweep()
+            sweep, passes = sweep + 1, passes + 1.0
+    except KeyboardInterrupt:
+        if not rows:
+            raise
+        status = Status.INTERRUPTED
+    if not point.is_fresh and (status is not Status.INTERRUPTED or problem.has_all_rows):
+        point.refresh()
+        passes += 1.0
+    if status is not Status.CONVERGED:
+        look()
     return Solution(
-        coefficients,
-        np.zeros(n_classes),
+        point.coefficients,
+        np.zeros(len(problem.classes)),
         rows[-1][0],
         rows[-1][2],
         status,
@@ -225,34 +247,97 @@ def solve_joint(problem: JointKernelProblem, rule: StopRule, told: Progress) -> 
     )
 
 
-def _best_point(p: Floats, scores: Floats, weight: float, own: Floats) -> Floats:
-    """Return the p' that maximises the dual with all other points fixed: Newton's method with halving.
+class _DualPoint:
+    """Probabilities p_i of the labels at each point, by their logarithms: they may be smaller than any number.
 
-    The dual along p' is weight · [H(p') + ⟨p', scores⟩ − ½ weight ⟨p' − p, own (p' − p)⟩] up to a constant.
+    Scores are those of the coefficients B_i = c_i (D_i − p_i).
     """
 
-    def value(q: Floats) -> float:
-        d = q - p
-        return float(-(q @ np.log(q)) + q @ scores - 0.5 * weight * d @ own @ d)
+    def __init__(self, problem: JointKernelProblem) -> None:
+        self.problem = problem
+        n_classes = len(problem.classes)
+        self.truth = np.eye(n_classes)[problem.codes]
+        # Between the truth and all labels alike, where the dual is largest: one product serves the whole line.
+        self.log_p = np.full(self.truth.shape, -np.log(n_classes))
+        self.refresh()
+        mass, square = float(problem.weights.sum()), float(np.vdot(self.coefficients, self.scores))
 
-    q, here = p.copy(), value(p)
-    for _ in range(50):
-        gradient = scores - np.log(q) - 1.0 - weight * own @ (q - p)
-        # On the simplex: (diag(1/q) + weight own) d = gradient − mu, sum d = 0.
-        curvature = np.diag(1.0 / q) + weight * own
-        both = np.linalg.solve(curvature, np.column_stack([gradient, np.ones_like(q)]))
-        step = both[:, 0] - both[:, 1] * (both[:, 0].sum() / both[:, 1].sum())
-        down = step < 0
-        length = min(1.0, 0.95 * float((-q[down] / step[down]).min())) if down.any() else 1.0
-        for _ in range(40):
-            tried = np.maximum(q + length * step, 1e-300)
-            tried /= tried.sum()
+        def minus_dual(log_share: float) -> float:
+            wrong = np.exp(log_share) / n_classes
+            right = 1.0 - (n_classes - 1) * wrong
+            entropy = -mass * (right * np.log(right) + (n_classes - 1) * wrong * np.log(wrong))
+            return float(0.5 * np.exp(2.0 * log_share) * square - entropy)
+
+        share = float(np.exp(minimize_scalar(minus_dual, bounds=(-40.0, 0.0)).x))
+        self.log_p = np.log((1.0 - share) * self.truth + share / n_classes)
+        self.scores *= share
+
+    @property
+    def coefficients(self) -> Floats:
+        """B, each label's as minus the sum of the others: no difference of nearly equal numbers."""
+        wrong = np.where(self.truth > 0, 0.0, np.exp(self.log_p))
+        return np.asarray(self.problem.weights[:, None] * (self.truth * wrong.sum(axis=1, keepdims=True) - wrong))
+
+    def refresh(self) -> None:
+        """Compute the scores anew."""
+        coefficients = self.coefficients
+        scores = np.zeros_like(coefficients)
+        for i, row in enumerate(coefficients):
+            scores += np.tensordot(row, self.problem.rows(i), axes=(0, 0))
+        self.scores, self.is_fresh = scores, True
+
+    def measure(self) -> tuple[float, float]:
+        """Return the dual value and the gap, a sum of KL divergences, each of them a sum of squares in the limit."""
+        weights, p = self.problem.weights, np.exp(self.log_p)
+        gap = float(weights @ np.maximum((p * (self.log_p - log_softmax(self.scores, axis=1))).sum(axis=1), 0.0))
+        entropy = float(-(weights @ (p * self.log_p).sum(axis=1)))
+        products = self.coefficients * self.scores
+        square, size = float(products.sum()), float(np.abs(products).sum())
+        if not np.isfinite(square):
+            raise ValueError("The label_kernel has values that overflow in the scores: scale it, or lower C.")
+        if square < -1e-8 * max(size, float(np.finfo(np.float64).tiny)):
+            raise ValueError("The label_kernel is not positive semidefinite on pairs of point and label.")
+        return entropy - 0.5 * square, gap
+
+    def sweep(self) -> None:
+        """Give every point the best probabilities beside those of the others."""
+        for i, weight in enumerate(self.problem.weights):
+            kernel = self.problem.rows(i)
+            before = np.exp(self.log_p[i])
+            log_p = _best_point(self.log_p[i], self.scores[i], float(weight), kernel[:, i, :])
+            scores = self.scores - np.tensordot(weight * (np.exp(log_p) - before), kernel, axes=(0, 0))
+            self.log_p[i], self.scores, self.is_fresh = log_p, scores, False
+
+
+def _best_point(log_p: Floats, scores: Floats, weight: float, own: Floats) -> Floats:
+    """Return the logarithms of the p' that maximises the dual with all other points fixed.
+
+    The dual along p' is weight · [H(p') + ⟨p', scores⟩ − ½ weight ⟨p' − p, own (p' − p)⟩] up to a constant. Newton's
+    method with halving on log p': there p' > 0 needs no barrier, and the system is never worse than own.
+    """
+    p = np.exp(log_p)
+
+    def value(log_q: Floats) -> float:
+        q = np.exp(log_q)
+        return float(q @ (scores - log_q) - 0.5 * weight * (q - p) @ own @ (q - p))
+
+    log_q, here = log_p, value(log_p)
+    for _ in range(100):
+        q = np.exp(log_q)
+        # Zero up to a constant at the best point: log q = scores − weight own (q − p) + constant.
+        rest = scores - log_q - weight * own @ (q - p)
+        rest = rest - q @ rest
+        spread = np.diag(q) - np.outer(q, q)
+        step = np.linalg.solve(np.eye(len(q)) + weight * own @ spread, rest)
+        for _ in range(60):
+            tried = log_softmax(log_q + step)
             there = value(tried)
             if there >= here:
                 break
-            length /= 2
-        moved = float(np.abs(tried - q).max())
-        q, here = tried, there
-        if moved < 1e-13 or float(gradient @ step) < 1e-15:
+            step = step / 2
+        else:
+            return log_q
+        gained, log_q, here = there - here, tried, there
+        if gained <= 1e-15 * (abs(here) + float(np.abs(q * scores).sum())):
             break
-    return q
+    return log_q
