@@ -139,42 +139,62 @@ def test_code_is_refused_by_name(tmp_path):
         tmp_path, tied, r"^The 'tying' parameter of ConditionalGraphicalModel cannot be saved: .*Got <function ends"
     )
     refused(
-        tmp_path, tied.set_params(tying="shared"), "cannot be saved: tying='shared' gives no clique of 1 nodes the key"
+        tmp_path, tied.set_params(tying="shared"), "The 'tying' parameter of .* cannot be saved: .*Got <function ends"
     )
     base = ConditionalGraphicalModel(base_estimator=LogisticRegression()).fit(X, y)
     refused(
         tmp_path, base, r"^The 'base_estimator' parameter of ConditionalGraphicalModel cannot be saved: .*Got Logistic"
     )
-    refused(tmp_path, base.set_params(base_estimator=None), "fitted with a base_estimator, which is code")
+    refused(tmp_path, base.set_params(base_estimator=None), "The 'base_estimator' parameter of .* cannot be saved")
 
 
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("graph", 2, "its graph is a chain of order 1, the parameter says 2"),
-        ("graph", Chain(1100, 1), "lists more windows of labels than a file takes; use 1"),
         ("padding", (65, 0), "padding must be at most 64"),
-        ("features", "tied", "'features' or 'padding' are not those that it was fitted with"),
+        ("graph", Chain(1100, 1), "lists more windows of labels than a file takes; use 1"),
+    ],
+    ids=str,
+)
+def test_what_is_too_large_for_a_file(tmp_path, name, value, message):
+    X, y = words()
+    refused(tmp_path, ConditionalGraphicalModel(**{name: value}).fit(X, y), message)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
         ("C", -1.0, "The 'C' parameter of ConditionalGraphicalModel must be"),
         ("combine", {3: 1.0}, "must not name an order above that of the graph"),
     ],
     ids=str,
 )
-def test_parameters_that_were_changed_after_the_fit(tmp_path, name, value, message):
+def test_parameters_that_are_wrong_are_refused(tmp_path, name, value, message):
     X, y = words()
     refused(tmp_path, ConditionalGraphicalModel().fit(X, y).set_params(**{name: value}), message)
 
 
-def test_blank_nodes_that_were_taken_away_after_the_fit(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("graph", 2), ("padding", (1, 1)), ("features", "tied"), ("unseen", -1.0), ("loss", "log")],
+    ids=str,
+)
+def test_parameters_that_were_changed_after_the_fit(tmp_path, name, value):
+    """They are for the next fit: the file holds those that the model answers with."""
     X, y = words()
-    model = ConditionalGraphicalModel(padding=(1, 1)).fit(X, y).set_params(padding=(0, 0))
-    refused(tmp_path, model, r"label tuples must have codes in \[0, 3\)")
+    model = ConditionalGraphicalModel().fit(X, y)
+    expected = model.predict(X)
+    model.set_params(**{name: value}).save(tmp_path / "m")
+    assert equal(model.predict(X), expected)
+    assert equal(dualfield.load(tmp_path / "m").predict(X), expected)
 
 
 def test_graphs_that_were_changed_after_the_fit(tmp_path):
     X, y = data()
-    model = ConditionalGraphicalModel([(0, 1), (2, 3)]).fit(X, y).set_params(graph=[(0, 2), (1, 3)])
-    refused(tmp_path, model, "its cliques are not those of the 'graph' parameter")
+    model = ConditionalGraphicalModel([(0, 1), (2, 3)]).fit(X, y)
+    expected = model.predict(X)
+    model.set_params(graph=[(0, 2), (1, 3)]).save(tmp_path / "m")
+    assert equal(dualfield.load(tmp_path / "m").predict(X), expected)
 
 
 def test_scores_that_would_not_fit_are_refused(tmp_path):

@@ -16,6 +16,7 @@ from dualfield.estimators.bayes_net_data import NetworkData, read_data
 from dualfield.estimators.bayes_net_structure import check_structure
 from dualfield.estimators.bayes_net_training import PRIORS, counted, reference_tables, refuse_zeros, trained
 from dualfield.estimators.checks import check_choice, check_integer, check_number
+from dualfield.estimators.fitting import fitting
 from dualfield.estimators.saved_bayes_net import SavableNetwork
 from dualfield.estimators.table_training import check_floor, table_solver
 from dualfield.solvers import LinearSolution, Simplicial, Status
@@ -138,6 +139,7 @@ class DiscriminativeBayesNet(SavableNetwork):
     """
 
     _saved_as = "DiscriminativeBayesNet"
+    _asked_with = ("hidden",)
 
     def __init__(
         self,
@@ -189,6 +191,7 @@ class DiscriminativeBayesNet(SavableNetwork):
         tags.input_tags.allow_nan = True
         return tags
 
+    @fitting
     def fit(
         self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None, *, hidden: Any = None
     ) -> Self:
@@ -243,7 +246,7 @@ class DiscriminativeBayesNet(SavableNetwork):
                 f"{solution.status.sentence} Relative duality gap {solution.relative_gap:.3g}, tolerance {self.tol:g}, "
                 f"{solution.trace.passes[-1]:.0f} passes. {solution.status.remedy}",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return self
 

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from dualfield.estimators.bayes_net_columns import MISSING, ValueTable, encode, read_table
 from dualfield.estimators.bayes_net_structure import Names
 from dualfield.estimators.checks import check_integer
+from dualfield.estimators.fitting import Refittable
 from dualfield.structures import Network
 from dualfield.structures.network_groups import condition
 
@@ -39,7 +40,7 @@ def _for(kind: str) -> Callable[[Any], bool]:
     return check
 
 
-class NetworkPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class NetworkPredictor(Refittable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """The answers of :class:`dualfield.DiscriminativeBayesNet`.
 
     Examples
@@ -372,7 +373,7 @@ class NetworkPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _cells(self, hidden: Any, shape: tuple[int, ...]) -> Flags:
         """Return the cells that users call hidden, beside those that are missing."""
-        return hidden_cells(self._names(), self.hidden if hidden is None else hidden, shape)
+        return hidden_cells(self._names(), self._of_fit("hidden") if hidden is None else hidden, shape)
 
     def _completed(self, codes: Codes) -> Codes:
         full = codes.copy()

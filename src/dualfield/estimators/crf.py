@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from dualfield.estimators.checkpoint import Checkpoint
 from dualfield.estimators.checks import check_choice, check_number, pick_solver
 from dualfield.estimators.crf_data import TrainingData, carry_over
+from dualfield.estimators.fitting import fitting
 from dualfield.estimators.kernel_chains import check_kernel_chains
 from dualfield.estimators.partial_labels import read_labels
 from dualfield.estimators.restored import restored_attributes
@@ -213,6 +214,7 @@ class CRF(TrainedTagger):
         self.random_state = random_state
         self.verbose = verbose
 
+    @fitting
     def fit(
         self,
         X: Any,
@@ -300,9 +302,11 @@ class CRF(TrainedTagger):
         ValueError: ...cut_off.crfsuite is cut off: it has 4 bytes, fewer than the header of a model.
         """
         model = cls()
+        model._remember()
         model.__dict__.update(restored_attributes(path))
         return model
 
+    @fitting
     def partial_fit(
         self,
         X: Any,

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 import dualfield.estimators.crf as linear
 from dualfield.estimators.checks import check_choice, check_integer, check_number
 from dualfield.estimators.crf_data import TrainingData
+from dualfield.estimators.fitting import fitting
 from dualfield.estimators.restored import restored_attributes
 from dualfield.estimators.saved import field
 from dualfield.estimators.saved_parameters import ParameterWriter
@@ -181,6 +182,7 @@ class CRF(SequenceTagger):
         self.keep_tempfiles = keep_tempfiles
         self.trainer_cls = trainer_cls
 
+    @fitting
     def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> Self:
         """Train on labelled sequences.
 
@@ -238,7 +240,7 @@ class CRF(SequenceTagger):
                 f"{solution.status.sentence} Relative duality gap {solution.relative_gap:.3g}; "
                 "raise delta if this is good enough.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         self.__dict__.pop("dev_score_", None)
         if X_dev is not None:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight
 
+from dualfield.estimators.fitting import fitting
 from dualfield.estimators.graphical_cliques import ChainLayout, GraphLayout, with_blank_row
 from dualfield.estimators.graphical_input import read_fixed, read_fixed_labels, read_sequences
 from dualfield.estimators.graphical_parameters import (
@@ -208,6 +209,7 @@ class ConditionalGraphicalModel(SavableCliques):
         self.random_state = random_state
         self.verbose = verbose
 
+    @fitting
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, lengths: ArrayLike | None = None) -> Self:
         """Train a model for each type of clique.
 
@@ -321,7 +323,7 @@ class ConditionalGraphicalModel(SavableCliques):
                 f"{first.size} nodes: {first.status.sentence} Relative duality gap "
                 f"{relative_gap(first.objective, first.dual_gap):.3g}, tolerance {self.tol:g}. {first.status.remedy}",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
 

@@ -14,6 +14,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from dualfield.estimators.fitting import Refittable
 from dualfield.estimators.graphical_cliques import graph_cliques
 from dualfield.estimators.graphical_input import read_fixed, read_sequences, share_of_nodes
 from dualfield.estimators.graphical_parameters import chain_order, check_padding, combined_weights, unseen_score
@@ -27,12 +28,11 @@ __all__ = ["GraphicalPredictor"]
 
 
 def _has_probabilities(model: Any) -> bool:
-    if model.base_estimator is not None:
-        return hasattr(model.base_estimator, "predict_proba")
-    return bool(model.loss == "log")
+    base = model._of_fit("base_estimator")
+    return hasattr(base, "predict_proba") if base is not None else bool(model._of_fit("loss") == "log")
 
 
-class GraphicalPredictor(BaseEstimator):  # type: ignore[misc]
+class GraphicalPredictor(Refittable, BaseEstimator):  # type: ignore[misc]
     """A fitted model of cliques: prediction, probabilities and scores.
 
     :class:`dualfield.ConditionalGraphicalModel` adds how it is trained.
@@ -62,6 +62,8 @@ class GraphicalPredictor(BaseEstimator):  # type: ignore[misc]
     True
     """
 
+    # The cost of backing off and the weights of the orders are settings of the prediction.
+    _asked_with = ("graph", "loss", "base_estimator", "tying", "padding", "unseen", "features", "response_method")
     graph: Any
     loss: str
     base_estimator: Any
@@ -92,22 +94,23 @@ class GraphicalPredictor(BaseEstimator):  # type: ignore[misc]
 
     @property
     def _is_chain(self) -> bool:
-        return chain_order(self.graph) is not None
+        return chain_order(self._of_fit("graph")) is not None
 
     @property
     def _tying(self) -> Any:
-        return self.tying if self.tying is not None else ("shared" if self._is_chain else "position")
+        tying = self._of_fit("tying")
+        return tying if tying is not None else ("shared" if self._is_chain else "position")
 
     @property
     def _order_weights(self) -> dict[int, float]:
         """Weights of the orders of a chain."""
-        order = chain_order(self.graph)
+        order = chain_order(self._of_fit("graph"))
         assert order is not None
         return combined_weights(self.combine) or {order: 1.0}
 
     def _fixed_cliques(self) -> tuple[dict[tuple[int, ...], float], dict[int, list[tuple[int, ...]]]]:
-        backs_off = unseen_score(self.unseen) is None
-        return graph_cliques(self.graph_, combined_weights(self.combine), backs_off, self.features == "tied_separately")
+        backs_off, apart = unseen_score(self._of_fit("unseen")) is None, self._of_fit("features") == "tied_separately"
+        return graph_cliques(self.graph_, combined_weights(self.combine), backs_off, apart)
 
     def predict(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
         """Return the labelling with the largest score of each example.
@@ -278,27 +281,30 @@ class GraphicalPredictor(BaseEstimator):  # type: ignore[misc]
         return CliqueBank(
             self.clique_models_,
             len(self.classes_),
-            self._is_chain and any(check_padding(self.padding)),
+            self._is_chain and any(check_padding(self._of_fit("padding"))),
             self._kind(with_probabilities),
-            self.features == "tied_separately",
-            unseen_score(self.unseen),
+            self._of_fit("features") == "tied_separately",
+            unseen_score(self._of_fit("unseen")),
             float(self.backoff_cost),
             n_threads(self.n_jobs),
         )
 
     def _kind(self, with_probabilities: bool) -> str:
         """Return how models are asked for scores, see tuple_scores."""
-        if self.base_estimator is None:
-            return "tied" if self.features == "tied" else "log" if self.loss == "log" else "kernel"
-        if with_probabilities or self.response_method == "predict_proba":
+        if self._of_fit("base_estimator") is None:
+            is_tied, is_log = self._of_fit("features") == "tied", self._of_fit("loss") == "log"
+            return "tied" if is_tied else "log" if is_log else "kernel"
+        method = self._of_fit("response_method")
+        if with_probabilities or method == "predict_proba":
             return "predict_proba"
-        if self.response_method == "decision_function":
+        if method == "decision_function":
             return "decision_function"
         fitted = (model.estimator for model in self.clique_models_.values() if model.estimator is not None)
         return "decision_function" if hasattr(next(fitted, None), "decision_function") else "predict_proba"
 
     def _chain_reader(self, bank: CliqueBank) -> ChainReader:
-        return ChainReader(bank, self._order_weights, check_padding(self.padding), self._tying, self.n_jobs)
+        padding = check_padding(self._of_fit("padding"))
+        return ChainReader(bank, self._order_weights, padding, self._tying, self.n_jobs)
 
     def _graph_reader(self, bank: CliqueBank) -> GraphReader:
         return GraphReader(bank, *self._fixed_cliques(), self.n_nodes_, self._tying, self._is_shared_input)

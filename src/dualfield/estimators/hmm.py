@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield.estimators.checks import check_choice, check_integer
+from dualfield.estimators.fitting import fitting
 from dualfield.estimators.hmm_generative import GenerativeTagger
 from dualfield.estimators.hmm_prior import check_positive, check_smoothing, loss_table, reference_tables
 from dualfield.estimators.hmm_tables import TableLayout, Tables
@@ -170,6 +171,7 @@ class DiscriminativeHMM(GenerativeTagger, TrainedTagger):
         self.warm_start = warm_start
         self.verbose = verbose
 
+    @fitting
     def fit(
         self,
         X: Any,

@@ -14,6 +14,7 @@ from dualfield.attributes import Vocabulary
 from dualfield.batch import Batch
 from dualfield.estimators.checks import check_integer, check_number
 from dualfield.estimators.explanation import Explanation, LinearSequence, column_name, explain, window_labels
+from dualfield.estimators.fitting import Refittable
 from dualfield.estimators.spans import PredictedSpan, predict_spans
 from dualfield.labels import Labels
 from dualfield.scores import Expansion, LinearScores
@@ -65,7 +66,7 @@ class TopFeatures:
         return "\n".join(lines)
 
 
-class TaggerInspection(ABC):
+class TaggerInspection(Refittable, ABC):
     """What can be asked of a fitted model of sequences beyond labels and their probabilities.
 
     Columns of numeric input are called ``x[0]``, ``x[1]``, and so on.
@@ -137,7 +138,7 @@ class TaggerInspection(ABC):
         check_number("predict_spans", "min_proba", min_proba, 0.0)
         scores = self._scores(X, lengths)
         return predict_spans(
-            self.structure_, scores, self._names(), outside, min_proba, float(self.temperature), self.n_jobs
+            self.structure_, scores, self._names(), outside, min_proba, float(self._of_fit("temperature")), self.n_jobs
         )
 
     def explain(self, xseq: Any, top: int = 10) -> Explanation:
@@ -175,7 +176,7 @@ class TaggerInspection(ABC):
         sequence = LinearSequence(
             self.score_map_, self.parameters_, nodes, pairs, self.vocabulary_, self.pair_vocabulary_, self._names()
         )
-        return explain(sequence, float(self.temperature), int(top))
+        return explain(sequence, float(self._of_fit("temperature")), int(top))
 
     @property
     def state_features_(self) -> dict[tuple[str, Any], float]:

@@ -25,6 +25,7 @@ from dualfield.estimators.checks import (
     check_number,
     pick_solver,
 )
+from dualfield.estimators.fitting import fitting
 from dualfield.estimators.inducing import solve_with_inducing_points
 from dualfield.estimators.kernel_choice import check_kernel, chosen_gamma
 from dualfield.estimators.saved import Savable, from_file
@@ -154,6 +155,7 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
     """
 
     _saved_as = "KernelLogisticRegression"
+    _asked_with = ("kernel", "degree", "coef0", "kernel_params", "label_kernel")
     points_: Any = from_file()
     dual_coef_: Floats = from_file()
     _fit_weights: Floats = from_file()
@@ -205,6 +207,7 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
+    @fitting
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
 
@@ -354,7 +357,7 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
                 f"{solution.status.sentence} Relative duality gap {solution.relative_gap:.3g}, tolerance {self.tol:g}, "
                 f"{solution.trace.kernel_passes[-1]:.0f} passes over the kernel matrix. {solution.status.remedy}",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _check_parameters(self) -> AnySolver:
@@ -400,9 +403,8 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         return self._fitted_kernel()
 
     def _fitted_kernel(self) -> Kernel:
-        return Kernel(
-            self.kernel, self._fit_gamma, float(self.coef0), float(self.degree), dict(self.kernel_params or {})
-        )
+        kernel, coef0, degree, params = map(self._of_fit, ("kernel", "coef0", "degree", "kernel_params"))
+        return Kernel(kernel, self._fit_gamma, float(coef0), float(degree), dict(params or {}))
 
     def _previous(self, classes: NDArray[Any], n: int) -> tuple[Floats, Floats, Floats] | None:
         """Coefficients (n, n_outputs), bias and weights of an earlier fit to as many points of the same classes."""
@@ -450,12 +452,13 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
         threads = n_threads(self.n_jobs)
-        if callable(self.label_kernel):
-            scores = joint_scores(self.label_kernel, X, np.asarray(self.points_), self.classes_, self.dual_coef_.T)
+        label_kernel = self._of_fit("label_kernel")
+        if callable(label_kernel):
+            scores = joint_scores(label_kernel, X, np.asarray(self.points_), self.classes_, self.dual_coef_.T)
         else:
             scores = self._fitted_kernel().scores(X, self.points_, np.ascontiguousarray(self.dual_coef_.T), threads)
-            if self.label_kernel is not None:
-                scores = scores @ np.asarray(self.label_kernel, dtype=np.float64)
+            if label_kernel is not None:
+                scores = scores @ np.asarray(label_kernel, dtype=np.float64)
         scores = scores + self.intercept_
         if len(self.classes_) > 2:
             return np.asarray(scores)

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from dualfield.estimators.checks import check_choice, check_flag, check_integer, check_number
+from dualfield.estimators.fitting import fitting
 from dualfield.estimators.latent_bags import LatentPosition
 from dualfield.estimators.latent_custom import LatentModel
 from dualfield.estimators.latent_prediction import LatentPrediction
@@ -155,6 +156,7 @@ class LatentStructuredSVM(LatentPrediction, SavableLatent, BaseEstimator):  # ty
         self.random_state = random_state
         self.verbose = verbose
 
+    @fitting
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, lengths: ArrayLike | None = None) -> Self:
         """Train on examples whose hidden parts nobody knows.
 
@@ -252,35 +254,35 @@ class LatentStructuredSVM(LatentPrediction, SavableLatent, BaseEstimator):  # ty
 
     def _warn(self, best: LatentSolution, plain: float | None, tol: float) -> None:
         if best.status in (LatentStatus.ITERATION_LIMIT, LatentStatus.INTERRUPTED):
-            warnings.warn(f"{best.status.sentence} {best.status.remedy}", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"{best.status.sentence} {best.status.remedy}", ConvergenceWarning, stacklevel=4)
         if not best.reached:
             warnings.warn(
                 f"The last convex problem was left at a relative duality gap of "
                 f"{relative_gap(best.trace.after[-1], best.gap):.2g}, tolerance {tol:g}: R may end far above what it "
                 "could be. Increase max_iter of the base model, or its tol, or lower C.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         if not best.parameters.any():
             warnings.warn(
                 "All weights are zero: no run found hidden parts that are worth their weights. "
                 "Give init a better start: hidden parts, or weights.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         if isinstance(self.init, np.ndarray) and self.init.dtype.kind == "f" and not self.init.any():
             warnings.warn(
                 "init has weights of zero: all hidden parts tie, and the run learns little about them. "
                 "Use init='random' or 'em'.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         if plain is not None and best.objective >= _NO_BETTER * plain:
             warnings.warn(
                 f"Hidden parts bring nothing: R is {best.objective:.4g}, without them {plain:.4g}. "
                 "Use more restarts, init='em', anneal=True or a larger C, or the model without hidden parts.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _saved(self, writer: ParameterWriter) -> dict[str, Any]:

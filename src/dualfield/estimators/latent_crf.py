@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from dualfield.estimators.checks import check_choice, check_integer, check_number
 from dualfield.estimators.crf import CRF
+from dualfield.estimators.fitting import fitting
 from dualfield.estimators.latent_chain import StateProblem
 from dualfield.estimators.latent_data import StateData, StateDecoder, StateTagger
 from dualfield.estimators.latent_start import given_states, hard_em
@@ -142,6 +143,7 @@ class LatentCRF(SavableLatent, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
 
+    @fitting
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, lengths: ArrayLike | None = None) -> Self:
         """Train on labelled sequences, or rows with LatentMulticlass.
 
@@ -344,14 +346,14 @@ class LatentCRF(SavableLatent, BaseEstimator):  # type: ignore[misc]
 
     def _warn(self, best: _Run) -> None:
         if best.status not in (Status.CONVERGED, Status.STOPPED, LatentStatus.SETTLED, LatentStatus.SMALL_STEP):
-            warnings.warn(f"{best.status.sentence} {best.status.remedy}", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"{best.status.sentence} {best.status.remedy}", ConvergenceWarning, stacklevel=4)
         plain = self.plain_objective_
         if plain is not None and best.objective >= _NO_BETTER * plain:
             warnings.warn(
                 f"Hidden parts bring nothing: R is {best.objective:.4g}, without them {plain:.4g}. "
                 "Use more restarts, init='em' or a larger C, or the model without hidden parts.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _check_restored(self) -> None:

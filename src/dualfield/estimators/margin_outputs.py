@@ -54,18 +54,21 @@ class MarginOutputs(TrainedTagger):
     False
     """
 
+    _asked_with = ("structure", "template")
     solver: Any
     positive: Any
     rescaling: Any
 
     @property
     def _is_single(self) -> bool:
-        return isinstance(self.structure, str) and self.structure == "single"
+        structure = self._of_fit("structure")
+        return isinstance(structure, str) and structure == "single"
 
     @property
     def _is_custom(self) -> bool:
         names = ("joint_feature", "loss", "argmax")
-        return not isinstance(self.structure, (str, Chain)) and any(hasattr(self.structure, name) for name in names)
+        structure = self._of_fit("structure")
+        return not isinstance(structure, (str, Chain)) and any(hasattr(structure, name) for name in names)
 
     @property
     def temperature(self) -> float:  # type: ignore[override]
@@ -205,7 +208,7 @@ class MarginOutputs(TrainedTagger):
         """
         check_is_fitted(self)
         if self._is_custom:
-            return [self.structure.argmax(self.parameters_, x) for x in X]
+            return [self._of_fit("structure").argmax(self.parameters_, x) for x in X]
         if self._is_single:
             return self.classes_[self.decision_scores(X).node.argmax(axis=1)]
         return super().predict(X, lengths=lengths)
@@ -263,7 +266,8 @@ class MarginOutputs(TrainedTagger):
         0.5
         """
         if self._is_custom:
-            losses = [self.structure.loss(true, found) for true, found in zip(y, self.predict(X), strict=True)]
+            problem = self._of_fit("structure")
+            losses = [problem.loss(true, found) for true, found in zip(y, self.predict(X), strict=True)]
             weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
             return -float(np.average(losses, weights=weights))
         if self._is_single:

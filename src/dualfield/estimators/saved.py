@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from dualfield.estimators.fitting import Refittable
 from dualfield.estimators.saved_parameters import ParameterReader, ParameterWriter, Parts
 from dualfield.io.model_file import ModelFile, write_model
 from dualfield.solvers import Status, Trace
@@ -56,7 +57,7 @@ def from_file() -> Any:
     return FromFile()
 
 
-class Savable(ABC):
+class Savable(Refittable, ABC):
     """An estimator with ``save``; :func:`dualfield.load` brings it back.
 
     A class has a name in model files, ``_saved_as``, is listed in ``loading.py``, and fills two hooks: ``_saved``
@@ -158,7 +159,8 @@ class Savable(ABC):
 
     def _saved_parameters(self) -> dict[str, Any]:
         """Return the constructor parameters in a form that a file can hold."""
-        return dict(self.get_params(deep=False))  # type: ignore[attr-defined]
+        # Those that predictions go by are the ones of the fit: the file must answer as the model does.
+        return {name: self._of_fit(name) for name in self.get_params(deep=False)}  # type: ignore[attr-defined]
 
     def _check_jobs(self) -> None:
         # What reaches joblib and the threads of the native code.
@@ -184,6 +186,7 @@ class Savable(ABC):
             model._check_restored()
         except (TypeError, ValueError) as error:
             raise file.fault(f"is altered: {error}") from None
+        model._remember()
         model._restore_training(file)
         model._restore(file)
         file.check_all_read()

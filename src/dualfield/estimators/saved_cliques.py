@@ -20,7 +20,7 @@ from dualfield.solvers import Status
 
 def n_states(model: Any) -> int:
     """Return the number of labels, that of blank nodes included."""
-    return len(model.labels_) + int(model._is_chain and any(model.padding))
+    return len(model.labels_) + int(model._is_chain and any(model._of_fit("padding")))
 
 
 def _check_type(model: Any, size: Any, key: Any) -> None:
@@ -97,13 +97,13 @@ def _check_tuples(tuples: NDArray[np.int32], states: int) -> None:
 
 def _n_outputs(owner: Any, size: int, n_tuples: int) -> int:
     """Return the columns that the coefficients of a type have."""
-    return size * n_states(owner) if owner.features == "tied" else n_tuples
+    return size * n_states(owner) if owner._of_fit("features") == "tied" else n_tuples
 
 
 def _width(owner: Any, size: int, kernel: Kernel | None) -> int:
     """Return the columns that the points of a type have: a row for each node, or one where all share it."""
     is_summed = kernel is not None and isinstance(kernel.function, SummedKernel)
-    once = owner.features == "tied" or (not owner._is_chain and owner._is_shared_input and not is_summed)
+    once = owner._of_fit("features") == "tied" or (not owner._is_chain and owner._is_shared_input and not is_summed)
     return int(owner.n_features_in_) * (1 if once else size)
 
 

@@ -120,28 +120,29 @@ def _restore_graph(model: Any, file: ModelFile) -> None:
 
 def _check_extent(model: Any) -> None:
     """Raise an error unless the parameters ask for the graph that was trained, and predictions fit into memory."""
-    order = chain_order(model.graph)
+    graph, padding, combine = model._of_fit("graph"), model._of_fit("padding"), model.combine
+    order = chain_order(graph)
     if order is not None:
-        before, after = model.padding
+        before, after = padding
         if order != model.graph_:
             raise ValueError(f"its graph is a chain of order {model.graph_!r:.100}, the parameter says {order!r:.100}.")
         if order > _HIGHEST_ORDER:
             raise ValueError(f"its order must be at most {_HIGHEST_ORDER}. Got {order!r:.100}.")
         if max(before, after) > _MOST_BLANKS:
-            raise ValueError(f"padding must be at most {_MOST_BLANKS}. Got {model.padding!r:.100}.")
-        if isinstance(model.graph, Chain) and (model.graph.n_labels or 0) ** (order + 1) > FREE_WINDOWS:
-            raise ValueError(f"graph={model.graph!r} lists more windows of labels than a file takes; use {order}.")
+            raise ValueError(f"padding must be at most {_MOST_BLANKS}. Got {padding!r:.100}.")
+        if isinstance(graph, Chain) and (graph.n_labels or 0) ** (order + 1) > FREE_WINDOWS:
+            raise ValueError(f"graph={graph!r} lists more windows of labels than a file takes; use {order}.")
         # For a short chain of many labels logarithms need no large powers.
         if (order + 1) * math.log(n_states(model)) > math.log(_MOST_TUPLES):
             raise ValueError(f"a clique of {order + 1} nodes has more than {_MOST_TUPLES} label tuples.")
-        check_combined(model.combine, order)
+        check_combined(combine, order)
         return
     nodes = {node for clique in model.graph_ for node in clique}
     if len(nodes) != model.n_nodes_:
         raise ValueError(f"its cliques must have all of its nodes, {model.n_nodes_!r:.100}.")
     if max(map(len, model.graph_)) > _MOST_NODES:
         raise ValueError(f"a clique must have at most {_MOST_NODES} nodes.")
-    if model.graph != "tree" and check_graph(model.graph, model.n_nodes_) != model.graph_:
+    if graph != "tree" and check_graph(graph, model.n_nodes_) != model.graph_:
         raise ValueError("its cliques are not those of the 'graph' parameter.")
-    check_combined(model.combine, max(map(len, model.graph_)) - 1)
+    check_combined(combine, max(map(len, model.graph_)) - 1)
     Graph([n_states(model)] * model.n_nodes_, list(model._fixed_cliques()[0]))  # says what is too wide

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +31,7 @@ class SequenceModel(Savable, BaseEstimator):  # type: ignore[misc]
     Weights are in memory, or in a mapped file that is looked up for every batch until all of them are asked for.
     """
 
+    _asked_with: ClassVar[tuple[str, ...]] = ("temperature", "template")
     n_jobs: int | None
     temperature: float
     template: Any
@@ -47,7 +48,7 @@ class SequenceModel(Savable, BaseEstimator):  # type: ignore[misc]
     def _read(self, X: Any, lengths: ArrayLike | None) -> tuple[Batch, Batch | None]:
         """Turn input into rows of the columns seen in training; the second batch has those that score label pairs."""
         check_is_fitted(self)
-        if self.template is not None and not isinstance(X, Batch):
+        if self._of_fit("template") is not None and not isinstance(X, Batch):
             self._check_no_lengths(lengths)
             rows = self._template().read(X, vocabulary=self.vocabulary_, pair_vocabulary=self.pair_vocabulary_)
             return rows.nodes, rows.pairs if self.score_map_.pair is not None else None
@@ -66,7 +67,7 @@ class SequenceModel(Savable, BaseEstimator):  # type: ignore[misc]
             nodes, pairs = self._read(X, lengths)
             nodes = nodes if expansion is None else expansion.columns(nodes, n_threads(self.n_jobs))
             return Scored(self.score_map_, self.parameters_, nodes, pairs)
-        if self.template is None:
+        if self._of_fit("template") is None:
             nodes = pairs = Batch.build(X, lengths=lengths, vocabulary=Vocabulary(), grow=True)
         else:
             self._check_no_lengths(lengths)
@@ -83,7 +84,8 @@ class SequenceModel(Savable, BaseEstimator):  # type: ignore[misc]
         return read.score_map.scores(read.parameters, read.nodes, read.pairs, n_threads(self.n_jobs))
 
     def _template(self) -> Template:
-        return self.template if isinstance(self.template, Template) else Template.parse(str(self.template))
+        template = self._of_fit("template")
+        return template if isinstance(template, Template) else Template.parse(str(template))
 
     def __sklearn_is_fitted__(self) -> bool:
         return "labels_" in vars(self)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from dualfield.estimators.checkpoint import Checkpoint
 from dualfield.estimators.checks import check_choice, check_number
 from dualfield.estimators.crf_data import TrainingData, carry_over
+from dualfield.estimators.fitting import fitting
 from dualfield.estimators.kernel_chains import check_kernel_chains
 from dualfield.estimators.margin_data import (
     PLANE_SOLVERS,
@@ -197,6 +198,7 @@ class StructuredSVM(MarginOutputs):
         self.random_state = random_state
         self.verbose = verbose
 
+    @fitting
     def fit(
         self,
         X: Any,

@@ -53,7 +53,7 @@ class SequenceTagger(SequenceModel, TaggerInspection):
 
     def _heat(self) -> dict[str, Any]:
         """Arguments of every question about probabilities."""
-        return {"temperature": float(self.temperature), "n_jobs": self.n_jobs}
+        return {"temperature": float(self._of_fit("temperature")), "n_jobs": self.n_jobs}
 
     def decision_scores(self, X: Any, *, lengths: ArrayLike | None = None) -> Scores:
         """Return the scores of all labels and transitions: what ``structure_`` can be asked about.
@@ -233,7 +233,8 @@ class SequenceTagger(SequenceModel, TaggerInspection):
         scores = self.decision_scores(X, lengths=lengths)
         codes = self.labels_.encode(y, scores.offsets)
         total = self.structure_.log_partition(scores, **self._heat())
-        return np.asarray((self.structure_.score(scores, codes, n_jobs=self.n_jobs) - total) / self.temperature)
+        found = self.structure_.score(scores, codes, n_jobs=self.n_jobs)
+        return np.asarray((found - total) / self._of_fit("temperature"))
 
     def k_best(self, X: Any, k: int, *, lengths: ArrayLike | None = None) -> list[list[tuple[Any, float]]]:
         """Return the k most probable labellings of each sequence, best first.
@@ -261,7 +262,7 @@ class SequenceTagger(SequenceModel, TaggerInspection):
         scores = self.decision_scores(X, lengths=lengths)
         best = self.structure_.k_best(scores, int(k), n_jobs=self.n_jobs)
         total = self.structure_.log_partition(scores, **self._heat())
-        probability = np.exp((best.scores - total[:, None]) / self.temperature)
+        probability = np.exp((best.scores - total[:, None]) / self._of_fit("temperature"))
         found = np.isfinite(best.scores)
         ranked = [self.labels_.decode(np.maximum(codes, 0), scores.offsets) for codes in best.labels]
         return [

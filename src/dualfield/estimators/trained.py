@@ -228,7 +228,7 @@ class TrainedTagger(SequenceTagger):
                 f"{solution.status.sentence} Relative duality gap {solution.relative_gap:.3g}, tolerance {self.tol:g}, "
                 f"{solution.trace.passes[-1]:.0f} passes. {solution.status.remedy}",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _check_shared_parameters(self) -> None:

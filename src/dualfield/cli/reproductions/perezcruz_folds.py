@@ -141,4 +141,5 @@ def predict_words(model: Any, test: Words) -> Any:
 def letters_alone(model: ConditionalGraphicalModel) -> ConditionalGraphicalModel:
     """Return Graph1 from a fitted model of variant (a), whose models of letters are the same ones."""
     alone: ConditionalGraphicalModel = copy.copy(model).set_params(graph=0, features="joint")
+    alone._remember()
     return alone
