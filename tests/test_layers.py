@@ -27,7 +27,7 @@ TRUNK = (
     "cli",
 )
 # Layers of several modules; all others are one module or folder of their own name.
-MODULES = {"batch": ("batch", "labels", "attributes", "matrices", "input_forms", "kernels")}
+MODULES = {"batch": ("batch", "labels", "attributes", "matrices", "input_forms", "kernels", "mercer")}
 # Beside the trunk: what a side module may import.
 SIDE = {
     "datasets": {"_native", "batch"},

@@ -22,6 +22,7 @@ using Codes = Input<std::int32_t, 2>;
 
 struct Ask {
     const KernelMatrix& matrix;
+    const KernelMatrix* exact;
     std::optional<Input<double, 2>> start;
     AscentSettings settings;
     std::size_t n_threads;
@@ -37,6 +38,10 @@ nb::object run(DualBlocks& blocks, Ask& ask) {
     const std::size_t n = n_points(ask.matrix), n_labels = blocks.n_labels();
     require(!ask.start || (ask.start->shape(0) == n && ask.start->shape(1) == n_labels),
             "start must have shape (n_points, n_labels)");
+    // Its values in double precision: another matrix, or itself.
+    const KernelMatrix& exact = ask.exact ? *ask.exact : ask.matrix;
+    require(exact.gram.index() == 1 && n_points(exact) == n, "exact must be the same matrix in double precision");
+    Gram<double>& proof = *std::get<1>(exact.gram);
     Watch watch(std::move(ask.told), ask.interval, 0.0);
     KernelSolution solution;
     {
@@ -46,7 +51,9 @@ nb::object run(DualBlocks& blocks, Ask& ask) {
         const std::span<const double> start =
             ask.start ? std::span<const double>{ask.start->data(), n * n_labels} : std::span<const double>{};
         std::visit(
-            [&](const auto& gram) { solution = solve_kernel_ascent(*gram, blocks, start, ask.settings, team, report); },
+            [&](const auto& gram) {
+                solution = solve_kernel_ascent(*gram, proof, blocks, start, ask.settings, team, report);
+            },
             ask.matrix.gram);
     }
     Output<double> coefficients({n, n_labels}), weights({solution.bias.size()});
@@ -66,10 +73,11 @@ void check_codes(const Codes& codes, std::size_t limit, const char* message) {
 void register_kernel_ascent(nb::module_& module) {
     module.def(
         "solve_kernel_table",
-        [](const KernelMatrix& matrix, Codes members, Codes outputs, Input<std::int32_t, 1> truth,
-           Input<double, 1> weights, std::size_t n_labels, std::optional<Input<double, 2>> cost,
-           std::optional<Input<double, 2>> start, double tolerance, double most_passes, std::size_t set_size,
-           std::size_t n_sweeps, std::uint64_t seed, std::size_t n_threads, nb::object told, double interval) {
+        [](const KernelMatrix& matrix, const KernelMatrix* exact, Codes members, Codes outputs,
+           Input<std::int32_t, 1> truth, Input<double, 1> weights, std::size_t n_labels,
+           std::optional<Input<double, 2>> cost, std::optional<Input<double, 2>> start, double tolerance,
+           double most_passes, std::size_t set_size, std::size_t n_sweeps, std::uint64_t seed, std::size_t n_threads,
+           nb::object told, double interval) {
             const std::size_t n = members.shape(0), n_slots = members.shape(1), q = outputs.shape(0);
             require(n_slots > 0 && outputs.shape(1) == n_slots, "members and outputs must have the same slots");
             require(truth.size() == n && weights.size() == n, "truth and weights must have one entry for each example");
@@ -88,19 +96,20 @@ void register_kernel_ascent(nb::module_& module) {
                                               .truth = {truth.data(), n},
                                               .weights = {weights.data(), n},
                                               .cost = data_or_null(cost)});
-            Ask ask{matrix,    start,           {tolerance, most_passes, set_size, n_sweeps, seed},
+            Ask ask{matrix,    exact,           start,   {tolerance, most_passes, set_size, n_sweeps, seed},
                     n_threads, std::move(told), interval};
             return run(*blocks, ask);
         },
-        "matrix"_a, "members"_a.noconvert(), "outputs"_a.noconvert(), "truth"_a.noconvert(), "weights"_a.noconvert(),
-        "n_labels"_a, "cost"_a.noconvert().none(), "start"_a.noconvert().none(), "tolerance"_a, "most_passes"_a,
-        "set_size"_a, "n_sweeps"_a, "seed"_a, "n_threads"_a, "told"_a.none(), "interval"_a = 0.05,
+        "matrix"_a, "exact"_a.none(), "members"_a.noconvert(), "outputs"_a.noconvert(), "truth"_a.noconvert(),
+        "weights"_a.noconvert(), "n_labels"_a, "cost"_a.noconvert().none(), "start"_a.noconvert().none(), "tolerance"_a,
+        "most_passes"_a, "set_size"_a, "n_sweeps"_a, "seed"_a, "n_threads"_a, "told"_a.none(), "interval"_a = 0.05,
         "Returns coefficients, weights, objective, gap, outcome, number of epochs, trace.");
     module.def(
         "solve_kernel_chains",
-        [](const KernelMatrix& matrix, const BoundData& data, double scale, std::optional<Input<double, 2>> start,
-           std::optional<Input<double, 1>> start_weights, double tolerance, double most_passes, std::size_t set_size,
-           std::size_t n_sweeps, std::uint64_t seed, std::size_t n_threads, nb::object told, double interval) {
+        [](const KernelMatrix& matrix, const KernelMatrix* exact, const BoundData& data, double scale,
+           std::optional<Input<double, 2>> start, std::optional<Input<double, 1>> start_weights, double tolerance,
+           double most_passes, std::size_t set_size, std::size_t n_sweeps, std::uint64_t seed, std::size_t n_threads,
+           nb::object told, double interval) {
             data.need_labels();
             const ChainModel& model = data.model.model;
             require(!model.node && !model.pair && !data.data.allowed,
@@ -112,13 +121,13 @@ void register_kernel_ascent(nb::module_& module) {
                 require(start_weights->size() == model.size(), "start_weights must have an entry for each weight");
                 std::copy_n(start_weights->data(), model.size(), blocks->weights().begin());
             }
-            Ask ask{matrix,    start,           {tolerance, most_passes, set_size, n_sweeps, seed},
+            Ask ask{matrix,    exact,           start,   {tolerance, most_passes, set_size, n_sweeps, seed},
                     n_threads, std::move(told), interval};
             return run(*blocks, ask);
         },
-        "matrix"_a, "data"_a, "scale"_a, "start"_a.noconvert().none(), "start_weights"_a.noconvert().none(),
-        "tolerance"_a, "most_passes"_a, "set_size"_a, "n_sweeps"_a, "seed"_a, "n_threads"_a, "told"_a.none(),
-        "interval"_a = 0.05, "Returns what solve_kernel_table returns.");
+        "matrix"_a, "exact"_a.none(), "data"_a, "scale"_a, "start"_a.noconvert().none(),
+        "start_weights"_a.noconvert().none(), "tolerance"_a, "most_passes"_a, "set_size"_a, "n_sweeps"_a, "seed"_a,
+        "n_threads"_a, "told"_a.none(), "interval"_a = 0.05, "Returns what solve_kernel_table returns.");
 }
 
 }  // namespace dualfield::bindings

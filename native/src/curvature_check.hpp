@@ -22,7 +22,7 @@ template <class T>
 
 // A curvature next to the numbers it was computed from; zero where rounding made it a little less.
 template <class T>
-double checked_bend(double bend, double scale, double noise) {
+double checked_bend(double bend, double scale, double noise = 0.0) {
     constexpr double kRounding = sizeof(T) == 4 ? 1e-5 : 1e-11;
     if (!(bend >= -(kRounding * scale + 4.0 * noise))) refuse_curvature<T>();
     return std::max(bend, 0.0);
@@ -37,7 +37,7 @@ void check_number(double value) {
 
 // The largest entry of the diagonal of a kernel matrix.
 template <class T>
-double checked_diagonal(std::span<const T> diagonal, double noise) {
+double checked_diagonal(std::span<const T> diagonal, double noise = 0.0) {
     double top = 0.0;
     for (const T value : diagonal) {
         check_number<T>(static_cast<double>(value));

@@ -10,7 +10,11 @@
 //
 // Since F is at hand, primal(w(mu)) - dual(mu) costs no row at all, and is computed after each epoch. Hinge losses make
 // the primal point jump around its mean: the mean of the last epochs is a candidate too, and the best primal point so
-// far is the one that is returned. Before a gap is claimed F is computed anew from the dual points.
+// far is the one that is returned.
+//
+// All of that may be in single precision, and is only a reason to look closer. What is claimed is proven in double
+// precision: F of the dual point and F of the point that is returned are computed anew from their coefficients, and
+// what rounding can have done to these sums is added to the gap. Where a proof fails, the ascent goes on.
 #include "dualfield/kernel_ascent.hpp"
 
 #include <algorithm>
@@ -22,6 +26,7 @@
 #include "dualfield/memory.hpp"
 #include "dualfield/random.hpp"
 #include "dualfield/routines.hpp"
+#include "kernel_proof.hpp"
 
 namespace dualfield {
 namespace {
@@ -30,6 +35,9 @@ namespace {
 constexpr double kPassOver = 0.5;
 constexpr double kMeanWeight = 8.0;  // (1 + this) / (k + this) is the weight of epoch k in the mean
 constexpr double kDense = 0.3;       // from this share of changed coefficients on all of them are multiplied
+constexpr double kNoGain = 1e-14;    // what is less than this share of a value is rounding
+constexpr int kPatience = 20;        // epochs without a gain, in a row, after which none is expected
+constexpr int kMostProofs = 8;       // that may fail; each halves what is aimed at
 
 // Columns are read as well as rows: an odd number of cache lines between rows spreads a column over all sets.
 template <class T>
@@ -41,18 +49,21 @@ std::size_t spread(std::size_t n) {
 template <class T>
 class Ascent {
   public:
-    Ascent(Gram<T>& gram, DualBlocks& blocks, const AscentSettings& settings, ThreadTeam& team, const Report& report)
+    Ascent(Gram<T>& gram, Gram<double>& exact, DualBlocks& blocks, const AscentSettings& settings, ThreadTeam& team,
+           const Report& report)
         : gram_(gram),
           blocks_(blocks),
           settings_(settings),
           team_(team),
           report_(report),
+          proof_(exact, blocks, team),
           n_points_(gram.size()),
           n_labels_(blocks.n_labels()),
           stride_(spread<T>(n_points_)),
           scores_(checked_product(n_labels_, stride_), T(0)),
           coefficients_(checked_product(n_points_, n_labels_), 0.0),
-          local_of_(n_points_, -1) {
+          local_of_(n_points_, -1),
+          aim_(settings.tolerance) {
         for (std::size_t i = 0; i < blocks.n_examples(); ++i) {
             most_members_ = std::max(most_members_, blocks.members(i).size());
             if (!blocks.members(i).empty()) order_.push_back(i);
@@ -66,49 +77,59 @@ class Ascent {
     }
 
     KernelSolution solve(std::span<const double> start) {
-        KernelSolution solution;
         if (!start.empty() && blocks_.can_begin()) begin(start);
         rebuild();
         certify();
         keep_best(coefficients_, blocks_.weights(), primal_);
-        for (std::size_t epoch = 1;; ++epoch) {
-            const double before = dual_;
-            const bool goes_on = !is_small() && visit_all(epoch);
-            if (goes_on) {
-                ++n_iterations_;
-                certify();
-                if (blocks_.wants_mean()) certify_mean();
-            }
-            const bool spent = passes_ >= settings_.most_passes;
-            // Between two epochs that gain nothing lies rounding.
-            const bool stuck = goes_on && !(dual_ - before > 1e-14 * std::abs(dual_));
-            if (goes_on && !is_small() && !spent && !stuck) {
-                if (report_({best_, dual_, best_ - dual_, passes_, clock_.seconds()})) continue;
-            }
-            rebuild();
-            certify();
-            verify_best();
-            if (goes_on && !is_small() && !spent && !stuck && report_(progress())) continue;
-            solution.outcome = is_small() ? Outcome::converged
-                               : spent    ? Outcome::iteration_limit
-                               : stuck    ? Outcome::stalled
-                                          : Outcome::interrupted;
-            break;
-        }
+        KernelSolution solution;
+        solution.outcome = ascend();
         report_(progress());
         solution.coefficients = best_coefficients_;
         solution.bias = best_weights_;
         solution.objective = best_;
-        solution.gap = std::max(best_ - dual_, 0.0);
+        solution.gap = gap();
         solution.n_iterations = n_iterations_;
         solution.passes = passes_;
         return solution;
     }
 
   private:
-    Progress progress() const { return {best_, dual_, best_ - dual_, passes_, clock_.seconds()}; }
-    double small() const { return std::max(settings_.tolerance * dual_, 1e-13); }
-    bool is_small() const { return best_ - dual_ <= small(); }
+    // What is known: proven once ascend() is done.
+    double gap() const { return std::max(best_ - dual_, 0.0) + rounding_; }
+    Progress progress() const { return {best_, best_ - gap(), gap(), passes_, clock_.seconds()}; }
+    bool is_small() const { return best_ - dual_ <= aim_ * dual_; }
+
+    Outcome ascend() {
+        for (std::size_t epoch = 1;; ++epoch) {
+            bool is_over = false, is_stuck = false;
+            if (!is_small()) {
+                const double dual = dual_, best = best_;
+                is_over = !visit_all(epoch);
+                if (!is_over) {
+                    ++n_iterations_;
+                    certify();
+                    if (blocks_.wants_mean()) certify_mean();
+                    // The dual comes to rest long before the primal does, whose distance is of the order of its root.
+                    const bool gains = dual_ - dual > kNoGain * std::abs(dual_) || best - best_ > kNoGain * best_;
+                    n_idle_ = gains ? 0 : n_idle_ + 1;
+                    is_stuck = !has_moved_ || n_idle_ >= kPatience;
+                }
+                const bool is_spent = passes_ >= settings_.most_passes;
+                if (!is_over && !is_stuck && !is_spent && !is_small() && report_(progress())) continue;
+                is_over = is_over || !(is_stuck || is_spent || is_small());
+            }
+            prove();
+            if (gap() <= settings_.tolerance * (best_ - gap()) || gap() == 0.0) return Outcome::converged;
+            if (passes_ >= settings_.most_passes) return Outcome::iteration_limit;
+            if (is_over) return Outcome::interrupted;
+            // More digits than there are would be needed.
+            if (is_stuck || ++n_failed_ > kMostProofs || rounding_ > settings_.tolerance * dual_)
+                return Outcome::stalled;
+            aim_ *= 0.5;
+            rounding_ = 0.0;
+            if (!report_(progress())) return prove(), Outcome::interrupted;
+        }
+    }
 
     void begin(std::span<const double> start) {
         std::copy(start.begin(), start.end(), coefficients_.begin());
@@ -128,13 +149,14 @@ class Ascent {
                 *out++ = static_cast<double>(scores[k * stride_ + static_cast<std::size_t>(point)]);
     }
 
-    // One epoch; false if whoever watches wants to stop.
+    // One epoch, which moves something or does not; false if whoever watches wants to stop.
     bool visit_all(std::size_t epoch) {
         RandomStream random(settings_.seed, epoch);
         for (std::size_t left = order_.size(); left > 1; --left)
             std::swap(order_[left - 1], order_[random.next() % left]);
         const double each = 1.0 / static_cast<double>(order_.size());
-        const double least = kPassOver * each * std::max(small(), primal_ - dual_);
+        const double least = kPassOver * each * std::max(aim_ * dual_, primal_ - dual_);
+        has_moved_ = false;
         begin_set();
         for (std::size_t at = 0; at < order_.size(); ++at) {
             const std::size_t i = order_[at];
@@ -142,7 +164,7 @@ class Ascent {
             if (blocks_.gap(i, own_scores_.data()) >= least) {
                 if (points_.size() + blocks_.members(i).size() > set_size_) {
                     solve_set();
-                    if (!report_({best_, dual_, best_ - dual_, passes_, clock_.seconds()})) return false;
+                    if (!report_(progress())) return false;
                     begin_set();
                 }
                 take_in(i);
@@ -177,7 +199,9 @@ class Ascent {
             for (const std::size_t i : examples_) gain += visit(i, n);
             dual_ += gain;
             if (gain == 0.0) break;
+            has_moved_ = true;
         }
+        check_curvature<T>(set_gram_.data(), set_stride_, set_change_.data(), n, n_labels_);
         bring_up_to_date(n);
         for (const std::int32_t point : points_) local_of_[static_cast<std::size_t>(point)] = -1;
         passes_ += static_cast<double>(n) / static_cast<double>(n_points_);
@@ -309,8 +333,8 @@ class Ascent {
         gram_.product(rounded_.data(), n_labels_, scores_.data(), stride_, team_);
     }
 
-    // Coefficients, weights and scores from the dual points, without what rounding has left in them.
-    void rebuild() {
+    // Coefficients and weights from the dual points, without what rounding has left in them; true if any is not zero.
+    bool settle() {
         std::fill(coefficients_.begin(), coefficients_.end(), 0.0);
         std::fill(blocks_.weights().begin(), blocks_.weights().end(), 0.0);
         double* out = own_change_.data();
@@ -326,7 +350,10 @@ class Ascent {
                     any = any || by != 0.0;
                 }
         }
-        if (any)
+        return any;
+    }
+    void rebuild() {
+        if (settle())
             multiply(coefficients_);
         else
             std::fill(scores_.begin(), scores_.end(), T(0));
@@ -335,23 +362,38 @@ class Ascent {
 
     double half_square(const std::vector<double>& coefficients, const Aligned<T>& scores,
                        std::span<const double> weights) const {
-        double sum = 0.0;
-        constexpr std::size_t kBlock = 64;  // points whose coefficients stay in the nearest cache
-        for (std::size_t first = 0; first < n_points_; first += kBlock)
-            for (std::size_t k = 0; k < n_labels_; ++k)
-                for (std::size_t j = first; j < std::min(n_points_, first + kBlock); ++j)
-                    sum += coefficients[j * n_labels_ + k] * static_cast<double>(scores[k * stride_ + j]);
-        return 0.5 * (sum + blocks_.square(weights));
+        return 0.5 * (inner_product(coefficients, scores.data(), stride_, n_labels_) + blocks_.square(weights));
     }
     double losses(const Aligned<T>& scores, const double* weights) {
-        double sum = 0.0;
-        for (std::size_t i = 0; i < blocks_.n_examples(); ++i) {
-            if (blocks_.members(i).empty()) continue;
-            gather(i, scores.data());
-            sum += blocks_.loss(i, own_scores_.data(), weights);
+        return sum_of_losses(blocks_, scores.data(), stride_, weights, own_scores_.data());
+    }
+
+    // Both bounds in double precision, and scores without the rounding of all steps before.
+    void prove() {
+        settle();
+        const std::span<const double> weights = blocks_.weights();
+        const ProvenValue now = proof_.value(coefficients_, weights);
+        for (std::size_t k = 0; k < n_labels_; ++k)
+            for (std::size_t j = 0; j < n_points_; ++j)
+                scores_[k * stride_ + j] = static_cast<T>(proof_.scores()[k * proof_.stride() + j]);
+        dual_ = value_ - now.half_square;
+        primal_ = now.primal;
+        ProvenValue kept = now;
+        if (best_coefficients_ != coefficients_) kept = proof_.value(best_coefficients_, best_weights_);
+        best_ = kept.primal;
+        if (primal_ < best_) keep_best(coefficients_, weights, primal_);
+        if (proven_ < best_) {  // what looked better in single precision was not
+            best_ = proven_;
+            best_coefficients_ = proven_coefficients_;
+            best_weights_ = proven_weights_;
         }
-        if (!std::isfinite(sum)) throw std::runtime_error("The scores are not finite any more: lower C.");
-        return sum;
+        proven_ = best_;
+        proven_coefficients_ = best_coefficients_;
+        proven_weights_ = best_weights_;
+        checked_bend<double>(best_ - dual_, now.scale + kept.scale);
+        proven_dual_ = std::max(proven_dual_, dual_);
+        dual_ = proven_dual_;
+        rounding_ = kProofRounding * (now.scale + kept.scale);
     }
 
     // primal_ at the point of now, and whether it is the best one.
@@ -383,30 +425,17 @@ class Ascent {
         best_coefficients_ = coefficients;
         best_weights_.assign(weights.begin(), weights.end());
     }
-    // The best point with scores that were computed for it; what rebuild() has made is put back.
-    void verify_best() {
-        if (best_coefficients_ == coefficients_) return;
-        std::copy(scores_.begin(), scores_.end(), kept_scores().begin());
-        multiply(best_coefficients_);
-        best_ = half_square(best_coefficients_, scores_, best_weights_) + losses(scores_, best_weights_.data());
-        std::copy(kept_.begin(), kept_.end(), scores_.begin());
-        if (primal_ < best_) keep_best(coefficients_, blocks_.weights(), primal_);
-    }
-    Aligned<T>& kept_scores() {
-        if (kept_.size() == 0) kept_ = Aligned<T>(scores_.size());
-        return kept_;
-    }
-
     Gram<T>& gram_;
     DualBlocks& blocks_;
     const AscentSettings& settings_;
     ThreadTeam& team_;
     const Report& report_;
+    Proof proof_;
     Clock clock_{0.0};
     std::size_t n_points_, n_labels_, stride_, most_members_ = 0, set_size_ = 0, set_stride_ = 0;
-    Aligned<T> scores_, mean_scores_, kept_;                                    // [K][stride]
+    Aligned<T> scores_, mean_scores_;                                           // [K][stride]
     std::vector<double> coefficients_, mean_coefficients_, best_coefficients_;  // [n_points][K]
-    std::vector<double> mean_weights_, best_weights_;
+    std::vector<double> mean_weights_, best_weights_, proven_weights_, proven_coefficients_;
     std::vector<std::int32_t> local_of_, points_;  // place of a point in the set, or -1; points of the set
     std::vector<std::size_t> order_, examples_, locals_, starts_, changed_;
     std::vector<std::size_t> label_points_;
@@ -416,19 +445,23 @@ class Ascent {
     Aligned<T> between_;
     Buffer own_scores_, own_change_, own_gram_, set_gram_, set_scores_, set_change_;
     double primal_ = kInfinity, best_ = kInfinity, dual_ = 0.0, value_ = 0.0, passes_ = 0.0;
+    double proven_ = kInfinity, proven_dual_ = -kInfinity, rounding_ = 0.0, aim_;
     std::size_t n_iterations_ = 0;
+    int n_idle_ = 0, n_failed_ = 0;
+    bool has_moved_ = false;
 };
 
 }  // namespace
 
 template <class T>
-KernelSolution solve_kernel_ascent(Gram<T>& gram, DualBlocks& blocks, std::span<const double> start,
-                                   const AscentSettings& settings, ThreadTeam& team, const Report& report) {
-    return Ascent<T>(gram, blocks, settings, team, report).solve(start);
+KernelSolution solve_kernel_ascent(Gram<T>& gram, Gram<double>& exact, DualBlocks& blocks,
+                                   std::span<const double> start, const AscentSettings& settings, ThreadTeam& team,
+                                   const Report& report) {
+    return Ascent<T>(gram, exact, blocks, settings, team, report).solve(start);
 }
-template KernelSolution solve_kernel_ascent<float>(Gram<float>&, DualBlocks&, std::span<const double>,
+template KernelSolution solve_kernel_ascent<float>(Gram<float>&, Gram<double>&, DualBlocks&, std::span<const double>,
                                                    const AscentSettings&, ThreadTeam&, const Report&);
-template KernelSolution solve_kernel_ascent<double>(Gram<double>&, DualBlocks&, std::span<const double>,
+template KernelSolution solve_kernel_ascent<double>(Gram<double>&, Gram<double>&, DualBlocks&, std::span<const double>,
                                                     const AscentSettings&, ThreadTeam&, const Report&);
 
 }  // namespace dualfield

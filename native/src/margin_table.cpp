@@ -113,10 +113,12 @@ class TableBlocks final : public DualBlocks {
         double* alpha = alpha_of(i);
         if (!(augment(i, scores) > 0.0)) return 0.0;
         target_.resize(n_outputs_);
-        const double rate = 1.0 / std::max(weight * curvature, 1e-12);
+        // Only differences count: next to the largest score, steps of any length keep all digits of alpha.
+        const double rate = std::min(1.0 / (weight * std::max(curvature, 0.0)), 1e300);
+        const double top = *std::max_element(augmented_.begin(), augmented_.end());
         double best = -kInfinity;
         for (std::size_t o = 0; o < n_outputs_; ++o) {
-            target_[o] = alpha[o] + rate * augmented_[o];
+            target_[o] = alpha[o] + rate * (augmented_[o] - top);
             best = std::max(best, target_[o]);
         }
         // The threshold of the projection lies within 1 of the largest entry; entries below it drop out until none

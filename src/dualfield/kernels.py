@@ -85,6 +85,15 @@ class Kernel:
         """Whether points are rows of kernel values."""
         return self.function == "precomputed"
 
+    @property
+    def is_mercer(self) -> bool:
+        """Whether the formula alone says that all matrices of values are positive semidefinite."""
+        if callable(self.function):
+            return bool(getattr(self.function, "is_mercer", False))
+        if self.function == "poly":
+            return self.gamma >= 0.0 and self.coef0 >= 0.0 and float(self.degree).is_integer() and self.degree >= 0.0
+        return self.function in ("linear", "rbf", "laplacian")
+
     def _twin(self) -> _native.KernelFunction:
         return _native.KernelFunction(str(self.function), self.gamma, self.coef0, self.degree)
 

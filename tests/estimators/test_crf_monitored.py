@@ -7,7 +7,6 @@ import sys
 import textwrap
 import warnings
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -157,16 +156,16 @@ def test_the_second_stage_of_auto_goes_on_too(tmp_path, monkeypatch):
     assert np.array_equal(rest.trace_.passes, whole.trace_.passes)
 
 
-def test_without_a_seed_the_fit_goes_on_with_the_one_it_had(tmp_path, monkeypatch):
+def test_a_fit_that_draws_its_seed_goes_on_with_the_one_it_had(tmp_path):
     X, y = problem()
     kept = Checkpoint(tmp_path / "fit.checkpoint", every=0.0)
     stop = {"checkpoint": kept, "monitor": lambda moment, fitted: moment.passes >= 2}
-    model(random_state=None).fit(X, y, **stop)
-    seed = open_model(kept.path, kind=CHECKPOINT).metadata["seed"]
-    rest = model(random_state=None).fit(X, y, checkpoint=kept)
-    fixed = SimpleNamespace(randint=lambda high: seed)
-    monkeypatch.setattr("dualfield.estimators.trained.check_random_state", lambda state: fixed)
-    assert np.array_equal(rest.parameters_, model().fit(X, y).parameters_)
+    generator = np.random.RandomState(7)
+    model(random_state=generator).fit(X, y, **stop)
+    rest = model(random_state=generator).fit(X, y, checkpoint=kept)
+    whole, other = (model(random_state=np.random.RandomState(seed)).fit(X, y) for seed in (7, 8))
+    assert np.array_equal(rest.parameters_, whole.parameters_)
+    assert not np.array_equal(other.parameters_, whole.parameters_)
 
 
 @pytest.mark.parametrize(

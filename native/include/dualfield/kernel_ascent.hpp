@@ -74,9 +74,11 @@ struct AscentSettings {
 };
 
 // start: coefficients [n_points][K], empty to begin at the truth, as hinge losses always do; its weights are
-// blocks.weights(). The solution has coefficients [n_points][K], and weights in bias.
+// blocks.weights(). The solution has coefficients [n_points][K], and weights in bias. Objective and gap are those of
+// `exact`, of which products are asked only; it is `gram` itself where that is in double precision.
 template <class T>
-KernelSolution solve_kernel_ascent(Gram<T>& gram, DualBlocks& blocks, std::span<const double> start,
-                                   const AscentSettings& settings, ThreadTeam& team, const Report& report);
+KernelSolution solve_kernel_ascent(Gram<T>& gram, Gram<double>& exact, DualBlocks& blocks,
+                                   std::span<const double> start, const AscentSettings& settings, ThreadTeam& team,
+                                   const Report& report);
 
 }  // namespace dualfield

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from sklearn.utils import check_random_state
 
 Solver = TypeVar("Solver")
 
@@ -60,6 +61,12 @@ def pick_solver(owner: str, solver: str | Solver, known: Mapping[str, type[Solve
             f"Got {solver!r} instead."
         )
     return solver
+
+
+def fixed_random_state(random_state: Any) -> np.random.RandomState:
+    """Return the generator that a fit draws from; None is a seed as well, so that the same data give the same model."""
+    generator: np.random.RandomState = check_random_state(0 if random_state is None else random_state)
+    return generator
 
 
 def check_kernel_values(owner: str, values: Any) -> None:

@@ -111,7 +111,7 @@ class CRF(TrainedTagger):
     warm_start : bool, default=False
         Begin at the weights of the last fit; attributes and labels are matched by name.
     random_state : int, RandomState or None, default=None
-        Seed of the order of examples.
+        Seed of the order of examples; None is 0, so that the same data give the same model.
     verbose : int, default=0
         1: a live line; 2: a line for every look at the gap.
 

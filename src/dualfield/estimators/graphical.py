@@ -114,7 +114,7 @@ class ConditionalGraphicalModel(SavableCliques):
         Types that are trained at a time, through joblib; threads where there is one type, and to predict. Results do
         not depend on it.
     random_state : int, RandomState or None, default=None
-        Seed of the order of cliques; if given, also of `base_estimator`.
+        Seed of the order of cliques, None is 0; if given, also of `base_estimator`.
     verbose : int, default=0
         1: how each type ended.
 

@@ -14,6 +14,7 @@ from sklearn.kernel_ridge import KernelRidge
 
 from dualfield.estimators.graphical_cliques import Index, gather
 from dualfield.kernels import Kernel
+from dualfield.mercer import ROUNDING, NotPositiveError, check_curvature, check_mercer, refusals
 from dualfield.objectives import KernelMargin, KernelSoftmax
 from dualfield.solvers import Auto, KernelAscent, Solution, Status, StopRule, Trace
 from dualfield.solvers.progress import ProgressLine
@@ -112,7 +113,9 @@ def solve_clique(problem: CliqueProblem) -> CliqueModel:
         else:
             fitted.fit(problem.points, problem.truth)
         return CliqueModel(size, key, tuples, n, estimator=fitted, objective=np.nan, dual_gap=np.nan, status=None)
-    with ProgressLine("ConditionalGraphicalModel", problem.verbose) as line:
+    assert problem.kernel is not None
+    check_mercer(problem.kernel, problem.points, problem.n_threads)
+    with ProgressLine("ConditionalGraphicalModel", problem.verbose) as line, refusals(problem.kernel):
         solution = {"log": _solve_log, "squared": _solve_squared}.get(problem.loss, _solve_hinge)(problem, line)
         line.end(f"{solution.status.value}, relative gap {solution.relative_gap:.1e}.")
     used = np.flatnonzero(solution.coefficients.any(axis=1))
@@ -184,18 +187,26 @@ def _solve_squared(problem: CliqueProblem, line: ProgressLine) -> Solution:
             f"{8 * n * n:.2g} bytes, more than cache_size={problem.cache_bytes:.2g}. Raise it, or use loss='hinge'."
         )
     values = problem.kernel.values(problem.points, problem.points, problem.n_threads)
+    if not np.isfinite(values).all():
+        raise NotPositiveError("Kernel values overflowed or are not numbers.")
     target = np.zeros((n, len(problem.tuples)))
     target[np.arange(n), problem.truth] = 1.0
     ridge = KernelRidge(alpha=1.0, kernel="precomputed").fit(values, target, sample_weight=problem.weights)
     coefficients = np.ascontiguousarray(ridge.dual_coef_)
     scores = values @ coefficients
     penalty = 0.5 * float(np.vdot(coefficients, scores))
+    # What these sums are added up from, at most.
+    sums = np.sqrt(np.maximum(values.diagonal(), 0.0)) @ np.abs(coefficients)
+    check_curvature(penalty, float(sums @ sums))
     objective = penalty + 0.5 * float(problem.weights @ np.square(target - scores).sum(axis=1))
     # Its dual: <a, t> - 1/2 <a, K a> - 1/2 sum_i |a_i|^2 / c_i.
     norms = float(np.square(coefficients).sum(axis=1) @ (1.0 / problem.weights))
-    gap = max(0.0, objective - (float(np.vdot(coefficients, target)) - penalty - 0.5 * norms))
+    gap = objective - (float(np.vdot(coefficients, target)) - penalty - 0.5 * norms)
+    check_curvature(gap, float(sums @ sums) + norms)
+    gap = max(0.0, gap) + ROUNDING * (float(sums @ sums) + norms)
+    status = Status.CONVERGED if gap <= problem.rule.tol * (objective - gap) else Status.STALLED
     trace = Trace.from_rows(np.array([[objective, objective - gap, gap, 1.0, 0.0]]))
-    return Solution(coefficients, np.zeros(target.shape[1]), objective, gap, Status.CONVERGED, 1, trace, "kernel_ridge")
+    return Solution(coefficients, np.zeros(target.shape[1]), objective, gap, status, 1, trace, "kernel_ridge")
 
 
 def tuple_scores(model: CliqueModel, matrix: Any, rows: Index, n_states: int, *, kind: str, n_threads: int) -> Floats:

@@ -250,6 +250,11 @@ class SummedKernel:
     kernel: Any
     size: int
 
+    @property
+    def is_mercer(self) -> bool:
+        """Whether it is a Mercer kernel by its formula: sums of such kernels are."""
+        return bool(self.kernel.is_mercer)
+
     def __call__(self, X: Any, Y: Any) -> Floats:
         """Return the matrix of values between two sets of clique inputs."""
         width = X.shape[1] // self.size

@@ -10,8 +10,8 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 
+from dualfield.estimators.checks import fixed_random_state
 from dualfield.estimators.graphical_cliques import ChainLayout, Cliques, GraphLayout, Layout, gather
 from dualfield.estimators.graphical_parameters import DEFAULT_C, clique_gamma
 from dualfield.estimators.graphical_problems import CliqueModel, CliqueProblem, solve_clique
@@ -89,7 +89,7 @@ def summary(models: Sequence[Any]) -> tuple[float, float, int, Status | None]:
 
 
 def _problems(model: Any, data: LabelledExamples, sizes: set[int], largest: int) -> Iterator[CliqueProblem]:
-    random = check_random_state(model.random_state)
+    random = fixed_random_state(model.random_state)
     for cliques in listed_cliques(data.layout, sizes, largest):
         labels, weights = data.codes[cliques.nodes], data.weights[cliques.owner]
         for kind, key in enumerate(cliques.keys):

@@ -14,6 +14,7 @@ from dualfield.estimators.kernel_choice import check_kernel, chosen_gamma
 from dualfield.estimators.landmarks import check_landmarks, choose_landmarks
 from dualfield.estimators.reduced_chains import solve_reduced
 from dualfield.kernels import KERNEL_NAMES, Kernel
+from dualfield.mercer import check_mercer, refusals
 from dualfield.objectives import KernelChain, KernelMargin
 from dualfield.scores import Expansion
 from dualfield.scores.expansion import rows_of
@@ -64,6 +65,7 @@ def fit_kernel_chains(
     weights = np.repeat(data.weights, data.nodes.lengths)
     gamma = chosen_gamma(model.kernel, model.gamma, points, weights)
     kernel = Kernel(model.kernel, gamma, float(model.coef0), float(model.degree))
+    check_mercer(kernel, points, threads)
     problem = KernelChain(
         data.chain,
         kernel,
@@ -80,13 +82,14 @@ def fit_kernel_chains(
         threads,
     )
     rule = StopRule(float(model.tol), _DEFAULT_PASSES if model.max_iter is None else float(model.max_iter))
-    if model.kernel_approx is not None:
-        landmarks = choose_landmarks(kernel, points, model.kernel_approx, seed, threads)
-        return solve_reduced(problem, landmarks, rule, course, seed)
-    if temperature == 0.0 and isinstance(solver, KernelAscent) and _has_nodes_only(problem):
-        return _solve_nodes(problem, solver, rule, course, seed)
-    solution: Solution = solver.solve(problem, rule, _start(model, problem), course, seed)
-    return as_linear(problem, solution), _supported(kernel, points, solution.coefficients)
+    with refusals(kernel):
+        if model.kernel_approx is not None:
+            landmarks = choose_landmarks(kernel, points, model.kernel_approx, seed, threads)
+            return solve_reduced(problem, landmarks, rule, course, seed)
+        if temperature == 0.0 and isinstance(solver, KernelAscent) and _has_nodes_only(problem):
+            return _solve_nodes(problem, solver, rule, course, seed)
+        solution: Solution = solver.solve(problem, rule, _start(model, problem), course, seed)
+        return as_linear(problem, solution), _supported(kernel, points, solution.coefficients)
 
 
 def _solve_nodes(

@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.special import log_expit, log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -23,6 +23,7 @@ from dualfield.estimators.checks import (
     check_kernel_values,
     check_label_kernel,
     check_number,
+    fixed_random_state,
     pick_solver,
 )
 from dualfield.estimators.fitting import fitting
@@ -33,6 +34,7 @@ from dualfield.estimators.saved_kernel import KernelPoints, restored_parts, save
 from dualfield.estimators.saved_parameters import ParameterWriter
 from dualfield.io.model_file import ModelFile
 from dualfield.kernels import Kernel
+from dualfield.mercer import check_mercer, refusals
 from dualfield.objectives import KernelSoftmax
 from dualfield.solvers import LBFGS, SMO, Auto, NewtonCG, Online, Solution, Start, Status, StopRule, WorkingSet
 from dualfield.solvers.joint import JointKernelProblem, joint_scores, solve_joint
@@ -111,7 +113,7 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         Begin at the previous model if the number of points and the classes are the same. Where that does not lead to
         the goal, the fit begins anew without it.
     random_state : int or RandomState, default=None
-        For the sweeps of "smo" and the choice of inducing points.
+        For the sweeps of "smo" and the choice of inducing points; None is 0.
     verbose : int, default=0
         1: a live line of progress; 2: every look at the gap.
 
@@ -275,6 +277,7 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         kernel = self._kernel(X, weights)
         everything = len(counted) == len(codes)
         points = X if everything else X[counted][:, counted] if kernel.is_precomputed else X[counted]
+        check_mercer(kernel, points, threads)
         label_kernel = None
         if self.label_kernel is not None:
             label_kernel = check_label_kernel(type(self).__name__, cast(ArrayLike, self.label_kernel), len(classes))
@@ -303,15 +306,17 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
             start = Start(old[0][np.ix_(counted, rows)] * scale[:, None], bias)
         rule = StopRule(float(self.tol), _DEFAULT_PASSES if self.max_iter is None else float(self.max_iter))
         if self.kernel_approx is not None:
-            random = check_random_state(self.random_state)
-            points, solution = solve_with_inducing_points(problem, self.kernel_approx, rule, line, random)
+            random = fixed_random_state(self.random_state)
+            with refusals(kernel):
+                points, solution = solve_with_inducing_points(problem, self.kernel_approx, rule, line, random)
             n = len(solution.coefficients)
             return points, _embed(solution, n, n_rows, np.arange(n), rows)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        if start is None:
-            solution = solver.solve(problem, rule, None, line, random_state=seed)
-        else:
-            solution = solve_warm(solver, problem, rule, start, line, seed, self.objective_)
+        seed = int(fixed_random_state(self.random_state).randint(2**31 - 1))
+        with refusals(kernel):
+            if start is None:
+                solution = solver.solve(problem, rule, None, line, random_state=seed)
+            else:
+                solution = solve_warm(solver, problem, rule, start, line, seed, self.objective_)
         return X, _embed(solution, len(codes), n_rows, counted, rows)
 
     def _fit_joint(

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from dualfield.batch import Batch
 from dualfield.estimators.landmarks import landmark_root
+from dualfield.kernels import Kernel
+from dualfield.mercer import ROUNDING, check_curvature
 from dualfield.objectives import ChainLoss, KernelChain
 from dualfield.scores import Expansion, FeatureTable, LinearScores
 from dualfield.solvers import AutoLinear, FlowSwap, LinearSolution, StopRule, Trace
@@ -24,8 +26,9 @@ def solve_reduced(
     """Solve the problem in the span of the landmarks to the tolerance, then bound what was lost (Nyström).
 
     In that span the model is linear in features Φ = K(x, landmarks) K(landmarks, landmarks)^(-1/2), and its primal
-    value is that of the full problem. With its dual point μ, primal − dual_full(μ) bounds the distance from the minimum
-    of the full problem; it costs one pass over the full kernel matrix, streamed.
+    value is that of the full problem; its losses are computed from the coefficients of the landmarks, as predictions
+    are. With its dual point μ, primal − dual_full(μ) bounds the distance from the minimum of the full problem, up to
+    rounding, which is added; it costs one pass over the full kernel matrix, streamed.
     """
     kernel, n_labels = problem.kernel, problem.chain.n_labels
     root = landmark_root(kernel, landmarks, problem.n_threads)
@@ -40,20 +43,37 @@ def solve_reduced(
     )
     solver = AutoLinear() if problem.temperature > 0.0 else FlowSwap()
     solution = solver.solve(ChainLoss(score_map, data, n_threads=problem.n_threads), rule, None, course, seed)
-    solution = replace(solution, objective=solution.objective / scale**2, gap=solution.gap / scale**2)
     weights = score_map.unpack(solution.parameters)
     expansion = Expansion(kernel, landmarks, np.ascontiguousarray(root @ weights.node.reshape(-1, n_labels)) / scale)
-    dual = _full_dual(problem, score_map, batch, solution)
-    gap = solution.objective - dual
+    node = kernel.scores(problem.points, landmarks, expansion.coefficients, problem.n_threads)
+    own = np.concatenate([weights.cliques, *([weights.start, weights.stop] if problem.with_ends else [])])
+    objective = 0.5 * float(np.square(solution.parameters).sum()) / scale**2 + problem.loss(node, own)
+    rest, dual, square = _full_dual(problem, score_map, batch, solution)
+    size = _size(kernel, problem.points, rest)
+    magnitude = float(size @ (size + _size(kernel, landmarks, expansion.coefficients)))
+    for number in (square, objective - dual):
+        check_curvature(number, magnitude)
+    gap = max(objective - dual, 0.0) + ROUNDING * magnitude
+    solution = replace(solution, objective=objective)
     course_so_far = solution.trace.rows() / np.array([scale**2, scale**2, scale**2, 1.0, 1.0])
     last = course_so_far[-1]
-    rows = np.vstack([course_so_far, [solution.objective, dual, gap, last[3] + 1.0, last[4]]])
+    rows = np.vstack([course_so_far, [objective, objective - gap, gap, last[3] + 1.0, last[4]]])
     parameters = problem.score_map.pack(np.ones(n_labels), weights.cliques, weights.start, weights.stop)
     return replace(solution, parameters=parameters, gap=gap, trace=Trace.from_rows(rows), dual=None), expansion
 
 
-def _full_dual(problem: KernelChain, score_map: LinearScores, batch: Batch, solution: LinearSolution) -> float:
-    """Return a value of the full dual: at the dual point of a reduced problem's solution, or nearer to the truth."""
+def _size(kernel: Kernel, points: Any, coefficients: Floats) -> Floats:
+    """Return Σ_i |B_ik| √K_ii for each label k: no sum of kernel values with these coefficients has larger terms."""
+    return np.asarray(np.sqrt(np.maximum(kernel.diagonal(points), 0.0)) @ np.abs(coefficients))
+
+
+def _full_dual(
+    problem: KernelChain, score_map: LinearScores, batch: Batch, solution: LinearSolution
+) -> tuple[Floats, float, float]:
+    """Return coefficients, a value of the full dual, and ⟨B, K B⟩, at the dual point of a reduced problem's solution.
+
+    The value is at that point, or nearer to the truth.
+    """
     each = np.repeat(problem.weights, batch.lengths)[:, None]
     cost = None if problem.cost is None else problem.cost[problem.labels]
     if problem.temperature > 0.0:
@@ -77,17 +97,17 @@ def _full_dual(problem: KernelChain, score_map: LinearScores, batch: Batch, solu
     np.subtract.at(cliques, (np.repeat(np.arange(batch.n_examples), np.diff(first)), truth), 1.0)
     rest = -each * node
     rest[np.arange(len(rest)), problem.labels] += each[:, 0]
-    square = float(np.vdot(rest, problem.kernel.scores(problem.points, problem.points, rest, problem.n_threads)))
+    bend = float(np.vdot(rest, problem.kernel.scores(problem.points, problem.points, rest, problem.n_threads)))
     shared = float(((problem.weights @ cliques * problem.score_map.clique_mask) ** 2).sum())
     if problem.with_ends:
         occupied = batch.lengths > 0
         starts, stops = batch.offsets[:-1][occupied], batch.offsets[1:][occupied] - 1
         shared += float((rest[starts].sum(axis=0) ** 2).sum() + (rest[stops].sum(axis=0) ** 2).sum())
-    square += float(problem.scale) ** 2 * shared
+    square = bend + float(problem.scale) ** 2 * shared
     # On the line from the truth, where everything is zero, to this point the dual is at least t value − ½ t² square:
     # entropies are concave, costs linear.
     step = min(1.0, value / square) if square > 0.0 else 1.0
-    return step * value - 0.5 * step**2 * square
+    return rest, step * value - 0.5 * step**2 * square, bend
 
 
 def _ends(problem: KernelChain, start: Floats, stop: Floats) -> list[tuple[int, Floats]]:

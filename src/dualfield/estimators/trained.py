@@ -11,12 +11,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from dualfield._native import StateError
 from dualfield.batch import Batch
 from dualfield.estimators.checkpoint import Checkpoint, fingerprint
-from dualfield.estimators.checks import check_choice, check_flag, check_integer, check_number
+from dualfield.estimators.checks import check_choice, check_flag, check_integer, check_number, fixed_random_state
 from dualfield.estimators.crf_data import (
     TrainingData,
     build_chain,
@@ -169,7 +168,7 @@ class TrainedTagger(SequenceTagger):
         checkpoint: Checkpoint | None,
     ) -> LinearSolution:
         """Call a solver with a course that shows progress, lets a monitor look, and keeps states."""
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = int(fixed_random_state(self.random_state).randint(2**31 - 1))
         states = None if checkpoint is None or data is None else checkpoint.open(fingerprint(self, data, start), seed)
         seed = seed if states is None else states.seed
         with ProgressLine(type(self).__name__, int(self.verbose)) as line:

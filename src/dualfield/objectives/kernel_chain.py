@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield import _native
+from dualfield.batch import Batch
 from dualfield.kernels import Kernel
 from dualfield.scores import Expansion, LinearScores
 from dualfield.scores.limits import end_limits
@@ -87,13 +88,15 @@ class KernelChain:
     cache_bytes: int = 4_000_000_000
     n_threads: int = 1
 
-    def matrix(self, *, single: bool) -> _native.KernelMatrix:
+    def matrix(self, *, single: bool, stored: bool = True) -> _native.KernelMatrix:
         """Return the kernel matrix of the nodes.
 
         Parameters
         ----------
         single : bool
             Whether in single precision.
+        stored : bool, default=True
+            False: values on demand, for products now and then; in double precision if that is asked for.
 
         Returns
         -------
@@ -110,8 +113,10 @@ class KernelChain:
         >>> KernelChain(Chain(2), Kernel(), np.eye(2), np.array([0, 2]), y, np.ones(1)).matrix(single=True).single
         True
         """
-        budget, threads = self.cache_bytes, self.n_threads
-        return self.kernel.matrix(self.points, single=single, budget=budget, n_threads=threads, streamed=True)
+        points, budget, threads = self.points, self.cache_bytes if stored else 0, self.n_threads
+        if self.kernel.is_precomputed and not (single or stored):
+            points = np.asarray(points, dtype=np.float64)
+        return self.kernel.matrix(points, single=single, budget=budget, n_threads=threads, streamed=True)
 
     @cached_property
     def score_map(self) -> LinearScores:
@@ -131,11 +136,46 @@ class KernelChain:
             model, offsets, None, None, self.labels, weights, self.cost, None, float(self.temperature)
         )
 
-    def _ascend(self, matrix: _native.KernelMatrix, start: Any, settings: dict[str, Any]) -> Any:
-        """Call the native solver."""
+    def _ascend(
+        self, matrix: _native.KernelMatrix, exact: _native.KernelMatrix | None, start: Any, settings: dict[str, Any]
+    ) -> Any:
+        """Call the native solver; `exact` has the values in double precision where the matrix does not."""
         coefficients = None if start is None else np.ascontiguousarray(start.coefficients)
         own = None if start is None else np.ascontiguousarray(start.bias)
-        return _native.solve_kernel_chains(matrix, self._data, float(self.scale), coefficients, own, **settings)
+        return _native.solve_kernel_chains(matrix, exact, self._data, float(self.scale), coefficients, own, **settings)
+
+    def loss(self, node: Floats, weights: Floats) -> float:
+        """Return the sum of the losses at given scores.
+
+        Parameters
+        ----------
+        node : array of shape (n_nodes, n_labels)
+            Node scores F.
+        weights : array
+            Scores of cliques and ends, as the ``bias`` of a solution has them.
+
+        Returns
+        -------
+        float
+            Σ_i c_i [ M_T(F_i, s v; D_i) − score of the truth ].
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.kernels import Kernel
+        >>> from dualfield.objectives import KernelChain
+        >>> from dualfield.structures import Chain
+        >>> y = np.array([0, 1], dtype=np.int32)
+        >>> problem = KernelChain(Chain(2), Kernel(), np.eye(2), np.array([0, 2]), y, np.ones(1))
+        >>> round(problem.loss(np.zeros((2, 2)), np.zeros(4)), 4)  # log of 4 labellings
+        1.3863
+        """
+        parameters = self.score_map.pack(np.ones(self.chain.n_labels), *self.unpack(weights))
+        batch = Batch(self.offsets, self.chain.n_labels, np.ascontiguousarray(node))
+        scores = self.score_map.scores(parameters, batch, n_threads=self.n_threads)
+        cost = None if self.cost is None else self.cost[self.labels]
+        best = self.chain.log_partition(scores, temperature=float(self.temperature), cost=cost)
+        return float(self.weights @ (best - self.chain.score(scores, self.labels)))
 
     def unpack(self, weights: Floats) -> tuple[Floats, Floats | None, Floats | None]:
         """Cut the explicit scores into those of cliques, of the first and of the last label.

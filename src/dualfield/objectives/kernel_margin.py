@@ -78,13 +78,15 @@ class KernelMargin:
     cache_bytes: int = 4_000_000_000
     n_threads: int = 1
 
-    def matrix(self, *, single: bool) -> _native.KernelMatrix:
+    def matrix(self, *, single: bool, stored: bool = True) -> _native.KernelMatrix:
         """Return the kernel matrix.
 
         Parameters
         ----------
         single : bool
             Whether in single precision.
+        stored : bool, default=True
+            False: values on demand, for products now and then; in double precision if that is asked for.
 
         Returns
         -------
@@ -101,14 +103,19 @@ class KernelMargin:
         >>> problem.matrix(single=True).single
         True
         """
-        budget, threads = self.cache_bytes, self.n_threads
-        return self.kernel.matrix(self.points, single=single, budget=budget, n_threads=threads, streamed=True)
+        points, budget, threads = self.points, self.cache_bytes if stored else 0, self.n_threads
+        if self.kernel.is_precomputed and not (single or stored):
+            points = np.asarray(points, dtype=np.float64)
+        return self.kernel.matrix(points, single=single, budget=budget, n_threads=threads, streamed=True)
 
-    def _ascend(self, matrix: _native.KernelMatrix, start: Any, settings: dict[str, Any]) -> Any:
-        """Call the native solver."""
+    def _ascend(
+        self, matrix: _native.KernelMatrix, exact: _native.KernelMatrix | None, start: Any, settings: dict[str, Any]
+    ) -> Any:
+        """Call the native solver; `exact` has the values in double precision where the matrix does not."""
         coefficients = None if start is None else np.ascontiguousarray(start.coefficients)
         return _native.solve_kernel_table(
             matrix,
+            exact,
             np.ascontiguousarray(self.members, dtype=np.int32),
             np.ascontiguousarray(self.outputs, dtype=np.int32),
             np.ascontiguousarray(self.truth, dtype=np.int32),

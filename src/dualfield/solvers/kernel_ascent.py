@@ -23,6 +23,10 @@ class KernelAscent:
     sets, several times, before what has changed is carried over to the scores of all others: that takes a row of the
     kernel matrix for each node, and is nearly all of the work. Rows come from a cache with a budget.
 
+    Large problems are solved in single precision first. Objective and gap are computed in double precision in any
+    case, from the coefficients that are returned, and the gap has the rounding of these sums added to it. What single
+    precision cannot reach is solved in double precision.
+
     Parameters
     ----------
     set_size : int, default=256
@@ -93,11 +97,16 @@ class KernelAscent:
             "told": told,
             "interval": getattr(told, "interval", 0.05),
         }
-        single = rule.tol >= TRUSTED and objective.points.shape[0] > _TINY
-        solution = kernel_solution(objective._ascend(objective.matrix(single=single), start, settings), "kernel_ascent")
+        # The values of a function of the user's come in double precision as it is.
+        single = rule.tol >= TRUSTED and objective.points.shape[0] > _TINY and not callable(objective.kernel.function)
+        matrix = objective.matrix(single=single)
+        exact = objective.matrix(single=False, stored=False) if matrix.single else None
+        solution = kernel_solution(objective._ascend(matrix, exact, start, settings), "kernel_ascent")
         if not single or solution.status is not Status.STALLED:
             return solution
         # Large C can need more digits than single precision has.
         begin = Start(solution.coefficients, solution.bias)
-        exact = objective._ascend(objective.matrix(single=False), begin, settings)
-        return kernel_solution(exact, "kernel_ascent", solution)
+        matrix = objective.matrix(single=False)
+        finer = objective._ascend(matrix, exact if matrix.single else None, begin, settings)
+        second = kernel_solution(finer, "kernel_ascent", solution)
+        return min(second, solution, key=lambda one: one.gap)

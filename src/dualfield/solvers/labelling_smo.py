@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp, xlogy
 
+from dualfield.mercer import ROUNDING, check_curvature, check_values
 from dualfield.objectives import KernelChain
 from dualfield.solvers.base import Progress, Solution, Start, Status, StopRule, Trace
 
@@ -88,11 +89,11 @@ class LabellingSMO:
         rows: list[tuple[float, float, float, float, float]] = []
         status = Status.ITERATION_LIMIT
         while True:
-            primal, dual = run.certificate()
-            rows.append((primal, dual, primal - dual, float(len(rows)), time.perf_counter() - began))
+            primal, gap = run.certificate()
+            rows.append((primal, primal - gap, gap, float(len(rows)), time.perf_counter() - began))
             if told is not None:
                 told(*rows[-1])
-            if primal - dual <= rule.tol * max(dual, 0.0) + 1e-13:
+            if gap <= rule.tol * (primal - gap) or gap == 0.0:
                 status = Status.CONVERGED
                 break
             if len(rows) > rule.max_passes:
@@ -102,7 +103,7 @@ class LabellingSMO:
         n_iter = max(1, len(rows) - 1)
         trace = Trace.from_rows(np.array(rows))
         scores = float(objective.scale) * run.weights
-        return Solution(run.coefficients, scores, primal, primal - dual, status, n_iter, trace, "smo")
+        return Solution(run.coefficients, scores, primal, gap, status, n_iter, trace, "smo")
 
 
 class _Run:
@@ -125,6 +126,13 @@ class _Run:
         self.weights = np.zeros(problem.chain.n_cliques + n_ends)
         self.coefficients = np.zeros((len(problem.labels), n_labels))
         self.tables = [_Labellings(problem, i) for i in range(len(lengths))]
+        check_values(self.gram)
+        self._roots = np.sqrt(np.maximum(self.gram.diagonal(), 0.0))
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        """Compute coefficients, weights and scores from the distributions, without the rounding of earlier steps."""
+        self.weights[:], self.coefficients[:] = 0.0, 0.0
         for i, table in enumerate(self.tables):
             self._add(i, table.features(table.truth) - table.alpha @ table.all_features(), table.distance_from_truth())
         self.scores = self.gram @ self.coefficients
@@ -153,7 +161,9 @@ class _Run:
             nodes = table.nodes_of(high) - table.nodes_of(low)
             change = table.features(high) - table.features(low)
             own = self.gram[np.ix_(table.rows, table.rows)]
-            square = float(np.vdot(nodes, own @ nodes)) + float((change**2).sum())
+            bend = float(np.vdot(nodes, own @ nodes))
+            check_curvature(bend, float(np.abs(own).sum()))
+            square = max(bend, 0.0) + float((change**2).sum())
             step = self._search(table, high, low, totals[high] - totals[low], square)
             table.alpha[high] += step
             table.alpha[low] -= step
@@ -173,8 +183,13 @@ class _Run:
         return begin
 
     def certificate(self) -> tuple[float, float]:
-        """Return primal and dual value."""
-        square = 0.5 * (float(np.vdot(self.coefficients, self.scores)) + float(self.weights @ self.weights))
+        """Return the primal value and the duality gap, with the rounding of both."""
+        for table in self.tables:
+            table.alpha /= table.alpha.sum()
+        self.rebuild()
+        bend, scale = float(np.vdot(self.coefficients, self.scores)), self._magnitude()
+        check_curvature(bend, scale)
+        square = 0.5 * (bend + float(self.weights @ self.weights))
         losses, values = 0.0, 0.0
         for i, table in enumerate(self.tables):
             totals = self._totals(i)
@@ -182,7 +197,14 @@ class _Run:
             losses += table.weight * (best - totals[table.truth])
             entropy = -float(xlogy(table.alpha, table.alpha).sum())
             values += table.weight * (self.temperature * entropy + float(table.alpha @ table.cost))
-        return square + losses, values - square
+        primal, dual = square + losses, values - square
+        check_curvature(primal - dual, scale)
+        return primal, max(primal - dual, 0.0) + ROUNDING * scale
+
+    def _magnitude(self) -> float:
+        """Return what sums over products of kernel values and coefficients are added up from, at most."""
+        sums = self._roots @ np.abs(self.coefficients)
+        return float(sums @ sums + self.weights @ self.weights)
 
 
 class _Labellings:
