@@ -223,6 +223,7 @@ class Ascent {
                 for (std::size_t b = 0; b < n; ++b)
                     gram[a * set_stride_ + b] = static_cast<double>(rows_[a][static_cast<std::size_t>(points_[b])]);
         }
+        check_pairs(gram, set_stride_, n);
         for (std::size_t k = 0; k < n_labels_; ++k)
             for (std::size_t a = 0; a < n; ++a)
                 scores[k * set_stride_ + a] =

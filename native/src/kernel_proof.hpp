@@ -50,6 +50,26 @@ double sum_of_losses(DualBlocks& blocks, const S* scores, std::size_t stride, co
     return sum;
 }
 
+// All 2 x 2 minors of kernel values [n][stride]: none is larger than the geometric mean of its diagonal, up to what
+// values from outside may have been rounded by.
+inline void check_pairs(const double* gram, std::size_t stride, std::size_t n) {
+    constexpr double kRounding = 1e-4;
+    double top = 0.0;
+    std::vector<double> roots(n);
+    for (std::size_t a = 0; a < n; ++a) {
+        roots[a] = std::sqrt(std::max(gram[a * stride + a], 0.0));
+        top = std::max(top, roots[a] * roots[a]);
+    }
+    const double slack = 0.1 * kRounding * top;
+    for (std::size_t a = 0; a < n; ++a)
+        for (std::size_t b = 0; b < a; ++b) {
+            const double value = std::abs(gram[a * stride + b]);
+            if (value <= (1.0 + kRounding) * roots[a] * roots[b] + slack) continue;
+            check_number(value);
+            throw NotPositive("The kernel is not positive semidefinite: a pair of points has a negative determinant.");
+        }
+}
+
 // A change of coefficients [n][K] whose curvature under K [n][stride] cannot be negative.
 template <class T>
 void check_curvature(const double* gram, std::size_t stride, const double* change, std::size_t n,

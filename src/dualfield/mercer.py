@@ -105,22 +105,27 @@ def check_values(values: Floats, rounding: float = _ROUNDING) -> None:
     """
     if not np.isfinite(values).all():
         raise NotPositiveError("Kernel values overflowed or are not numbers.")
-    scale = float(np.linalg.norm(values))
-    apart = np.abs(values - values.T)
-    if apart.max(initial=0.0) > 1e-5 * np.abs(values).max(initial=0.0):
+    top = float(np.abs(values).max(initial=0.0))
+    if top == 0.0:
+        return
+    unit = values / top
+    apart, most = np.abs(unit - unit.T), rounding * float(np.linalg.norm(unit))
+    if apart.max() > 1e-5:
         i, j = np.unravel_index(int(apart.argmax()), apart.shape)
         raise NotPositiveError(
             f"The kernel is not symmetric: it gives {values[i, j]:.6g} for two points and {values[j, i]:.6g} for the "
             "same in the other order."
         )
-    lowest = float(values.diagonal().min(initial=0.0))
-    if lowest < -rounding * scale:
+    lowest = float(unit.diagonal().min())
+    if lowest < -most:
         raise NotPositiveError(
-            f"The kernel is not positive semidefinite: its value for a point with itself is {lowest:.6g}."
+            f"The kernel is not positive semidefinite: its value for a point with itself is {top * lowest:.6g}."
         )
-    lowest = float(np.linalg.eigvalsh((values + values.T) / 2)[0]) if len(values) else 0.0
-    if lowest < -rounding * scale:
-        raise NotPositiveError(f"The kernel is not positive semidefinite: an eigenvalue of its matrix is {lowest:.6g}.")
+    lowest = float(np.linalg.eigvalsh((unit + unit.T) / 2)[0])
+    if lowest < -most:
+        raise NotPositiveError(
+            f"The kernel is not positive semidefinite: an eigenvalue of its matrix is {top * lowest:.6g}."
+        )
 
 
 def check_curvature(curvature: float, scale: float) -> None:
@@ -183,6 +188,9 @@ def refusals(kernel: Kernel) -> Iterator[None]:
 
 
 def _sentence(kernel: Kernel, reason: str) -> str:
+    made_of = getattr(kernel.function, "kernel", None)
+    if isinstance(made_of, Kernel):  # a sum of its values; users know it by this one
+        kernel = made_of
     begin = "The kernel is not positive semidefinite: "
     subject, remedy = _name(kernel), _REMEDIES.get(str(kernel.function), _OUTSIDE)
     if not reason.startswith("The kernel is not"):

@@ -7,13 +7,21 @@ import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 import dualfield
-from dualfield import CRF, KernelLogisticRegression, LatentCRF, LatentStructuredSVM, StructuredSVM
+from dualfield import (
+    CRF,
+    ConditionalGraphicalModel,
+    KernelLogisticRegression,
+    LatentCRF,
+    LatentStructuredSVM,
+    StructuredSVM,
+)
 from dualfield.kernels import Kernel
 from dualfield.report import training_page
-from dualfield.solvers import KernelAscent, LabellingSMO
+from dualfield.solvers import KernelAscent, LabellingSMO, Status
 from dualfield.structures import Chain
 
 MODELS = [CRF, StructuredSVM]
@@ -259,3 +267,59 @@ def test_a_kernel_of_ones_own():
     assert model.dual_gap_ <= 1e-4 * model.objective_
     with pytest.raises(ValueError, match="kernel"):
         model.save("nowhere")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_tight_tolerance_is_reached_in_any_order_of_examples(seed):
+    X, y = sequences()
+    model = StructuredSVM(C=2.0, tol=1e-7, features="all", start_stop=True, kernel="linear", random_state=seed)
+    assert model.fit(X, y).status_ is Status.CONVERGED
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        CRF(),
+        StructuredSVM(),
+        CRF(kernel="rbf"),
+        StructuredSVM(kernel="rbf"),
+        CRF(kernel="rbf", kernel_approx=5),
+        ConditionalGraphicalModel(1),
+    ],
+    ids=repr,
+)
+def test_the_same_data_give_the_same_model(model):
+    """Without a seed too, whatever state the generator of the process is in."""
+    X, y = sequences(12)
+    np.random.seed(1)  # noqa: NPY002
+    one = clone(model).fit(X, y)
+    np.random.seed(2)  # noqa: NPY002
+    two = clone(model).fit(X, y)
+    assert one.objective_ == two.objective_
+    assert one.dual_gap_ == two.dual_gap_
+    new, _ = sequences(5, seed=9)
+    assert one.predict(new) == two.predict(new)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("r", [3, 10_000])
+@pytest.mark.parametrize("C", [1e-3, 1e4])
+def test_gaps_of_landmarks_are_true_and_never_negative(model, r, C):
+    X, y = sequences(12)
+    few = model(kernel="rbf", gamma=0.5, C=C, kernel_approx=r, tol=1e-6, max_iter=200)
+    exact = model(kernel="rbf", gamma=0.5, C=C, tol=1e-6, max_iter=400)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        few.fit(X, y)
+        exact.fit(X, y)
+    assert few.dual_gap_ > 0.0
+    assert few.objective_ - few.dual_gap_ <= exact.objective_
+    assert few.objective_ >= exact.objective_ - exact.dual_gap_
+    nodes = few.decision_scores(X)
+    cost = None if model is CRF else (1.0 - np.eye(3))[few.labels_.encode(y, nodes.offsets)]
+    chain, truth = few.structure_, few.labels_.encode(y, nodes.offsets)
+    loss = chain.log_partition(nodes, temperature=1.0 if model is CRF else 0.0, cost=cost) - chain.score(nodes, truth)
+    spread = few.expansion_.coefficients
+    square = np.vdot(spread, few.expansion_.kernel.values(few.expansion_.points, few.expansion_.points) @ spread)
+    value = 0.5 * (square + np.square(few.transitions_).sum()) + C * loss.sum()
+    assert few.objective_ == pytest.approx(value, rel=1e-6)

@@ -1,10 +1,11 @@
 """Structured models with a kernel, against all outputs in cvxpy and against linear models on the factored kernel."""
 
+import dataclasses
 import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dualfield.batch import Batch
@@ -157,6 +158,7 @@ class Chains:
 
 @settings(deadline=None, max_examples=15)
 @given(st.integers(0, 2**31))
+@example(54195023)  # the dual came to rest long before the primal point
 def test_hinge_chains_reach_the_minimum_over_all_labellings(seed):
     chains = Chains(seed, 0.0)
     solution = KernelAscent().solve(chains.problem, StopRule(1e-8, 20_000))
@@ -309,3 +311,68 @@ def test_values_that_are_streamed_change_nothing(temperature, monkeypatch):
     np.testing.assert_allclose(matrix.product(coefficients, 2), expected, atol=1e-10)
     streamed = KernelAscent(set_size=60).solve(problem, StopRule(1e-4, 500))
     np.testing.assert_allclose(streamed.coefficients, kept.coefficients, atol=1e-9)
+
+
+def many(form, C, n=1040):
+    """Return a problem that is large enough for single precision, and its primal value as a function."""
+    random = np.random.default_rng(4)
+    y = random.integers(0, 2, n).astype(np.int32)
+    X = random.normal(size=(n, 3)) + 0.7 * y[:, None]
+    kernel, cost = Kernel("rbf", gamma=0.05), 1.0 - np.eye(2)
+    gram = np.exp(-0.05 * np.square(X[:, None].astype(np.longdouble) - X[None]).sum(axis=-1)).astype(np.float64)
+
+    def primal(solution):
+        scores = gram @ solution.coefficients
+        half = 0.5 * float(np.vdot(solution.coefficients, scores)) + 0.5 * float(solution.bias @ solution.bias)
+        if form == "table":
+            return half + C * float(((scores + cost[y]).max(axis=1) - scores[np.arange(n), y]).sum())
+        return half + problem.loss(scores, solution.bias)
+
+    if form == "table":
+        one, outputs = np.arange(n, dtype=np.int32)[:, None], np.arange(2, dtype=np.int32)[:, None]
+        problem = KernelMargin(kernel, X, one, outputs, y, np.full(n, C), 2)
+    else:
+        offsets, heat = np.arange(0, n + 1, 4), 1.0 if form == "soft chains" else 0.0
+        weights = np.full(n // 4, C)
+        problem = KernelChain(Chain(2), kernel, X, offsets, y, weights, None if heat else cost, heat)
+    return problem, primal
+
+
+@pytest.mark.parametrize("form", ["table", "hinge chains", "soft chains"])
+def test_gaps_of_large_problems_are_those_of_double_precision(form):
+    problem, primal = many(form, 1000.0)
+    # Far from the minimum, where both bounds are easily told apart from rounding.
+    solution = KernelAscent().solve(problem, StopRule(1e-2, 6))
+    assert problem.matrix(single=True).single
+    assert solution.objective == pytest.approx(primal(solution), rel=1e-9)
+    assert solution.trace.gap[-1] == solution.gap
+    longer = KernelAscent().solve(problem, StopRule(1e-3, 25))
+    assert longer.objective == pytest.approx(primal(longer), rel=1e-9)
+    assert primal(solution) - primal(longer) <= solution.gap
+    # Neither bound is above what the other fit has found.
+    assert solution.objective - solution.gap <= primal(longer)
+    assert longer.objective - longer.gap <= primal(solution)
+
+
+def test_gaps_are_not_below_the_rounding_of_their_sums():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(30, 2)) + 1e5, random.integers(0, 2, 30).astype(np.int32)
+    one, outputs = np.arange(30, dtype=np.int32)[:, None], np.arange(2, dtype=np.int32)[:, None]
+    problem = KernelMargin(Kernel("linear"), X, one, outputs, y, np.ones(30), 2)
+    solution = KernelAscent().solve(problem, StopRule(1e-12, 50))
+    moved = np.abs(solution.coefficients).sum(axis=0)
+    assert solution.gap >= 1e-16 * 2e10 * float(moved @ moved)
+    assert solution.status is not Status.CONVERGED
+
+
+@pytest.mark.parametrize("C", [1e-14, 1e-6, 1e6])
+def test_a_small_weight_of_the_loss_is_no_reason_to_stop(C):
+    problem = letters(20)
+    scaled = dataclasses.replace(problem, weights=np.full(20, C))
+    solution = KernelAscent().solve(scaled, StopRule(1e-3, 500))
+    assert solution.gap <= 1e-3 * solution.objective or solution.status is not Status.CONVERGED
+    if C < 1.0:
+        # Nearly no penalty: every wrong label costs its weight.
+        assert solution.status is Status.CONVERGED
+        assert solution.objective == pytest.approx(C * np.sum(problem.offsets[-1]), rel=2e-3)
+        assert np.abs(solution.coefficients).max() > 0.0

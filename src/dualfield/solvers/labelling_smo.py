@@ -90,13 +90,17 @@ class LabellingSMO:
         status = Status.ITERATION_LIMIT
         while True:
             primal, gap = run.certificate()
+            is_last = len(rows) >= rule.max_passes
+            if is_last or gap <= rule.tol * (primal - gap) or gap == 0.0:  # as it seems
+                run.rebuild()
+                primal, gap = run.certificate()
             rows.append((primal, primal - gap, gap, float(len(rows)), time.perf_counter() - began))
             if told is not None:
                 told(*rows[-1])
             if gap <= rule.tol * (primal - gap) or gap == 0.0:
                 status = Status.CONVERGED
                 break
-            if len(rows) > rule.max_passes:
+            if is_last:
                 break
             for i in random.permutation(len(run.tables)):
                 run.visit(int(i), self.n_pairs)
@@ -134,6 +138,7 @@ class _Run:
         """Compute coefficients, weights and scores from the distributions, without the rounding of earlier steps."""
         self.weights[:], self.coefficients[:] = 0.0, 0.0
         for i, table in enumerate(self.tables):
+            table.alpha /= table.alpha.sum()
             self._add(i, table.features(table.truth) - table.alpha @ table.all_features(), table.distance_from_truth())
         self.scores = self.gram @ self.coefficients
 
@@ -184,9 +189,6 @@ class _Run:
 
     def certificate(self) -> tuple[float, float]:
         """Return the primal value and the duality gap, with the rounding of both."""
-        for table in self.tables:
-            table.alpha /= table.alpha.sum()
-        self.rebuild()
         bend, scale = float(np.vdot(self.coefficients, self.scores)), self._magnitude()
         check_curvature(bend, scale)
         square = 0.5 * (bend + float(self.weights @ self.weights))
