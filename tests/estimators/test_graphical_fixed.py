@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy.special import log_softmax
 from sklearn.metrics.pairwise import rbf_kernel
 
 from dualfield import ConditionalGraphicalModel
+from dualfield.structures import Graph
 
 
 def data(seed: int = 0, n: int = 20, n_nodes: int = 4, *, shared: bool = True) -> tuple[np.ndarray, np.ndarray]:
@@ -193,3 +195,103 @@ def test_wrong_tables() -> None:
         model.predict(X[:, :2])
     with pytest.raises(ValueError, match=r"X must have shape \(n, d\), as in training"):
         model.predict(np.zeros((2, 4, 3)))
+
+
+def columns(n=60, seed=0):
+    """Return examples whose columns have labels of their own, two of them in common."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n, 2))
+    first, second, third = (X @ random.normal(size=2) + random.normal(size=n) > 0 for _ in range(3))
+    parts = [np.where(first, "a", "b"), np.where(second, "b", "c"), np.where(third, "d", "e")]
+    return X, np.column_stack(parts)
+
+
+@pytest.mark.parametrize("unseen", ["backoff", "-inf", 5.0])
+@pytest.mark.parametrize("loss", ["log", "squared"])
+def test_a_column_has_no_labels_but_its_own(unseen: Any, loss: str) -> None:
+    X, y = columns()
+    # Scores of 5 for what was never seen are better than all others.
+    model = ConditionalGraphicalModel([(0, 1), (1, 2)], unseen=unseen, loss=loss).fit(X, y)
+    far = 30.0 * np.random.default_rng(1).normal(size=(40, 2))
+    predicted = model.predict(far)
+    for column, seen in enumerate(("ab", "bc", "de")):
+        assert set(predicted[:, column]) <= set(seen)
+    if loss == "log":
+        probabilities = model.predict_proba(X)
+        np.testing.assert_allclose(probabilities.sum(axis=2), 1.0)
+        for column, seen in enumerate(("ab", "bc", "de")):
+            others = [at for at, label in enumerate(model.classes_) if label not in seen]
+            assert (probabilities[:, column, others] == 0.0).all()
+
+
+def test_a_label_that_only_points_without_weight_have_is_not_predicted() -> None:
+    X, y = columns()
+    weights = np.where(y[:, 0] == "b", 0.0, 1.0)
+    model = ConditionalGraphicalModel([(0,), (1, 2)], unseen=9.0).fit(X, y, weights)
+    assert set(model.predict(X)[:, 0]) == {"a"}
+
+
+@pytest.mark.parametrize("loss", ["log", "hinge"])
+@pytest.mark.parametrize("tying", ["position", "shared"])
+def test_lists_of_seen_tuples_are_the_same_as_tables(loss: str, tying: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(5)
+    X, y = random.normal(size=(30, 2)), random.integers(0, 3, (30, 5))
+    y[:, 1] = y[:, 0]  # so that most tuples are never seen
+    graph = [(0, 1, 2), (2, 3), (3, 4, 0)]
+    model = ConditionalGraphicalModel(graph, loss=loss, tying=tying, unseen="-inf").fit(X, y)
+    test = random.normal(size=(25, 2))
+    labels = model.predict(test)
+    chances = model.predict_proba(test) if loss == "log" else None
+    monkeypatch.setattr("dualfield.estimators.graphical_graph.Graph", partial(_narrow, Graph))
+    np.testing.assert_array_equal(model.predict(test), labels)
+    if chances is not None:
+        np.testing.assert_allclose(model.predict_proba(test), chances, atol=1e-12)
+
+
+def _narrow(graph: Any, n_labels: Any, cliques: Any, **_: Any) -> Any:
+    if len(n_labels) == 5:
+        raise ValueError("Graph is too wide for exact answers: of no use here. So lists are needed.")
+    return graph(n_labels, cliques)
+
+
+def test_a_clique_of_many_nodes_is_a_list_of_what_was_seen() -> None:
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(20, 2)), random.integers(0, 2, (20, 30))
+    model = ConditionalGraphicalModel([tuple(range(30))], unseen="-inf").fit(X, y)
+    test = random.normal(size=(7, 2))
+    table = model.clique_scores(test)[29]
+    np.testing.assert_array_equal(model.predict(test), table.tuples[table.scores.argmax(axis=1)])
+
+
+def test_two_large_cliques_with_nodes_in_common_agree_on_them() -> None:
+    random = np.random.default_rng(2)
+    X, y = random.normal(size=(20, 2)), random.integers(0, 2, (20, 40))
+    left, right = tuple(range(25)), tuple(range(20, 40))
+    y[10:, 20:25] = y[:10, 20:25]  # so that halves of different examples fit
+    model = ConditionalGraphicalModel([left, right], unseen="-inf").fit(X, y)
+    test = random.normal(size=(9, 2))
+    first, second = (model.clique_scores(test)[len(clique) - 1] for clique in (left, right))
+    for i, guess in enumerate(model.predict(test)):
+        pairs = [
+            (one + two, [*a, *b[5:]])
+            for one, a in zip(first.scores[i], first.tuples.tolist(), strict=True)
+            for two, b in zip(second.scores[i], second.tuples.tolist(), strict=True)
+            if a[20:] == b[:5]
+        ]
+        assert guess.tolist() == max(pairs)[1]
+
+
+@pytest.mark.parametrize("unseen", ["backoff", 0.0])
+def test_a_graph_that_predict_could_not_put_together_is_not_trained(unseen: Any) -> None:
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(20, 2)), random.integers(0, 2, (20, 30))
+    model = ConditionalGraphicalModel([tuple(range(30))], unseen=unseen)
+    with pytest.raises(ValueError, match=r"'graph' parameter .* a clique of 30 nodes has 1073741824 numbers") as error:
+        model.fit(X, y)
+    assert "max_table" not in str(error.value)
+    assert "unseen='-inf'" in str(error.value)
+    every = [(a, b) for a in range(30) for b in range(a)]
+    for wanted in (unseen, "-inf"):
+        with pytest.raises(ValueError, match="its elimination has width 29") as error:
+            ConditionalGraphicalModel(every, unseen=wanted).fit(X, y)
+        assert "max_table" not in str(error.value)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from dualfield.estimators.fitting import fitting
 from dualfield.estimators.graphical_cliques import ChainLayout, GraphLayout, with_blank_row
+from dualfield.estimators.graphical_graph import put_together, seen_tuples
 from dualfield.estimators.graphical_input import read_fixed, read_fixed_labels, read_sequences
 from dualfield.estimators.graphical_parameters import (
     chain_order,
@@ -298,6 +299,9 @@ class ConditionalGraphicalModel(SavableCliques):
         scored, by_size = self._fixed_cliques()
         check_covered(scored, self.n_nodes_)
         layout = GraphLayout(n, self.n_nodes_, by_size, self._tying, self._is_shared_input)
+        keys = [layout.key(clique) for clique in scored]
+        seen = seen_tuples(codes[weights > 0], list(scored), keys)
+        put_together(self.n_nodes_, len(self.labels_), seen, with_lists=unseen_score(self.unseen) == -np.inf)
         data = LabelledExamples(layout, matrix, codes.ravel(), weights, len(self.labels_), sample_weight is not None)
         return data, set(by_size)
 

@@ -108,7 +108,7 @@ class GraphLayout:
         nodes = example[:, None] * self.n_nodes_each + member
         rows = np.broadcast_to(example[:, None], nodes.shape) if self.is_shared_input else nodes
         keys: dict[Hashable, int] = {}
-        kinds = [keys.setdefault(self._key(clique), len(keys)) for clique in given]
+        kinds = [keys.setdefault(self.key(clique), len(keys)) for clique in given]
         left = right = None
         if size > 1:
             left, right = self._parts([c[:-1] for c in given]), self._parts([c[1:] for c in given])
@@ -129,7 +129,8 @@ class GraphLayout:
         first = np.array([place[clique] for clique in wanted], dtype=np.int64)
         return (first[:, None] * self.n_examples + np.arange(self.n_examples)).ravel()
 
-    def _key(self, clique: tuple[int, ...]) -> Hashable:
+    def key(self, clique: tuple[int, ...]) -> Hashable:
+        """Return the key of a clique: those of one size and key have a model in common."""
         if self.tying == "shared":
             return "shared"
         return clique if self.tying == "position" else _key(self.tying, clique, self.n_nodes_each)

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.estimators.graphical_cliques import ChainLayout, GraphLayout, Index, Tying, with_blank_row
+from dualfield.estimators.graphical_graph import FixedGraph, put_together
 from dualfield.estimators.graphical_scores import CliqueBank, CliqueScores, CliqueTable
-from dualfield.structures import Chain, Graph, Scores, Single
+from dualfield.structures import Chain, Scores, Single
 
 Floats = NDArray[np.float64]
 
@@ -250,25 +251,37 @@ class GraphReader:
 
     def answer(self, matrix: Any, n: int, *, with_probabilities: bool) -> Answer:
         """Label examples; their rows are one for each, or one for each node."""
-        width = self.bank.n_labels
-        graph = Graph([width] * self.n_nodes, list(self.scored))
+        width, is_strict = self.bank.n_labels, self.bank.unseen == -np.inf
+        graph = put_together(self.n_nodes, width, self._seen(), with_lists=is_strict)
         result = Answer.empty(n, n * self.n_nodes, width, with_probabilities)
-        per_example = sum(width ** len(clique) + len(self.bank.tuples(len(clique))) for clique in self.scored)
+        per_example = sum(
+            len(self.bank.tuples(len(clique))) + (0 if clique in graph.lists else width ** len(clique))
+            for clique in self.scored
+        )
         for part in _chunks(np.arange(n), np.ones(n, dtype=np.int64), per_example):
             nodes = slice(part[0] * self.n_nodes, (part[-1] + 1) * self.n_nodes)
             rows = matrix[part[0] : part[-1] + 1] if self.is_shared_input else matrix[nodes]
             layout = GraphLayout(len(part), self.n_nodes, self.by_size, self.tying, self.is_shared_input)
             scores = CliqueScores(self.bank, layout, rows, self._weights)
-            is_strict = self.bank.unseen == -np.inf
-            tables = self._tables(scores, np.full(len(part), -scores.barrier if is_strict else 0.0))
-            labels = graph.argmax(tables)
-            without = np.full(len(part), is_strict) & (graph.score(tables, labels) < scores.bounds[0] - 0.5)
+            tables = self._tables(graph, scores, np.full(len(part), -scores.barrier if is_strict else 0.0))
+            labels, totals = graph.argmax(tables)
+            without = np.full(len(part), is_strict) & (totals < scores.bounds[0] - 0.5)
             result.labels[nodes] = labels.ravel()
             result.is_without[part], result.is_unknown[part] = without, scores.is_unknown
             if result.probabilities is not None:
-                tables = self._tables(scores, np.where(without, -scores.barrier, -np.inf))
-                result.probabilities[nodes] = np.stack(graph.node_marginals(tables), axis=1).reshape(-1, width)
+                tables = self._tables(graph, scores, np.where(without, -scores.barrier, -np.inf))
+                result.probabilities[nodes] = graph.node_marginals(tables, width).reshape(-1, width)
         return result
+
+    def _seen(self) -> dict[tuple[int, ...], NDArray[np.int32]]:
+        """Return the tuples that the type of each clique has seen."""
+        layout = GraphLayout(1, self.n_nodes, self.by_size, self.tying, self.is_shared_input)
+        models = {clique: self.bank.models.get((len(clique), layout.key(clique))) for clique in self.scored}
+        every = np.arange(self.bank.n_labels, dtype=np.int32)[:, None]
+        return {
+            clique: np.repeat(every, len(clique), axis=1) if model is None else model.tuples
+            for clique, model in models.items()
+        }
 
     def tables(self, matrix: Any, n: int) -> dict[int, CliqueTable]:
         """Return the scores of all cliques by order."""
@@ -286,10 +299,20 @@ class GraphReader:
             )
         return found
 
-    def _tables(self, scores: CliqueScores, forbidden: Floats) -> list[Floats]:
-        """Return the table of each clique, (n, labels of its first node, ...)."""
-        n, states, found = len(forbidden), self.bank.n_states, {}
+    def _tables(self, graph: FixedGraph, scores: CliqueScores, forbidden: Floats) -> list[Floats]:
+        """Return what the graph adds up, for each example; `forbidden` has a number for each of them."""
+        n, states = len(forbidden), self.bank.n_states
+        found: dict[tuple[int, ...], Floats] = {}
         for size in {len(clique) for clique in self.scored}:
-            rows = scores.table(size, forbidden[scores.cliques(size).owner]).reshape(-1, n, *(states,) * size)
-            found.update(dict(zip(self.by_size[size], rows, strict=True)))
-        return [found[clique] for clique in self.scored]
+            each, wanted = self.by_size[size], forbidden[scores.cliques(size).owner]
+            if any(clique in self.scored and clique not in graph.lists for clique in each):
+                tables = scores.table(size, wanted).reshape(-1, n, *(states,) * size)
+                found.update(dict(zip(each, tables, strict=True)))
+            if any(clique in graph.lists for clique in each):
+                rows = scores.listed(size, wanted).reshape(len(each), n, -1)
+                codes = scores.seen(size)[0]
+                for clique, listed in zip(each, rows, strict=True):
+                    if clique in graph.lists:
+                        columns = np.searchsorted(codes, self.bank.codes(graph.lists[clique]))
+                        found[clique] = listed[:, [*columns, -1]]
+        return graph.tables(found)
