@@ -25,8 +25,8 @@
 
 #include "dualfield/memory.hpp"
 #include "dualfield/random.hpp"
-#include "dualfield/routines.hpp"
 #include "kernel_proof.hpp"
+#include "score_update.hpp"
 
 namespace dualfield {
 namespace {
@@ -57,6 +57,7 @@ class Ascent {
           team_(team),
           report_(report),
           proof_(exact, blocks, team),
+          update_(gram, team, blocks.n_labels()),
           n_points_(gram.size()),
           n_labels_(blocks.n_labels()),
           stride_(spread<T>(n_points_)),
@@ -77,23 +78,39 @@ class Ascent {
     }
 
     KernelSolution solve(std::span<const double> start) {
+        try {
+            return solution(start);
+        } catch (const NotPositive&) {
+            if (sizeof(T) == sizeof(double)) throw;
+            // So looks what single precision cannot hold, too: it gives up without a bound, and double precision
+            // decides.
+            KernelSolution nothing;
+            nothing.coefficients.assign(coefficients_.size(), 0.0);
+            nothing.bias.assign(blocks_.weights().size(), 0.0);
+            nothing.objective = nothing.gap = kInfinity;
+            nothing.outcome = Outcome::stalled;
+            return nothing;
+        }
+    }
+
+  private:
+    KernelSolution solution(std::span<const double> start) {
         if (!start.empty() && blocks_.can_begin()) begin(start);
         rebuild();
         certify();
         keep_best(coefficients_, blocks_.weights(), primal_);
-        KernelSolution solution;
-        solution.outcome = ascend();
+        KernelSolution found;
+        found.outcome = ascend();
         report_(progress());
-        solution.coefficients = best_coefficients_;
-        solution.bias = best_weights_;
-        solution.objective = best_;
-        solution.gap = gap();
-        solution.n_iterations = n_iterations_;
-        solution.passes = passes_;
-        return solution;
+        found.coefficients = best_coefficients_;
+        found.bias = best_weights_;
+        found.objective = best_;
+        found.gap = gap();
+        found.n_iterations = n_iterations_;
+        found.passes = passes_;
+        return found;
     }
 
-  private:
     // What is known: proven once ascend() is done.
     double gap() const { return std::max(best_ - dual_, 0.0) + rounding_; }
     Progress progress() const { return {best_, best_ - gap(), gap(), passes_, clock_.seconds()}; }
@@ -270,62 +287,7 @@ class Ascent {
             }
         }
         const bool is_dense = static_cast<double>(n_changed) >= kDense * static_cast<double>(n * n_labels_);
-        if (is_dense)
-            rounded_.assign(change, change + n * n_labels_);
-        else
-            sort_by_label(n, change);
-        blocks_of_values_.resize(team_.size());
-        team_.run(gram_.n_chunks(), [&](std::size_t worker, std::size_t chunk) {
-            add_changes(n, is_dense, blocks_of_values_[worker], chunk);
-        });
-    }
-
-    // Label by label, the points whose coefficient of that label has changed.
-    void sort_by_label(std::size_t n, const double* change) {
-        rounded_.clear();
-        label_points_.clear();
-        starts_.assign(1, 0);
-        changed_.clear();
-        for (std::size_t k = 0; k < n_labels_; ++k) {
-            for (std::size_t a = 0; a < n; ++a) {
-                if (change[a * n_labels_ + k] == 0.0) continue;
-                rounded_.push_back(static_cast<T>(change[a * n_labels_ + k]));
-                label_points_.push_back(a);
-            }
-            if (rounded_.size() == starts_.back()) continue;
-            changed_.push_back(k);
-            starts_.push_back(rounded_.size());
-        }
-    }
-
-    // What one thread computes with: kernel values of a chunk of columns, and where their rows are.
-    struct Values {
-        Aligned<T> block;
-        std::vector<const T*> rows, label_rows;
-    };
-    void add_changes(std::size_t n, bool is_dense, Values& values, std::size_t chunk) {
-        constexpr std::size_t kChunk = Gram<T>::kChunk;
-        const std::size_t first = chunk * kChunk, last = std::min(n_points_, first + kChunk);
-        values.rows.resize(n);
-        if (gram_.is_streamed()) {
-            if (values.block.size() < n * kChunk) values.block = Aligned<T>(checked_product(n, kChunk));
-            gram_.block(points_, first, last, values.block.data(), kChunk);
-            for (std::size_t a = 0; a < n; ++a) values.rows[a] = values.block.data() + a * kChunk;
-        } else {
-            for (std::size_t a = 0; a < n; ++a) values.rows[a] = rows_[a] + first;
-        }
-        const auto& native = routines().kernel<T>();
-        T* scores = scores_.data() + first;
-        if (is_dense) {
-            native.expand(values.rows.data(), n, rounded_.data(), n_labels_, n_labels_, scores, stride_, 0,
-                          last - first);
-            return;
-        }
-        values.label_rows.resize(label_points_.size());
-        for (std::size_t i = 0; i < label_points_.size(); ++i) values.label_rows[i] = values.rows[label_points_[i]];
-        for (std::size_t c = 0; c < changed_.size(); ++c)
-            native.expand(values.label_rows.data() + starts_[c], starts_[c + 1] - starts_[c],
-                          rounded_.data() + starts_[c], 1, 1, scores + changed_[c] * stride_, stride_, 0, last - first);
+        update_.add(points_, rows_, change, is_dense, scores_.data(), stride_);
     }
 
     // scores_ = K coefficients.
@@ -391,7 +353,7 @@ class Ascent {
         proven_ = best_;
         proven_coefficients_ = best_coefficients_;
         proven_weights_ = best_weights_;
-        checked_bend<double>(best_ - dual_, now.scale + kept.scale);
+        require_positive(best_ - dual_, now.scale + kept.scale, kClearly);
         proven_dual_ = std::max(proven_dual_, dual_);
         dual_ = proven_dual_;
         rounding_ = kProofRounding * (now.scale + kept.scale);
@@ -432,16 +394,15 @@ class Ascent {
     ThreadTeam& team_;
     const Report& report_;
     Proof proof_;
+    ScoreUpdate<T> update_;
     Clock clock_{0.0};
     std::size_t n_points_, n_labels_, stride_, most_members_ = 0, set_size_ = 0, set_stride_ = 0;
     Aligned<T> scores_, mean_scores_;                                           // [K][stride]
     std::vector<double> coefficients_, mean_coefficients_, best_coefficients_;  // [n_points][K]
     std::vector<double> mean_weights_, best_weights_, proven_weights_, proven_coefficients_;
     std::vector<std::int32_t> local_of_, points_;  // place of a point in the set, or -1; points of the set
-    std::vector<std::size_t> order_, examples_, locals_, starts_, changed_;
-    std::vector<std::size_t> label_points_;
+    std::vector<std::size_t> order_, examples_, locals_;
     std::vector<const T*> rows_;
-    std::vector<Values> blocks_of_values_;
     std::vector<T> rounded_;
     Aligned<T> between_;
     Buffer own_scores_, own_change_, own_gram_, set_gram_, set_scores_, set_change_;

@@ -9,10 +9,10 @@
 #include <stdexcept>
 #include <vector>
 
-#include "curvature_check.hpp"
 #include "dualfield/chain_block.hpp"
 #include "flow_paths.hpp"
 #include "kernel_chains.hpp"
+#include "kernel_proof.hpp"
 #include "sparse_flow.hpp"
 
 namespace dualfield {
@@ -116,7 +116,7 @@ class KernelFlows final : public KernelChains {
     // Into viterbi_; returns its score.
     double best_labelling(std::size_t i, const double* augmented, const double* weights) {
         const auto answer = block_.best(augmented, data_.length(i), cliques(weights), viterbi_.data());
-        if (answer.status == Status::bad_number) check_number<double>(kInfinity);
+        if (answer.status == Status::bad_number) require_finite(kInfinity);
         return answer.log_partition;
     }
     // The mean score under the flow.

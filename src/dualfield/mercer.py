@@ -22,9 +22,10 @@ SAMPLE = 300
 # What rounding may take from an eigenvalue, next to the norm of the matrix: values from outside may come from single
 # precision, and from long sums of it; our own are of double precision.
 _ROUNDING, _OWN_ROUNDING = 1e-5, 1e-9
-# Rounding of sums of kernel values times coefficients in double precision, next to the sum of the magnitudes of what is
-# added up, a few units in the last place: what is added to gaps. So far below zero they prove that it is no kernel:
-ROUNDING, _CLEARLY = 1e-15, 1e-10
+# Rounding of sums of kernel values times coefficients in double precision, next to the sum of the magnitudes that are
+# added up, a few units in the last place: what is added to gaps. So far below zero they prove that it is no kernel,
+# even if its values come from outside and were computed in single precision there.
+ROUNDING, _CLEARLY = 1e-15, 1e-6
 
 _OUTSIDE = "Add a multiple of the identity to the values or set their negative eigenvalues to zero, or use kernel='rbf'"
 _REMEDIES = {

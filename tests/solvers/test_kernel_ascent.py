@@ -376,3 +376,31 @@ def test_a_small_weight_of_the_loss_is_no_reason_to_stop(C):
         assert solution.status is Status.CONVERGED
         assert solution.objective == pytest.approx(C * np.sum(problem.offsets[-1]), rel=2e-3)
         assert np.abs(solution.coefficients).max() > 0.0
+
+
+def test_values_that_single_precision_cannot_hold_are_no_reason_to_refuse():
+    random = np.random.default_rng(0)
+    n = 1010
+    y = random.integers(0, 2, n).astype(np.int32)
+    X = random.normal(size=(n, 2)) + np.where(y[:, None] == 1, 1.0, -1.0)
+    one, outputs = np.arange(n, dtype=np.int32)[:, None], np.arange(2, dtype=np.int32)[:, None]
+    kernel = Kernel("poly", gamma=1e14, coef0=1e14, degree=3.0)  # values around 1e42
+    problem = KernelMargin(kernel, X, one, outputs, y, np.full(n, 1e-43), 2)
+    solution = KernelAscent().solve(problem, StopRule(1e-2, 500))
+    assert solution.status is Status.CONVERGED
+    scores = np.asarray((1e14 * (X @ X.T) + 1e14) ** 3) @ solution.coefficients
+    losses = (scores + 1.0 - np.eye(2)[y]).max(axis=1) - scores[np.arange(n), y]
+    value = 0.5 * float(np.vdot(solution.coefficients, scores)) + 1e-43 * float(losses.sum())
+    assert solution.objective == pytest.approx(value, rel=1e-9, abs=0.0)
+    assert 0.0 < solution.gap <= 1e-2 * value
+
+
+def test_values_of_single_precision_from_outside_are_no_reason_to_refuse():
+    random = np.random.default_rng(0)
+    y = random.integers(0, 2, 200).astype(np.int32)
+    X = (random.normal(size=(200, 3)) + y[:, None] + 1000.0).astype(np.float32)
+    one, outputs = np.arange(200, dtype=np.int32)[:, None], np.arange(2, dtype=np.int32)[:, None]
+    for gram in (X @ X.T, (X @ X.T).astype(np.float64)):
+        problem = KernelMargin(Kernel("precomputed"), gram, one, outputs, y, np.full(200, 0.01), 2)
+        solution = KernelAscent().solve(problem, StopRule(1e-3, 300))
+        assert np.isfinite(solution.gap)

@@ -65,7 +65,7 @@ class ConditionalGraphicalModel(SavableCliques):
     graph : int, Chain, list of tuples or "tree", default=1
         Sequences: the order of the chain; a clique is order + 1 neighbours (0, 1, 2 are the paper's Graph1 to Graph3).
         Outputs of fixed size, `y` of shape (n, n_nodes): cliques as tuples of columns, or the maximum spanning tree of
-        the mutual information of the columns of `y`.
+        the mutual information of the columns of `y`. Columns are given labels that they had in training, no others.
     loss : {"hinge", "log", "squared"}, default="hinge"
         See above.
     base_estimator : classifier of scikit-learn, default=None

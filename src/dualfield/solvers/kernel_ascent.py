@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from dualfield.objectives import KernelChain, KernelMargin
 from dualfield.solvers.base import Progress, Solution, Start, Status, StopRule
 from dualfield.solvers.kernel_tasks import TRUSTED, kernel_solution
@@ -104,8 +106,8 @@ class KernelAscent:
         solution = kernel_solution(objective._ascend(matrix, exact, start, settings), "kernel_ascent")
         if not single or solution.status is not Status.STALLED:
             return solution
-        # Large C can need more digits than single precision has.
-        begin = Start(solution.coefficients, solution.bias)
+        # Large C can need more digits than single precision has, and kernel values more than it can hold.
+        begin = Start(solution.coefficients, solution.bias) if np.isfinite(solution.gap) else start
         matrix = objective.matrix(single=False)
         finer = objective._ascend(matrix, exact if matrix.single else None, begin, settings)
         second = kernel_solution(finer, "kernel_ascent", solution)
