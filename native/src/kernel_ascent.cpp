@@ -353,10 +353,12 @@ class Ascent {
         proven_ = best_;
         proven_coefficients_ = best_coefficients_;
         proven_weights_ = best_weights_;
-        require_positive(best_ - dual_, now.scale + kept.scale, kClearly);
+        // Losses are sums of our own, of which nothing comes from outside.
+        const double scale = now.scale + kept.scale, reach = now.reach + kept.reach;
+        require_positive(best_ - dual_, scale + kClearly * reach, kClearly);
         proven_dual_ = std::max(proven_dual_, dual_);
         dual_ = proven_dual_;
-        rounding_ = kProofRounding * (now.scale + kept.scale);
+        rounding_ = kProofRounding * (scale + reach);
     }
 
     // primal_ at the point of now, and whether it is the best one.

@@ -32,6 +32,7 @@ class KernelChains : public DualBlocks {
         // One without weight is not there.
         return {rows_.data() + data_.first(i), data_.weights[i] > 0.0 ? data_.length(i) : 0};
     }
+    double weight(std::size_t i) const override { return data_.weights[i]; }
     std::span<double> weights() override { return {w_.data(), w_.size()}; }
     double square(std::span<const double> weights) const override {
         double sum = 0.0;

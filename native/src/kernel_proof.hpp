@@ -105,7 +105,8 @@ void check_curvature(const double* gram, std::size_t stride, const double* chang
 
 struct ProvenValue {
     double primal, half_square;
-    double scale;  // of rounding: what the squares were added up from, at most
+    double scale;  // of rounding in <B, K B>: what it was added up from, at most
+    double reach;  // the same for the losses
 };
 
 class Proof {
@@ -139,7 +140,8 @@ class Proof {
         const double square = inner_product(coefficients, scores_.data(), stride_, n_labels);
         require_positive(square, scale, kClearly);
         const double half = 0.5 * (square + blocks_.square(weights));
-        return {half + sum_of_losses(blocks_, scores_.data(), stride_, weights.data(), own_.data()), half, scale};
+        const double losses = sum_of_losses(blocks_, scores_.data(), stride_, weights.data(), own_.data());
+        return {half + losses, half, scale, reach(weights) + half + losses};
     }
 
     // F of the coefficients that were asked about last, [K][stride].
@@ -147,6 +149,20 @@ class Proof {
     std::size_t stride() const { return stride_; }
 
   private:
+    // A loss is the difference of two sums of scores.
+    double reach(std::span<const double> weights) const {
+        double own = 0.0, sum = 0.0;
+        for (const double weight : weights) own = std::max(own, std::abs(weight));
+        for (std::size_t i = 0; i < blocks_.n_examples(); ++i)
+            for (const std::int32_t point : blocks_.members(i)) {
+                double most = 0.0;
+                for (std::size_t k = 0; k < blocks_.n_labels(); ++k)
+                    most = std::max(most, std::abs(scores_[k * stride_ + static_cast<std::size_t>(point)]));
+                sum += blocks_.weight(i) * (most + own);
+            }
+        return sum;
+    }
+
     Gram<double>& gram_;
     DualBlocks& blocks_;
     ThreadTeam& team_;

@@ -35,6 +35,7 @@ class TableBlocks final : public DualBlocks {
     std::span<const std::int32_t> members(std::size_t i) const override {
         return table_.members.subspan(i * table_.n_slots, table_.n_slots);
     }
+    double weight(std::size_t i) const override { return table_.weights[i]; }
     bool wants_mean() const override { return true; }
 
     double visit(std::size_t i, double* scores, const double* gram, double* change) override {

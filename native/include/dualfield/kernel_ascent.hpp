@@ -24,6 +24,7 @@ class DualBlocks {
     virtual std::size_t n_examples() const = 0;
     virtual std::size_t n_labels() const = 0;
     virtual std::span<const std::int32_t> members(std::size_t i) const = 0;
+    virtual double weight(std::size_t i) const = 0;  // c_i
     // Whether primal points wander, so that their mean is the better one: the hinge.
     virtual bool wants_mean() const = 0;
 

@@ -202,8 +202,8 @@ def _solve_squared(problem: CliqueProblem, line: ProgressLine) -> Solution:
     # Its dual: <a, t> - 1/2 <a, K a> - 1/2 sum_i |a_i|^2 / c_i.
     norms = float(np.square(coefficients).sum(axis=1) @ (1.0 / problem.weights))
     gap = objective - (float(np.vdot(coefficients, target)) - penalty - 0.5 * norms)
-    check_curvature(gap, float(sums @ sums) + norms)
-    gap = max(0.0, gap) + ROUNDING * (float(sums @ sums) + norms)
+    check_curvature(gap, float(sums @ sums) + norms + objective)
+    gap = max(0.0, gap) + ROUNDING * (float(sums @ sums) + norms + objective)
     status = Status.CONVERGED if gap <= problem.rule.tol * (objective - gap) else Status.STALLED
     trace = Trace.from_rows(np.array([[objective, objective - gap, gap, 1.0, 0.0]]))
     return Solution(coefficients, np.zeros(target.shape[1]), objective, gap, status, 1, trace, "kernel_ridge")

@@ -51,9 +51,10 @@ def solve_reduced(
     rest, dual, square = _full_dual(problem, score_map, batch, solution)
     size = _size(kernel, problem.points, rest)
     magnitude = float(size @ (size + _size(kernel, landmarks, expansion.coefficients)))
-    for number in (square, objective - dual):
-        check_curvature(number, magnitude)
-    gap = max(objective - dual, 0.0) + ROUNDING * magnitude
+    reach = float(np.repeat(problem.weights, batch.lengths) @ np.abs(node).max(axis=1, initial=0.0)) + objective
+    check_curvature(square, magnitude)
+    check_curvature(objective - dual, magnitude + 1e-6 * reach)
+    gap = max(objective - dual, 0.0) + ROUNDING * (magnitude + reach)
     solution = replace(solution, objective=objective)
     course_so_far = solution.trace.rows() / np.array([scale**2, scale**2, scale**2, 1.0, 1.0])
     last = course_so_far[-1]

@@ -130,6 +130,7 @@ class _Run:
         self.weights = np.zeros(problem.chain.n_cliques + n_ends)
         self.coefficients = np.zeros((len(problem.labels), n_labels))
         self.tables = [_Labellings(problem, i) for i in range(len(lengths))]
+        self._each = np.repeat(problem.weights, lengths)
         check_values(self.gram)
         self._roots = np.sqrt(np.maximum(self.gram.diagonal(), 0.0))
         self.rebuild()
@@ -200,8 +201,9 @@ class _Run:
             entropy = -float(xlogy(table.alpha, table.alpha).sum())
             values += table.weight * (self.temperature * entropy + float(table.alpha @ table.cost))
         primal, dual = square + losses, values - square
-        check_curvature(primal - dual, scale)
-        return primal, max(primal - dual, 0.0) + ROUNDING * scale
+        reach = float(self._each @ np.abs(self.scores).max(axis=1, initial=0.0)) + primal
+        check_curvature(primal - dual, scale + 1e-6 * reach)
+        return primal, max(primal - dual, 0.0) + ROUNDING * (scale + reach)
 
     def _magnitude(self) -> float:
         """Return what sums over products of kernel values and coefficients are added up from, at most."""
