@@ -333,17 +333,7 @@ class WorkingSet : DualPoint<T> {
                                          .noise = set_noise_,
                                          .scores = scores.data(),
                                          .sums = problem_.with_bias ? sums.data() : nullptr};
-        const StopRule rule{
-            .tolerance = 0.0, .most_passes = set_patience_, .share = settings_.set_tolerance, .dual_before = dual};
-        KernelSolution solution;
-        try {
-            solution =
-                solve_newton(part, KernelStart{coefficients, bias, square}, rule, NewtonSettings{settings_.set_forcing},
-                             alone_, [](const Progress&) { return true; });
-        } catch (const NotPositive& error) {
-            if (sizeof(T) == 4) throw SinglePrecision(error.what());
-            throw;
-        }
+        const KernelSolution solution = solve_part(part, KernelStart{coefficients, bias, square}, dual);
         set_passes_ += solution.passes;
         failed_ = !(solution.objective - solution.gap > dual);
         // A large C needs many products; the others never make use of them.
@@ -366,6 +356,19 @@ class WorkingSet : DualPoint<T> {
                 block_log_p_[a * width_ + c] = std::max(static_cast<T>(log_p), kLogFloor<T>);
                 block_p_[a * width_ + c] = static_cast<T>(std::exp(log_p));
             }
+        }
+    }
+
+    // dual: the value to rise above.
+    KernelSolution solve_part(const KernelProblem<double>& part, const KernelStart& start, double dual) {
+        const StopRule rule{
+            .tolerance = 0.0, .most_passes = set_patience_, .share = settings_.set_tolerance, .dual_before = dual};
+        try {
+            return solve_newton(part, start, rule, NewtonSettings{settings_.set_forcing}, alone_,
+                                [](const Progress&) { return true; });
+        } catch (const NotPositive& error) {  // of values that were rounded, it proves nothing
+            if (sizeof(T) == 4) throw SinglePrecision(error.what());
+            throw;
         }
     }
 

@@ -21,7 +21,7 @@ class NewtonCG:
     """Truncated Newton: conjugate gradients in the space of the weights, bias eliminated.
 
     The most robust solver: large C, wide kernels, label kernels. Scores and gap are in double precision where both
-    matrices fit the budget (12 n² bytes), else everything is in single precision (4 n² bytes).
+    matrices fit the budget (12 n² bytes), else everything is in single precision (4 n² bytes) until that is not enough.
 
     Parameters
     ----------

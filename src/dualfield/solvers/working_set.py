@@ -30,7 +30,7 @@ class WorkingSet:
     """Dual ascent on greedy working sets: the points that own most of the gap, solved together.
 
     Needs a kernel matrix within the budget, or else computes rows again. Single precision for more than 2500 points:
-    4 n² bytes, at most the budget, plus a constant times n; double precision below.
+    4 n² bytes, at most the budget, plus a constant times n; double precision below, and where single is not enough.
 
     Parameters
     ----------
