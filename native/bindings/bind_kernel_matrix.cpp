@@ -64,13 +64,29 @@ Matrix<S> view(const Dense<S>& array) {
 template <class S>
 Matrix<S> view(const Compressed<S>& parts) {
     const auto& [values, indices, indptr, n_features] = parts;
-    require(indptr.shape(0) > 0 && indptr.data()[0] == 0, "indptr must begin with 0");
+    require(indptr.shape(0) > 0, "indptr must have an entry more than there are rows");
     return {.n = checked_points(indptr.shape(0) - 1),
             .n_features = n_features,
             .values = values.data(),
             .indptr = indptr.data(),
             .indices = indices.data()};
 }
+
+// Every entry of compressed rows must lie in a row and in a column.
+template <class S>
+void check_entries(const Compressed<S>& parts) {
+    const auto& [values, indices, indptr, n_features] = parts;
+    const std::size_t n = view(parts).n;
+    require(indptr.data()[0] == 0 && indptr.data()[n] == static_cast<std::int64_t>(indices.size()) &&
+                values.size() == indices.size(),
+            "indptr must run from 0 to the number of entries");
+    for (std::size_t i = 0; i < n; ++i) require(indptr.data()[i + 1] >= indptr.data()[i], "indptr must not decrease");
+    for (std::size_t k = 0; k < indices.size(); ++k)
+        require(indices.data()[k] >= 0 && static_cast<std::size_t>(indices.data()[k]) < n_features,
+                "indices must be in [0, n_features)");
+}
+template <class S>
+void check_entries(const Dense<S>&) {}
 
 const BitMatrix& view(const BitMatrix* bits) {
     return *bits;
@@ -98,6 +114,7 @@ Points<T> make_points(const AnyMatrix& matrix, const KernelFunction& function, s
             if constexpr (std::is_pointer_v<Array>) {
                 return Points<T>(*array, function);
             } else {
+                check_entries(array);
                 return Points<T>(view(array), function, shift, panels);
             }
         },
@@ -119,6 +136,7 @@ std::vector<double> shift_of(const AnyMatrix& matrix, const KernelFunction& func
 template <class Array>
 std::optional<BitMatrix> pack(const Array& array) {
     const nb::gil_scoped_release unlocked;
+    check_entries(array);
     return BitMatrix::pack(view(array));
 }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dualfield import _native
 from dualfield.structures import Chain, Scores, Single
 
 NODE = np.array([[0.0, 1.0, 0.5], [0.25, 0.0, 0.0], [0.0, 0.0, 2.0]])
@@ -49,44 +48,3 @@ def test_more_labellings_than_there_are(size, n_nodes):
     assert (np.diff(best.scores[0, :total]) <= 0.0).all()
     few = chain.k_best(scores, 7)
     np.testing.assert_array_equal(few.labels, best.labels[:7])
-
-
-def test_sizes_of_kernel_tasks_are_checked():
-    """Labels, weights and starts that do not fit the kernel matrix would be read out of bounds."""
-    points = np.random.default_rng(0).standard_normal((4, 2))
-    matrix = _native.KernelMatrix.from_array(np.ascontiguousarray(points @ points.T))
-    good = {
-        "labels": np.array([0, 1, 2, 0], dtype=np.int32),
-        "weights": np.ones(4),
-        "n_classes": 3,
-        "pinned": False,
-        "with_bias": False,
-        "label_kernel": None,
-        "start": None,
-        "start_bias": None,
-        "tolerance": 1e-3,
-        "most_passes": 10.0,
-        "start_passes": 0.0,
-        "start_seconds": 0.0,
-        "n_threads": 1,
-        "told": None,
-    }
-    _native.solve_newton(matrix, _native.KernelTask(**good), 0.1)
-    wrong = [
-        {"labels": good["labels"][:3]},
-        {"labels": np.array([0, 1, 3, 0], dtype=np.int32)},
-        {"labels": np.array([0, 1, -1, 0], dtype=np.int32)},
-        {"weights": np.ones(5)},
-        {"n_classes": 0},
-        {"start": np.zeros((4, 2)), "start_bias": np.zeros(3)},
-        {"start": np.zeros((4, 3)), "start_bias": np.zeros(2)},
-        {"start": np.zeros((4, 3))},
-        {"label_kernel": np.eye(2)},
-    ]
-    for change in wrong:
-        with pytest.raises(ValueError, match=r"must|belongs"):
-            _native.solve_newton(matrix, _native.KernelTask(**good | change), 0.1)
-    with pytest.raises(ValueError, match="a row for each point"):
-        matrix.product(np.zeros((5, 1)), 1)
-    with pytest.raises(ValueError, match="a column for each row"):
-        _native.KernelMatrix.from_array(np.zeros((4, 3)))

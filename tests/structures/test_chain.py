@@ -297,6 +297,17 @@ def test_bad_numbers_name_the_example(bad, where):
             query(scores, cost=cost)
 
 
+def test_scores_that_overflow_when_added_up():
+    """Each of them is finite: they are not called forbidden."""
+    chain, large = Chain(2), np.array([[1e308, -1e308], [1e308, 0.0], [0.0, 1e308]])
+    for ask in (chain.argmax, chain.log_partition, chain.marginals, chain.entropy, chain.max_marginals, chain.sample):
+        with pytest.raises(ValueError, match="also divided by the temperature and added up"):
+            ask(large)
+        ask(large / 4)
+    with pytest.raises(ValueError, match="also divided by the temperature and added up"):
+        chain.log_partition([[1e9, 0.0]], temperature=1e-300)
+
+
 @pytest.mark.parametrize("name", ["transition", "start", "stop"])
 def test_bad_shared_scores_are_named(name):
     shape = (2, 2) if name == "transition" else 2
