@@ -321,9 +321,9 @@ def _list_cliques(n_labels: int, order: int, allowed: NDArray[Any] | None) -> tu
         return np.ascontiguousarray(everything), np.ascontiguousarray(flags.ravel())
     base = np.uint64(n_labels + 1)
     if allowed is None:
-        keys = np.arange(1, n_labels + 1, dtype=np.uint64)
+        keys = digits = np.arange(1, n_labels + 1, dtype=np.uint64)
         for _ in range(order):
-            keys = (keys[:, None] * base + np.arange(1, n_labels + 1, dtype=np.uint64)).ravel()
+            keys = np.asarray(np.add.outer(keys * base, digits), dtype=np.uint64).ravel()
     else:
         keys = _keys(np.argwhere(allowed) if allowed.dtype == np.bool_ else allowed, n_labels)
     # The first nodes have windows of fewer labels: those of one more label without their last, or without their first,
