@@ -64,7 +64,7 @@ class ScoreUpdate {
         const std::size_t first = chunk * kChunk, last = std::min(gram_.size(), first + kChunk);
         values.rows.resize(n);
         if (gram_.is_streamed()) {
-            if (values.block.size() < n * kChunk) values.block = Aligned<T>(n * kChunk);
+            if (values.block.size() < n * kChunk) values.block = Aligned<T>(checked_product(n, kChunk));
             gram_.block(points, first, last, values.block.data(), kChunk);
             for (std::size_t a = 0; a < n; ++a) values.rows[a] = values.block.data() + a * kChunk;
         } else {
