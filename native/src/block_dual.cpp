@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 
@@ -29,6 +30,8 @@ namespace {
 constexpr double kSingleFrom = 2e-6;
 constexpr double kGrow = 1.1, kShrink = 0.5;
 constexpr int kMostTries = 12;
+// What rounding leaves of a difference of sums of this size.
+constexpr double kRounding = 4.0 * std::numeric_limits<double>::epsilon();
 // From this epoch on two of three visit only the examples that gained most, which have this share of all gains.
 constexpr std::size_t kSelectFrom = 8, kFullEvery = 3;
 constexpr double kSelectShare = 0.8;
@@ -56,7 +59,6 @@ class BlockDual {
         for (std::size_t i = 0; i < n_; ++i) {
             longest = std::max(longest, data.length(i));
             if (data.length(i) > 0) order_.push_back(i);
-            mass_ += data.weights[i] * static_cast<double>(data.length(i));
         }
         scores_.require(checked_product(longest, n_labels_) + kLanes);
         scratch_.require(2 * padded(std::max(n_labels_, n_cliques_)));
@@ -65,9 +67,7 @@ class BlockDual {
     void begin(const double* start) {
         if (companion_.resume)
             restore(*companion_.resume);
-        else if (start)
-            start_from(start);
-        else
+        else if (!start || !start_from(start))
             points_.begin_at_truth();
     }
 
@@ -95,7 +95,7 @@ class BlockDual {
                 break;
             }
             ++n_iterations_;
-            const bool spent = passes_ >= settings_.most_passes;
+            const bool spent = is_spent();
             const bool stuck = dual_ - before <= 1e-15 * std::abs(dual_);
             if (epoch_ < next_check_ && !spent && !stuck) continue;
             certify();
@@ -127,7 +127,7 @@ class BlockDual {
         tell();
         solution.parameters.assign(w_.begin(), w_.end());
         solution.objective = primal_;
-        solution.gap = std::max(primal_ - dual_, 0.0);
+        solution.gap = gap_at(primal_);
         solution.n_iterations = n_iterations_;
         return solution;
     }
@@ -142,7 +142,7 @@ class BlockDual {
         const auto progress = [&] {
             const double primal = half_square() + objective_.loss(w_.data());
             const double dual = primal - dual_ > kDoubt * std::abs(dual_) ? dual_ : exact_dual();
-            return Progress{primal, dual, primal - dual, passes_, clock_.seconds()};
+            return Progress{primal, dual, gap_between(primal, dual), passes_, clock_.seconds()};
         };
         const auto state = [&] {
             StateWriter writer;
@@ -178,17 +178,29 @@ class BlockDual {
         forecast_.describe(archive);
     }
 
-    // Beside losses of this size a smaller gap is rounding, also where there is nothing to lose.
-    double small() const { return std::max(settings_.tolerance * dual_, 1e-14 * mass_); }
-    bool is_small() const { return primal_ - dual_ <= small(); }
+    // The difference of the two values, but never less than what rounding can hide in them.
+    static double gap_between(double primal, double dual) {
+        return std::max(primal - dual, kRounding * (std::abs(primal) + std::abs(dual)));
+    }
+    double gap_at(double primal) const { return gap_between(primal, dual_); }
+    double small() const { return settings_.tolerance * dual_; }
+    bool is_small() const { return gap_at(primal_) <= small(); }
+    // Passes are sums of shares of one, which may end a little below a whole number.
+    bool is_spent() const { return passes_ * (1.0 + 1e-9) >= settings_.most_passes; }
 
-    void start_from(const double* parameters) {
+    // Begins at the point of the dual that belongs to these weights; false if its value is below that of the truth,
+    // zero, where a start without weights begins.
+    bool start_from(const double* parameters) {
         std::copy_n(parameters, w_.size(), w_.data());
         for (const std::size_t i : order_) {
             score(i);
             points_.begin_at(i, scores_.data(), cliques());
         }
         rebuild();
+        if (dual_ >= 0.0) return true;
+        std::fill(w_.begin(), w_.end(), 0.0);
+        dual_ = 0.0;
+        return false;
     }
 
     const double* cliques() const { return w_.data() + model_.clique_begin(); }
@@ -267,6 +279,7 @@ class BlockDual {
             }
             gain_[i] = visit(i);
             dual_ += gain_[i];
+            if (is_spent()) break;
             if (at % 256 == 255 && !tell()) return false;
         }
         return true;
@@ -318,10 +331,10 @@ class BlockDual {
 
     void certify() {
         primal_ = half_square() + objective_.loss(w_.data());
-        forecast_.look(primal_ - dual_, passes_);
+        forecast_.look(gap_at(primal_), passes_);
     }
 
-    bool tell() { return companion_.report({primal_, dual_, primal_ - dual_, passes_, clock_.seconds()}); }
+    bool tell() { return companion_.report({primal_, dual_, gap_at(primal_), passes_, clock_.seconds()}); }
 
     const ChainModel& model_;
     const ChainData& data_;
@@ -336,7 +349,6 @@ class BlockDual {
     std::vector<std::uint64_t> order_, chosen_;
     Buffer scores_, scratch_;
     GapForecast forecast_;
-    double mass_ = 0.0;  // what the losses would be at one unit for each node
     double primal_ = kInfinity, dual_ = 0.0, passes_ = 0.0;
     std::uint64_t epoch_ = 1, next_check_ = 3, n_iterations_ = 0, resumed_ = 0;
 };

@@ -49,6 +49,7 @@ class SoftChains {
     void begin_at_truth() {
         for (Aligned<S>* numbers : {&theta_, &mu_, &clique_theta_, &clique_mu_})
             std::fill(numbers->begin(), numbers->end(), S{0});
+        std::fill(value_.begin(), value_.end(), 0.0);
         for (std::size_t row = 0; row < data_.n_nodes(); ++row) {
             const std::size_t at = row * n_labels_ + static_cast<std::size_t>(data_.labels[row]);
             theta_[at] = static_cast<S>(kSure);

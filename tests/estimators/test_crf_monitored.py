@@ -247,3 +247,17 @@ def test_killed_it_goes_on_to_the_same_weights(tmp_path):
     subprocess.run([sys.executable, script, "live"], check=True)
     assert np.array_equal(np.load(tmp_path / "weights.npy"), model().fit(*problem()).parameters_)
     assert json.dumps(sorted(p.name for p in tmp_path.iterdir())) == '["fit.py", "weights.npy"]'
+
+
+def test_gaps_on_the_way_are_above_zero():
+    """Also where rounding leaves nothing of the difference of both values."""
+    for seed in (0, 26, 44):
+        random = np.random.default_rng(seed)
+        X = [random.normal(size=(3, 2)) for _ in range(8)]
+        y = [[str(k) for k in random.integers(0, 3, 3)] for _ in X]
+        for C in (1e-8, 1e-4):
+            seen = []
+            fitted = CRF(C=C, random_state=0).fit(X, y, monitor=lambda moment, _, seen=seen: seen.append(moment.gap))
+            assert min(seen) > 0
+            assert fitted.trace_.gap.min() > 0
+            assert fitted.dual_gap_ > 0
