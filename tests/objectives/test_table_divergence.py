@@ -96,7 +96,7 @@ def test_gradient_and_curvature_are_those_of_the_value(seed):
         inside.turn(np.zeros(len(c)), 1e-11)
         inside.move(min(1.0, 0.9 * inside.longest()))
     np.testing.assert_allclose(inside.w, middle.w, atol=1e-8)
-    np.testing.assert_allclose(inside.linearise(slope), -planes @ turned.T, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(inside.gram(), -planes @ turned.T, rtol=1e-5, atol=1e-6)
     assert inside.decrement < 1e-15
 
 

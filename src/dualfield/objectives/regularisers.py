@@ -52,6 +52,8 @@ class Interior(Protocol):
         Number of constraints.
     complementarity : float
         The sum over the constraints of multiplier times slack.
+    metric : array of shape (n_parameters,) or None
+        The matrix of Newton's equations where it is diagonal; None where it is not.
 
     Examples
     --------
@@ -59,7 +61,8 @@ class Interior(Protocol):
     >>> import scipy.sparse
     >>> from dualfield.objectives import SquaredNorm
     >>> inside = SquaredNorm(2).interior(scipy.sparse.csr_array([[1.0, 2.0]]))
-    >>> inside.linearise(np.zeros(2))                # one plane: its slope, squared
+    >>> inside.linearise(np.zeros(2))
+    >>> inside.gram()                                # one plane: its slope, squared
     array([[5.]])
     """
 
@@ -80,8 +83,13 @@ class Interior(Protocol):
     def decrement(self) -> float:
         """How far the parameters are from answering the slope: what is left of the gradient, in its own metric."""
 
+    @property
     @abstractmethod
-    def linearise(self, slope: Floats) -> Floats:
+    def metric(self) -> Floats | None:
+        """Diagonal of Newton's equations; None where they have more than a diagonal."""
+
+    @abstractmethod
+    def linearise(self, slope: Floats) -> None:
         """Set up Newton's equations.
 
         Parameters
@@ -89,15 +97,26 @@ class Interior(Protocol):
         slope : array of shape (n_parameters,)
             μ now.
 
-        Returns
-        -------
-        array of shape (m, m)
-            How the heights of the planes fall with their shares: the planes' slopes, through w, on each other.
-
         Examples
         --------
         >>> from dualfield.objectives import Interior
         >>> callable(Interior.linearise)
+        True
+        """
+
+    @abstractmethod
+    def gram(self) -> Floats:
+        """Return how the heights of the planes fall with their shares: the planes' slopes, through w, on each other.
+
+        Returns
+        -------
+        array of shape (m, m)
+            A new array, which may be written to.
+
+        Examples
+        --------
+        >>> from dualfield.objectives import Interior
+        >>> callable(Interior.gram)
         True
         """
 

@@ -194,7 +194,8 @@ class _InsideNorm:
 
     def __init__(self, w: Floats, signed: NDArray[np.int64], rows: scipy.sparse.csr_array) -> None:
         self.w, self.n_pairs = w, len(signed)
-        self._signed, self._products = signed, RowProducts(rows)
+        self._signed, self._rows = signed, rows
+        self._products: RowProducts | None = None  # where they are asked for
         self._multiplier = np.full(len(signed), max(float(np.abs(w).max()), 1e-2))
 
     @property
@@ -205,11 +206,19 @@ class _InsideNorm:
     def decrement(self) -> float:
         return float(self._residual @ (self._residual / self._metric))
 
-    def linearise(self, slope: Floats) -> Floats:
+    @property
+    def metric(self) -> Floats:
+        return self._metric
+
+    def linearise(self, slope: Floats) -> None:
         self._residual = self.w + slope
         self._residual[self._signed] -= self._multiplier
         self._metric = np.ones(len(self.w))
         self._metric[self._signed] += self._multiplier / self.w[self._signed]
+
+    def gram(self) -> Floats:
+        if self._products is None:
+            self._products = RowProducts(self._rows)
         return self._products(1.0 / self._metric)
 
     def turn(self, change: Floats, target: float) -> Floats:

@@ -336,7 +336,9 @@ class _InsideTables:
     def decrement(self) -> float:
         return float(self._residual @ (self._residual / self._metric))
 
-    def linearise(self, slope: Floats) -> Floats:
+    metric = None  # one multiplier for each table ties its parameters together
+
+    def linearise(self, slope: Floats) -> None:
         owner, chance = self._owner, self._chance
         push = self._multiplier[owner] * chance
         self._residual = slope[self._tables._order] - self._tables._reference
@@ -344,6 +346,8 @@ class _InsideTables:
         self._metric = self._pull + push
         self._lean = chance / self._metric
         self._stiffness = self._slack + self._multiplier * self._tables._sums(self._lean * chance)
+
+    def gram(self) -> Floats:
         scaled = self._rows.copy()
         scaled.data = self._rows.data * self._lean[self._rows.indices]
         shared = np.asarray((scaled @ self._tables._row_sums).toarray())

@@ -19,10 +19,11 @@ Ints = NDArray[np.int64]
 _MOST_STEPS = 100
 _NOT_TO_THE_END = 0.99  # of the way on which the first share or slack would vanish
 _LEAST_TARGET = 1e-4  # beside what is left
-_STIR = 0.1  # how much of an even mixture is stirred in to begin with
-_NOTHING = 1e-12
-_RIDGES = (1e-15, 1e-12, 1e-9, 1e-6)  # beside the largest entry of the diagonal
+_STIRS = 0.1 ** np.arange(1, 13)  # how much of an even mixture is stirred in to begin with
+_NOTHING = 1e-16  # beside the sum of what all shares do
+_RIDGES = (1e-15, 1e-12, 1e-9, 1e-6)  # beside each entry of the diagonal
 _SHORTEST = 1e-10
+_REFINEMENTS = 2
 _LOOSE = 3.0  # times the tolerance: what the answer to the shares may lack
 _MOST_TIGHTER = 6
 
@@ -212,13 +213,18 @@ class MixtureMaster:
             return
         inside = self._regulariser.interior(self.slopes, self.response.w, self._anchor, self._pull)
         way = _Way(inside, self.slopes, self.offsets, self.blocks, self.n_blocks, self.shares)
+        # What a share does to the mixture counts, not how small it is: slopes may be large.
+        sizes = np.abs(self.offsets) + np.sqrt(np.asarray(self.slopes.multiply(self.slopes).sum(axis=1)))
         # The parameters that answer the shares are not quite those inside: where they turn quickly the way must go on.
         for exactness in tol * 0.1 ** np.arange(_MOST_TIGHTER):
             arrived = way.go(exactness)
-            self.shares = np.where(way.shares > _NOTHING, way.shares, 0.0)
+            self.shares = np.where(way.shares * sizes > _NOTHING * (way.shares @ sizes), way.shares, 0.0)
             self.response = self._respond(self.shares)
-            if not arrived or self.lack() <= _LOOSE * tol:
+            if self.lack() <= _LOOSE * tol:
                 return
+            if not arrived:
+                break
+        self._stay_inside(inside.w)
 
     def lack(self) -> float:
         """Return how far G is from its maximum at most: the heights of the highest planes less that of the mixture.
@@ -243,6 +249,21 @@ class MixtureMaster:
         highest = np.zeros(self.n_blocks)  # the plane 0 is among them
         np.maximum.at(highest, self.blocks, heights)
         return float(highest.sum() - heights @ self.shares)
+
+    def _stay_inside(self, w: Floats) -> None:
+        """Take the parameters inside where planes are lower there than at those that answer the shares.
+
+        Where slopes are large, rounding of the mixture's slope moves the answer by more than planes allow. The bound
+        does not suffer: it is that of the shares.
+        """
+        if not self._regulariser.needs_anchor and self._model(w) < self._model(self.response.w):
+            self.response = Response(w, self.response.value)
+
+    def _model(self, w: Floats) -> float:
+        """Return R(w) and the heights of the highest planes at w."""
+        highest = np.zeros(self.n_blocks)
+        np.maximum.at(highest, self.blocks, self.offsets + self.slopes @ w)
+        return self._regulariser.value(w) + float(highest.sum())
 
     def _respond(self, shares: Floats) -> Response:
         return self._regulariser.respond(np.asarray(self.slopes.T @ shares), self._anchor, self._pull)
@@ -272,15 +293,33 @@ class _Way:
         self._inside, self._slopes, self._offsets = inside, slopes, offsets
         self._columns = slopes.T.tocsr()
         self._blocks, self._n_blocks = blocks, n_blocks
-        even = 1.0 / (1.0 + self._by_block(np.ones(len(blocks))))
-        self._truth = (1.0 - _STIR) * np.maximum(1.0 - self._by_block(shares), 0.0) + _STIR * even
-        self.shares = (1.0 - _STIR) * shares + _STIR * even[blocks]
-        # Heights a little above the highest planes, by what an exact solution would be expected to lack.
-        heights = offsets + slopes @ inside.w
-        top = np.zeros(n_blocks)
-        np.maximum.at(top, blocks, heights)
-        lack = float((top - self._by_block(self.shares * heights)).sum())
-        self._top = top + 0.1 * max(lack, 1e-3 * float(np.abs(offsets).sum()), 1e-12) / n_blocks
+        self._used = np.flatnonzero(np.diff(self._columns.indptr))
+        few = len(self._used) <= slopes.shape[0]
+        self._dense = np.ascontiguousarray(self._columns[self._used].toarray().T) if few else None
+        self._begin(shares)
+
+    def _begin(self, shares: Floats) -> None:
+        """Stir in some of an even mixture: as much as moves the answer no further than what is left to gain allows.
+
+        Where slopes are large, a little turns the parameters far, and what is left to gain would be gone long before
+        they have come back.
+        """
+        even = 1.0 / (1.0 + self._by_block(np.ones(len(self._blocks))))
+        truth = np.maximum(1.0 - self._by_block(shares), 0.0)
+        heights = self._offsets + self._slopes @ self._inside.w
+        top = np.zeros(self._n_blocks)
+        np.maximum.at(top, self._blocks, heights)
+        for stir in _STIRS:
+            self._truth = (1.0 - stir) * truth + stir * even
+            self.shares = (1.0 - stir) * shares + stir * even[self._blocks]
+            # Heights a little above the highest planes, by what an exact solution would be expected to lack.
+            lack = float((top - self._by_block(self.shares * heights)).sum())
+            self._top = top + 0.1 * max(lack, 1e-3 * float(np.abs(self._offsets).sum()), 1e-12) / self._n_blocks
+            gap = float(self.shares @ (self._top[self._blocks] - heights)) + float(self._truth @ self._top)
+            self._inside.linearise(np.asarray(self._columns @ self.shares))
+            # Parameters under constraints that tie them together begin far from their answer wherever they begin.
+            if self._inside.metric is None or self._inside.decrement <= gap + self._inside.complementarity:
+                break
 
     def go(self, tol: float) -> bool:
         """Make steps until what is left to gain is within tol; False where rounding leaves no step before that."""
@@ -291,19 +330,21 @@ class _Way:
         inside, shares, truth, top = self._inside, self.shares, self._truth, self._top
         lack = top[self._blocks] - self._offsets - self._slopes @ inside.w
         gap = float(shares @ lack) + float(truth @ top) + inside.complementarity
-        gram = inside.linearise(np.asarray(self._columns @ shares))
+        inside.linearise(np.asarray(self._columns @ shares))
         self._left = gap + inside.decrement
         if self._left <= tol:
             return True
         n_pairs = len(shares) + self._n_blocks + inside.n_pairs
-        factor = _Factor(gram, lack / shares, truth / top, self._blocks, self._n_blocks)
+        factor = self._factor(lack / shares, truth / top)
         # Mehrotra: a step that aims at zero tells how far the target can be lowered, and the products of changes.
         turn = self._turn(factor, lack, 0.0, 0.0, 0.0)
         length = min(1.0, _NOT_TO_THE_END * self._longest(turn, lack))
         left = float((shares + length * turn.shares) @ (lack + length * turn.lack))
         left += float((truth + length * turn.truth) @ (top + length * turn.top))
         left += (1.0 - length) * inside.complementarity
-        target = float(np.clip((left / gap) ** 3, _LEAST_TARGET, 0.8)) * gap / n_pairs
+        # What is left to gain must not run ahead of what the parameters lack to answer the shares.
+        behind = 0.0 if inside.metric is None else min((1.0 - length) ** 2 * inside.decrement / gap, 1.0)
+        target = max(float(np.clip((left / gap) ** 3, _LEAST_TARGET, 0.8)), behind) * gap / n_pairs
         turn = self._turn(factor, lack, target, turn.shares * turn.lack, turn.truth * turn.top)
         length = min(1.0, _NOT_TO_THE_END * self._longest(turn, lack))
         if not length > _SHORTEST:
@@ -315,14 +356,26 @@ class _Way:
         self.shares, self._truth = self.shares / total[self._blocks], self._truth / total
         return False
 
+    def _factor(self, ratio: Floats, truth_ratio: Floats) -> _ByPlanes | _ByParameters:
+        """Take the smaller of two systems with the same solution: one row for each plane, or for each parameter."""
+        metric = self._inside.metric
+        if metric is None or self._dense is None:
+            return _ByPlanes(self._inside.gram(), ratio, truth_ratio, self._blocks, self._n_blocks, self._columns)
+        return _ByParameters(self._dense, metric[self._used], ratio, truth_ratio, self._blocks, self._n_blocks)
+
     def _turn(
-        self, factor: _Factor, lack: Floats, target: float, product: Floats | float, truth_product: Floats | float
+        self,
+        factor: _ByPlanes | _ByParameters,
+        lack: Floats,
+        target: float,
+        product: Floats | float,
+        truth_product: Floats | float,
     ) -> _Turn:
         """Solve Newton's equations: shares times lacks become the target, less products of changes that are known."""
         still = self._inside.turn(np.zeros(self._slopes.shape[1]), target)
         ask = self._slopes @ still + (target - product) / self.shares - lack
-        change, change_truth, rise = factor.solve(ask, (target - truth_product) / self._truth - self._top)
-        turn = self._inside.turn(np.asarray(self._columns @ change), target)
+        change, change_truth, rise, push = factor.solve(ask, (target - truth_product) / self._truth - self._top)
+        turn = self._inside.turn(self._spread(push), target)
         return _Turn(change, change_truth, rise, rise[self._blocks] - self._slopes @ turn)
 
     def _longest(self, turn: _Turn, lack: Floats) -> float:
@@ -332,17 +385,42 @@ class _Way:
         )
         return min(*limits, self._inside.longest())
 
+    def _spread(self, slope: Floats) -> Floats:
+        """Return a slope over all parameters."""
+        if len(slope) == self._slopes.shape[1]:
+            return slope
+        whole = np.zeros(self._slopes.shape[1])
+        whole[self._used] = slope
+        return whole
+
     def _by_block(self, values: Floats) -> Floats:
         return np.bincount(self._blocks, values, minlength=self._n_blocks).astype(np.float64)
 
 
-class _Factor:
+class _Changes(NamedTuple):
+    """Changes of shares, of those of the planes 0, of heights, and of the slope of the mixture."""
+
+    shares: Floats
+    truth: Floats
+    top: Floats
+    slope: Floats
+
+
+class _ByPlanes:
     """Solves for the changes of shares, under the condition that those of a block sum to zero."""
 
-    def __init__(self, gram: Floats, ratio: Floats, truth_ratio: Floats, blocks: Ints, n_blocks: int) -> None:
+    def __init__(
+        self,
+        gram: Floats,
+        ratio: Floats,
+        truth_ratio: Floats,
+        blocks: Ints,
+        n_blocks: int,
+        columns: scipy.sparse.csr_array,
+    ) -> None:
         m = len(ratio)
         gram[np.diag_indices(m)] += ratio
-        self._whole = _cholesky(gram)
+        self._whole, self._columns = _cholesky(gram), columns
         members = np.zeros((m, n_blocks))
         members[np.arange(m), blocks] = 1.0
         self._members, self._truth_ratio = members, truth_ratio
@@ -350,22 +428,80 @@ class _Factor:
         small = members.T @ self._spread + np.diag(truth_ratio)
         self._small = _cholesky(small)
 
-    def solve(self, ask: Floats, ask_truth: Floats) -> tuple[Floats, Floats, Floats]:
+    def solve(self, ask: Floats, ask_truth: Floats) -> _Changes:
         raw = scipy.linalg.cho_solve(self._whole, ask, check_finite=False)
         rise = scipy.linalg.cho_solve(
             self._small, self._members.T @ raw + self._truth_ratio * ask_truth, check_finite=False
         )
-        return raw - self._spread @ rise, self._truth_ratio * (ask_truth - rise), rise
+        change = raw - self._spread @ rise
+        return _Changes(change, self._truth_ratio * (ask_truth - rise), rise, np.asarray(self._columns @ change))
+
+
+class _ByParameters:
+    r"""The same changes from a system with one row for each parameter, where the metric M of the parameters is diagonal.
+
+    With weights :math:`\delta` of the planes, their shares by what they lack, the plane 0 among those of each block, and
+    slopes and demands less their weighted means over the block,
+
+    .. math::
+        \Bigl( M + \sum_j \delta_j \bar a_j \bar a_j^\top \Bigr) z = \sum_j \delta_j \bar a_j \bar r_j, \qquad
+        \dot \alpha_j = \delta_j ( \bar r_j - \langle \bar a_j, z \rangle ), \qquad A^\top \dot \alpha = M z .
+
+    Means are taken out before anything is squared: an offset common to the features of all planes of a block, however
+    large beside their differences, costs no digits. Nor do parameters of different scales, which an elimination by
+    Cholesky's method does not mix.
+    """
+
+    def __init__(
+        self, slopes: Floats, metric: Floats, ratio: Floats, truth_ratio: Floats, blocks: Ints, n_blocks: int
+    ) -> None:
+        self._blocks, self._n_blocks, self._metric, self._slopes = blocks, n_blocks, metric, slopes
+        self._weight, self._truth_weight = 1.0 / ratio, truth_ratio
+        self._total = truth_ratio + np.bincount(blocks, self._weight, minlength=n_blocks)
+        adds = scipy.sparse.csr_array(
+            (self._weight / self._total[blocks], (blocks, np.arange(len(ratio)))), shape=(n_blocks, len(ratio))
+        )
+        self._mean = np.asarray(adds @ slopes)
+        self._centred = slopes - self._mean[blocks]
+        rows = np.vstack(
+            [np.sqrt(self._weight)[:, None] * self._centred, np.sqrt(self._truth_weight)[:, None] * self._mean]
+        )
+        matrix = rows.T @ rows
+        matrix[np.diag_indices(len(metric))] += metric
+        self._factor = _cholesky(matrix)
+
+    def solve(self, ask: Floats, ask_truth: Floats) -> _Changes:
+        found = self._solve(ask, ask_truth, np.zeros(self._n_blocks))
+        for _ in range(_REFINEMENTS):
+            # Weights of planes that lack next to nothing are huge, and would multiply rounding.
+            fall = self._slopes @ (found.slope / self._metric) + found.shares / self._weight
+            missing = ask - fall - found.top[self._blocks]
+            missing_truth = ask_truth - found.top - found.truth / self._truth_weight
+            sums = np.bincount(self._blocks, found.shares, minlength=self._n_blocks) + found.truth
+            more = self._solve(missing, missing_truth, -sums)
+            found = _Changes(*(one + other for one, other in zip(found, more, strict=True)))
+        return found
+
+    def _solve(self, ask: Floats, ask_truth: Floats, total: Floats) -> _Changes:
+        """Solve for changes that add up to `total` in each block."""
+        mean = self._truth_weight * ask_truth + np.bincount(self._blocks, self._weight * ask, minlength=self._n_blocks)
+        mean = (mean - total) / self._total
+        rest, rest_truth = ask - mean[self._blocks], ask_truth - mean
+        right = self._centred.T @ (self._weight * rest) - self._mean.T @ (self._truth_weight * rest_truth - total)
+        z = scipy.linalg.cho_solve(self._factor, right, check_finite=False)
+        along = self._mean @ z
+        change = self._weight * (rest - self._centred @ z)
+        change_truth = self._truth_weight * (rest_truth + along)
+        return _Changes(change, change_truth, mean - along, self._slopes.T @ change)
 
 
 def _cholesky(matrix: Floats) -> tuple[Floats, bool]:
     """Return the factor of a matrix that is positive definite but for rounding, which a ridge makes up for."""
-    scale = float(matrix.diagonal().max(initial=0.0))
+    diagonal, places = matrix.diagonal().copy(), np.diag_indices(len(matrix))
     for ridge in _RIDGES:
+        matrix[places] = (1.0 + ridge) * diagonal
         try:
-            factor, lower = scipy.linalg.cho_factor(
-                matrix + ridge * scale * np.eye(len(matrix)), lower=True, check_finite=False
-            )
+            factor, lower = scipy.linalg.cho_factor(matrix, lower=True, check_finite=False)
         except scipy.linalg.LinAlgError:
             continue
         return factor, bool(lower)
