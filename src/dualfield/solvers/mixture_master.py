@@ -134,6 +134,28 @@ class MixtureMaster:
         self.shares = np.concatenate([self.shares, np.zeros(len(offsets))])
         self.blocks = np.concatenate([self.blocks, blocks])
 
+    def begin(self, shares: Floats) -> None:
+        """Begin with other shares.
+
+        Parameters
+        ----------
+        shares : array of shape (n_planes,)
+            At least 0, and at most 1 in sum over a block.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import scipy.sparse
+        >>> from dualfield.objectives import SquaredNorm
+        >>> from dualfield.solvers.mixture_master import MixtureMaster
+        >>> master = MixtureMaster(SquaredNorm(1), 1)
+        >>> master.add(scipy.sparse.csr_array([[1.0]]), np.ones(1), np.zeros(1, dtype=np.int64))
+        >>> master.begin(np.array([0.5]))
+        >>> master.response.w
+        array([-0.5])
+        """
+        self.shares, self.response = shares.copy(), self._respond(shares)
+
     def trim(self, most: int, least: float = 0.0) -> bool:
         """Melt planes with the smallest shares into one for each block.
 

@@ -9,12 +9,17 @@ import scipy.linalg
 import scipy.sparse
 from numpy.typing import NDArray
 
+from dualfield.objectives import SquaredNorm
+from dualfield.solvers.mixture_master import MixtureMaster
+
 __all__ = ["SimplexMaster"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _RIDGE = 1e-13  # beside the largest entry of the diagonal: planes may depend on each other
 _MOST_STEPS = 1000
+_PATIENCE, _LEAST_PATIENCE = 20, 2  # steps before a way through the inside is tried
+_INSIDE = 0.2  # of the tolerance is left to it
 _NOTHING = 1e-13
 _ROUNDING = 1e-15
 
@@ -29,7 +34,8 @@ class SimplexMaster:
     What a block lacks to one belongs to the plane 0 of the truth. Weights that must not be negative are cut off at zero
     in :math:`w(\alpha)`. Steps are Newton's on the shares that are not zero or whose plane is higher than that of the
     largest share of its block, to the maximum on their line or to where the first share vanishes. Where the exchange of
-    share between one pair of planes gains more, that is the step.
+    share between one pair of planes gains more, that is the step. Where there are many steps, the way leads through the
+    inside of the simplices instead, as in :class:`dualfield.solvers.mixture_master.MixtureMaster`.
 
     Parameters
     ----------
@@ -58,6 +64,7 @@ class SimplexMaster:
         self.slopes = scipy.sparse.csr_array((0, n_parameters))
         self.offsets, self.shares = np.zeros(0), np.zeros(0)
         self.blocks, self._norms = np.zeros(0, dtype=np.int64), np.zeros(0)  # norms of the slopes
+        self._patience = _PATIENCE
         self._gram = np.zeros((1, 1))  # the last row and column are those of the plane 0
 
     @property
@@ -176,13 +183,32 @@ class SimplexMaster:
         >>> master.w
         array([0.5])
         """
-        for _ in range(_MOST_STEPS):
+        for step in range(_MOST_STEPS):
             heights, slack = self.values(), self._slack()
             highest = np.zeros(self.n_blocks)  # the plane 0 is among them
             np.maximum.at(highest, self.blocks, heights)
             rounding = _ROUNDING * float(highest.sum() + self._norms.max(initial=0.0) * (self._norms @ self.shares))
             if float(highest.sum() - heights @ self.shares) <= max(tol, rounding) or not self._step(heights, slack):
                 return
+            if step + 1 == self._patience:
+                self._cross(_INSIDE * max(tol, rounding))
+                # What was needed once will be needed again: the next planes are like these.
+                self._patience = max(self._patience // 2, _LEAST_PATIENCE)
+
+    def _cross(self, tol: float) -> None:
+        """Go through the inside of the simplices, if that leads higher.
+
+        Where features have offsets or different scales, planes are nearly parallel: the first share that vanishes ends
+        a step soon, and there are as many steps as there are faces on the way.
+        """
+        inside = MixtureMaster(SquaredNorm(self.slopes.shape[1], self._positive), self.n_blocks)
+        inside.add(self.slopes, self.offsets, self.blocks)
+        inside.begin(self.shares)
+        inside.solve(tol)
+        before, dual = self.shares, self.dual
+        self.shares = inside.shares
+        if self.dual < dual:
+            self.shares = before
 
     def _slack(self) -> Floats:
         filled = np.bincount(self.blocks, self.shares, minlength=self.n_blocks)
