@@ -89,6 +89,51 @@ def test_contract_of_models(model, message):
         LatentStructuredSVM(latent=model).fit(X, y)
 
 
+class WrongLater(Peak):
+    """Right for the first three examples, which are checked before the fit, and wrong for longer lists."""
+
+    def __init__(self, method):
+        self.method = method
+
+    def _is_wrong(self, method, x):
+        return self.method == method and len(x) > 3
+
+    def loss_augmented(self, w, x, y_true):
+        if self._is_wrong("first place", x):
+            return y_true, 0
+        if self._is_wrong("truth", x):
+            return y_true, self.complete(w, x, y_true)
+        return super().loss_augmented(w, x, y_true)
+
+    def infer(self, w, x):
+        return (1, 0) if self._is_wrong("infer", x) else super().infer(w, x)
+
+    def complete(self, w, x, y):
+        return 0 if self._is_wrong("complete", x) else super().complete(w, x, y)
+
+
+@pytest.mark.parametrize(
+    ("method", "named"),
+    [
+        ("first place", r"loss_augmented\(w, x, y_true\)"),
+        ("truth", r"loss_augmented\(w, x, y_true\)"),
+        ("complete", r"complete\(w, x, y\)"),
+        ("infer", r"infer\(w, x\)"),
+    ],
+)
+def test_oracles_that_are_wrong_beyond_the_checked_examples(method, named):
+    """R below zero, a gap of zero, and a certificate that was false."""
+    rng = np.random.default_rng(3)
+    X = [rng.normal(size=3).tolist() for _ in range(3)] + [rng.normal(size=6).tolist() for _ in range(20)]
+    y = [int(max(x) > 1.4) for x in X]
+    assert check_latent_model(WrongLater(method), X, y) == 2
+    model = LatentStructuredSVM(StructuredSVM(C=10.0), WrongLater(method), n_restarts=3, random_state=0)
+    with pytest.raises(ValueError, match=rf"WrongLater\.{named} returned an answer for X\[\d+\] whose score"):
+        model.fit(X, y)
+    right = LatentStructuredSVM(StructuredSVM(C=10.0), WrongLater(None), n_restarts=3, random_state=0).fit(X, y)
+    assert right.objective_ >= 0.0
+
+
 def test_models_without_a_size_or_a_draw():
     class NoSize(Peak):
         n_parameters = None

@@ -180,3 +180,51 @@ def test_refused(settings, error, message):
         StructuredSVM(**{"structure": Matching(), **settings}).fit(*matchings())
     with pytest.raises(ValueError, match="X and y must have as many examples"):
         StructuredSVM(Matching()).fit(matchings()[0], [])
+
+
+class Deaf(Matching):
+    """Its argmax forgets the loss, for inputs that are marked."""
+
+    def argmax(self, w, x, y_true=None):
+        return super().argmax(w, x, None if x[0, 0, 0] > 0.0 else y_true)
+
+
+def marked(first):
+    """Matchings whose inputs are marked from a place on."""
+    X, y = matchings(12)
+    for i, x in enumerate(X):
+        x[0, 0, 0] = abs(x[0, 0, 0]) * (1.0 if i >= first else -1.0)
+    return X, y
+
+
+def test_an_argmax_that_forgets_the_loss_is_refused_before_the_fit():
+    with pytest.raises(ValueError, match=r"Deaf\.argmax\(w, x, y_true\) must return .* For X\[0\] .* at other weights"):
+        StructuredSVM(Deaf(), C=1.0).fit(*marked(0))
+
+
+@pytest.mark.parametrize("solver", ["auto", "cutting_plane", "working_set", "block_dual", "simplicial"])
+def test_an_argmax_that_forgets_the_loss_is_refused_by_its_earlier_answers(solver):
+    """No look at the first examples tells: only what it said itself, at other weights."""
+    X, y = marked(3)
+    with pytest.raises(ValueError, match=r"Deaf\.argmax\(w, x, y_true\) returned an output for X\[\d+\] whose score"):
+        StructuredSVM(Deaf(), C=1.0, solver=solver, random_state=0).fit(X, y)
+
+
+class Greedy(Matching):
+    """Its argmax changes the weights that it is given."""
+
+    def argmax(self, w, x, y_true=None):
+        w *= 2.0
+        return super().argmax(w, x, y_true)
+
+
+def test_weights_cannot_be_written_to():
+    X, y = matchings()
+    with pytest.raises(ValueError, match="read-only"):
+        StructuredSVM(Greedy()).fit(X, y)
+    model = StructuredSVM(Matching()).fit(X, y)
+    before = model.parameters_.copy()
+    model.structure = Greedy()
+    with pytest.raises(ValueError, match="read-only"):
+        model.predict(X)
+    np.testing.assert_array_equal(model.parameters_, before)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dualfield.solvers.cccp_records import Completion
 from dualfield.structures.custom import CustomProblem, joint_feature_row
+from dualfield.structures.custom_answers import EarlierAnswers, read_only
 
 __all__ = ["LatentModel", "check_latent_model"]
 
@@ -105,7 +106,7 @@ class LatentModel(Protocol):
         Parameters
         ----------
         w : array of shape (n_parameters,)
-            Weights.
+            Weights, which cannot be written to.
         x : object
             Input.
 
@@ -127,7 +128,7 @@ class LatentModel(Protocol):
         Parameters
         ----------
         w : array of shape (n_parameters,)
-            Weights.
+            Weights, which cannot be written to.
         x, y_true : object
             Input and its right output.
 
@@ -149,7 +150,7 @@ class LatentModel(Protocol):
         Parameters
         ----------
         w : array of shape (n_parameters,)
-            Weights.
+            Weights, which cannot be written to.
         x, y : object
             Input and output.
 
@@ -223,7 +224,7 @@ def check_latent_model(model: LatentModel, X: Sequence[Any], y: Sequence[Any], n
     if n is None:
         raise TypeError(f"{type(model).__name__} must have an attribute 'n_parameters' or a method 'init_latent'.")
     for i in range(min(n_checked, len(y))):
-        for w in (np.zeros(n), rng.standard_normal(n)):
+        for w in (read_only(np.zeros(n)), read_only(rng.standard_normal(n))):
             _check_example(model, joined, w, X[i], y[i], i)
     return n
 
@@ -267,33 +268,88 @@ class CustomLatentProblem:
     ) -> None:
         self.model, self.X, self.y, self.weights, self.n_parameters = model, X, y, weights, n_parameters
         self._joined = _joined(model)
+        # Outputs with hidden parts that were met at any weights: an oracle that is below one of them is wrong.
+        self._answers, self._completions = EarlierAnswers(), EarlierAnswers()
+        self._looked: tuple[Floats, Floats] | None = None  # weights, and score plus loss of the best answers there
         # Hidden parts need not be comparable: they are numbered by what they are when written out.
         self._numbers: dict[bytes, int] = {}
         self._hidden: list[Any] = []
 
     def loss_and_gradient(self, w: Floats) -> tuple[float, Floats]:
-        """Return the first term, and a subgradient."""
-        value, rows = 0.0, []
+        """Return the first term, and a subgradient.
+
+        Raises
+        ------
+        ValueError
+            If an answer is beaten by an earlier one, or by the completed truth: no bound would be true.
+        """
+        values, rows = np.zeros(len(self.y)), []
         for i, (x, true) in enumerate(zip(self.X, self.y, strict=True)):
-            y, h = self.model.loss_augmented(w, x, true)
-            row = joint_feature_row(self._joined, x, (y, h), self.n_parameters)
-            value += self.weights[i] * (float((row @ w)[0]) + self.model.loss(true, y, h))
+            y, h = self.model.loss_augmented(read_only(w), x, true)
+            row, cost = joint_feature_row(self._joined, x, (y, h), self.n_parameters), self.model.loss(true, y, h)
+            values[i] = float((row @ w)[0]) + cost
+            self._refuse(i, "loss_augmented(w, x, y_true)", "score plus loss", self._answers.beat(i, values[i], w))
+            self._answers.add(i, float(cost), row)
+            if bool(np.all(y == true)):
+                self._completions.add(i, 0.0, row)
             rows.append(row)
-        return value, self._sum(rows)
+        self._looked = w.copy(), values
+        return float(self.weights @ values), self._sum(rows)
 
     def loss(self, w: Floats) -> float:
         """Return the first term."""
         return self.loss_and_gradient(w)[0]
 
     def complete(self, w: Floats, temperature: float = 0.0) -> Completion:
-        """Return the best hidden parts of the truth."""
-        return self.given([self.model.complete(w, x, y) for x, y in zip(self.X, self.y, strict=True)])
+        """Return the best hidden parts of the truth.
+
+        Raises
+        ------
+        ValueError
+            If hidden parts that were met earlier are better, or if the best answer there is worse than the truth.
+        """
+        hidden = [self.model.complete(read_only(w), x, y) for x, y in zip(self.X, self.y, strict=True)]
+        rows = self._rows(hidden)
+        at_hand = self._looked is not None and np.array_equal(self._looked[0], w)
+        for i, (x, true, row) in enumerate(zip(self.X, self.y, rows, strict=True)):
+            score = float((row @ w)[0])
+            self._refuse(i, "complete(w, x, y)", "score", self._completions.beat(i, score, w))
+            self._hold(i, row)
+            y, h = self.model.infer(read_only(w), x)
+            plain = joint_feature_row(self._joined, x, (y, h), self.n_parameters)
+            self._refuse(i, "infer(w, x)", "score", self._completions.beat(i, float((plain @ w)[0]), w))
+            self._answers.add(i, float(self.model.loss(true, y, h)), plain)
+            if self._looked is not None and at_hand:
+                beaten = self._answers.beat(i, float(self._looked[1][i]), w)
+                self._refuse(i, "loss_augmented(w, x, y_true)", "score plus loss", beaten)
+        return self._completion(hidden, rows)
 
     def given(self, hidden: Sequence[Any]) -> Completion:
         """Return the completion with these hidden parts."""
+        rows = self._rows(hidden)
+        for i, row in enumerate(rows):
+            self._hold(i, row)
+        return self._completion(hidden, rows)
+
+    def _rows(self, hidden: Sequence[Any]) -> list[scipy.sparse.csr_array]:
         parts = zip(self.X, self.y, hidden, strict=True)
-        rows = [joint_feature_row(self._joined, x, (y, h), self.n_parameters) for x, y, h in parts]
+        return [joint_feature_row(self._joined, x, (y, h), self.n_parameters) for x, y, h in parts]
+
+    def _completion(self, hidden: Sequence[Any], rows: list[scipy.sparse.csr_array]) -> Completion:
         return Completion(np.array([self._number(h) for h in hidden], dtype=np.int64), self._sum(rows))
+
+    def _hold(self, i: int, row: scipy.sparse.csr_array) -> None:
+        """Keep the truth with hidden parts as a rival of all answers to come; it costs nothing."""
+        self._completions.add(i, 0.0, row)
+        self._answers.add(i, 0.0, row)
+
+    def _refuse(self, i: int, method: str, what: str, beaten: float) -> None:
+        if beaten > 0.0:
+            raise ValueError(
+                f"{type(self.model).__name__}.{method} returned an answer for X[{i}] whose {what} is {beaten:.3g} below "
+                f"that of the completed truth or of an earlier answer: it is not the largest, and no bound would be "
+                "true."
+            )
 
     def hidden(self, states: NDArray[Any]) -> list[Any]:
         """Return the hidden parts that numbers stand for."""

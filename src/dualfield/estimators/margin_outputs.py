@@ -27,6 +27,7 @@ from dualfield.objectives import CustomPlanes
 from dualfield.scores import Expansion, FeatureTable, LinearScores
 from dualfield.solvers import LinearSolution, Moment
 from dualfield.structures import Chain, check_custom_problem
+from dualfield.structures.custom_answers import read_only
 
 __all__ = ["MarginOutputs"]
 
@@ -208,7 +209,8 @@ class MarginOutputs(TrainedTagger):
         """
         check_is_fitted(self)
         if self._is_custom:
-            return [self._of_fit("structure").argmax(self.parameters_, x) for x in X]
+            problem, w = self._of_fit("structure"), read_only(self.parameters_)
+            return [problem.argmax(w, x) for x in X]
         if self._is_single:
             return self.classes_[self.decision_scores(X).node.argmax(axis=1)]
         return super().predict(X, lengths=lengths)

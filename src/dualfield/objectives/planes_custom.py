@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dualfield.objectives.planes import Planes
 from dualfield.structures.custom import CustomProblem, joint_feature_row
+from dualfield.structures.custom_answers import EarlierAnswers, read_only
 
 __all__ = ["CustomPlanes"]
 
@@ -75,6 +76,10 @@ class CustomPlanes:
     def _truth(self) -> list[scipy.sparse.csr_array]:
         return [self._features(i, self.y[i]) for i in range(self.n_examples)]
 
+    @cached_property
+    def _earlier(self) -> EarlierAnswers:
+        return EarlierAnswers()
+
     def _features(self, i: int, y: Any) -> scipy.sparse.csr_array:
         return joint_feature_row(self.problem, self.X[i], y, self.n_parameters)
 
@@ -96,8 +101,8 @@ class CustomPlanes:
         Raises
         ------
         ValueError
-            If the problem's ``argmax`` returns an output that the truth beats: then it is no maximum, and no gap
-            would be true.
+            If the problem's ``argmax`` returns an output that the truth beats, or an output that it returned earlier:
+            then it is no maximum, and no gap would be true.
 
         Examples
         --------
@@ -116,7 +121,7 @@ class CustomPlanes:
         chosen = np.arange(self.n_examples) if examples is None else np.asarray(examples, dtype=np.int64)
         offsets, rows, keys = np.zeros(len(chosen)), [], list[Hashable]()
         for at, i in enumerate(chosen.tolist()):
-            found = self.problem.argmax(w, self.X[i], self.y[i])
+            found = self.problem.argmax(read_only(w), self.X[i], self.y[i])
             offsets[at] = self.problem.loss(self.y[i], found)
             slope = (self._features(i, found) - self._truth[i]).tocsr()
             slope.eliminate_zeros()
@@ -126,6 +131,14 @@ class CustomPlanes:
                     f"{type(self.problem).__name__}.argmax(w, x, y_true) returned an output for X[{i}] whose score "
                     f"plus loss is {-value:.3g} below that of the truth: it is not the largest."
                 )
+            beaten = self._earlier.beat(i, value, w)
+            if beaten > 0.0:
+                raise ValueError(
+                    f"{type(self.problem).__name__}.argmax(w, x, y_true) returned an output for X[{i}] whose score "
+                    f"plus loss is {beaten:.3g} below that of an output it returned at other weights: it is not the "
+                    "largest. It must add loss(y_true, y) to the scores, and look at all outputs."
+                )
+            self._earlier.add(i, float(offsets[at]), slope)
             rows.append(slope)
             # Outputs need not be hashable: planes are told apart by their numbers.
             keys.append((float(offsets[at]), slope.indices.tobytes(), slope.data.tobytes()))

@@ -10,6 +10,8 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from dualfield.structures.custom_answers import read_only
+
 __all__ = ["CustomProblem", "check_custom_problem", "joint_feature_row"]
 
 Floats = NDArray[np.float64]
@@ -91,7 +93,7 @@ class CustomProblem(Protocol):
         Parameters
         ----------
         w : array of shape (n_parameters,)
-            Parameters.
+            Parameters, which cannot be written to.
         x : object
             Input.
         y_true : object, default=None
@@ -206,15 +208,18 @@ def check_custom_problem(problem: CustomProblem, X: Sequence[Any], y: Sequence[A
         if itself != 0.0:
             raise ValueError(f"{name}.loss(y, y) must be 0. Got {itself!r} for y[{i}].")
         random = 3.0 * rng.standard_normal(n_parameters)
-        for w in (np.zeros(n_parameters), random, -random):
-            _check_argmax(problem, w, X[i], y[i], i)
+        tried = [read_only(w) for w in (np.zeros(n_parameters), random, -random)]
+        # Outputs that are the best ones at some weights are rivals at all others.
+        known = [problem.argmax(w, X[i], truth) for w in tried for truth in (y[i], None)]
+        for w in tried:
+            _check_argmax(problem, w, X[i], y[i], i, known)
     return n_parameters
 
 
-def _check_argmax(problem: CustomProblem, w: Floats, x: Any, true: Any, i: int) -> None:
+def _check_argmax(problem: CustomProblem, w: Floats, x: Any, true: Any, i: int, known: list[Any]) -> None:
     name = type(problem).__name__
     found, plain = problem.argmax(w, x, true), problem.argmax(w, x)
-    for answer in (found, plain):
+    for answer in (found, plain, *known):
         cost = float(problem.loss(true, answer))
         if not 0.0 <= cost < np.inf:
             raise ValueError(f"{name}.loss must return a finite number of at least 0. Got {cost!r} for y[{i}].")
@@ -222,17 +227,20 @@ def _check_argmax(problem: CustomProblem, w: Floats, x: Any, true: Any, i: int) 
     def score(y: Any) -> float:
         return float((joint_feature_row(problem, x, y, len(w)) @ w)[0])
 
-    value, rivals = score(found) + problem.loss(true, found), {"the truth": true, "argmax(w, x)": plain}
-    for rival, y in rivals.items():
+    value, rivals = score(found) + problem.loss(true, found), [("the truth", true), ("argmax(w, x)", plain)]
+    rivals += [("an output that it returned at other weights", y) for y in known]
+    for rival, y in rivals:
         other = score(y) + problem.loss(true, y)
         if value < other - 1e-9 * max(1.0, abs(other)):
             raise ValueError(
                 f"{name}.argmax(w, x, y_true) must return an output of at least the score plus loss of every other "
                 f"one. For X[{i}] it has {value:.6g}; {rival} has {other:.6g}."
             )
-    best, true_score = score(plain), score(true)
-    if best < true_score - 1e-9 * max(1.0, abs(true_score)):
-        raise ValueError(
-            f"{name}.argmax(w, x) must return an output of at least the score of every other one. "
-            f"For X[{i}] it has {best:.6g}; the truth has {true_score:.6g}."
-        )
+    best = score(plain)
+    for rival, y in rivals:
+        other = score(y)
+        if best < other - 1e-9 * max(1.0, abs(other)):
+            raise ValueError(
+                f"{name}.argmax(w, x) must return an output of at least the score of every other one. "
+                f"For X[{i}] it has {best:.6g}; {rival} has {other:.6g}."
+            )
