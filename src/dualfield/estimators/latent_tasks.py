@@ -19,13 +19,15 @@ from dualfield.estimators.latent_custom import CustomLatentProblem, LatentModel,
 from dualfield.estimators.latent_data import StateData, StateDecoder
 from dualfield.estimators.latent_start import given_states, hard_em
 from dualfield.estimators.latent_states import LatentChain, LatentMulticlass
-from dualfield.estimators.margin_data import FEW_FEATURES, PATIENCE
+from dualfield.estimators.margin_data import FEW_FEATURES
 from dualfield.input_forms import unwrapped
 from dualfield.labels import Labels
 from dualfield.solvers import StopRule
 from dualfield.solvers.cccp_cuts import InnerCuts
 from dualfield.solvers.cccp_records import Completion, InnerSolver
 from dualfield.solvers.flow_swap import FlowSwap
+from dualfield.solvers.hinge_stages import PATIENCE
+from dualfield.structures.custom_answers import read_only
 
 Floats = NDArray[np.float64]
 
@@ -314,12 +316,13 @@ class CustomDecoder:
 
     def best(self, X: Any, lengths: ArrayLike | None) -> tuple[Any, Any]:
         """Return the best outputs and their hidden parts."""
-        pairs = [self.latent.infer(self.parameters, x) for x in X]
+        pairs = [self.latent.infer(read_only(self.parameters), x) for x in X]
         return [y for y, _ in pairs], [h for _, h in pairs]
 
     def completed(self, X: Any, y: Any, lengths: ArrayLike | None) -> Any:
         """Return the best hidden parts of given outputs."""
-        return [self.latent.complete(self.parameters, x, each) for x, each in zip(X, y, strict=True)]
+        w = read_only(self.parameters)
+        return [self.latent.complete(w, x, each) for x, each in zip(X, y, strict=True)]
 
 
 def read_bags(X: Any, lengths: ArrayLike | None, vocabulary: Vocabulary | None, n_columns: int | None) -> Batch:

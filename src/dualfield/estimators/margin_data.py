@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,11 +23,10 @@ from dualfield.solvers import (
     PlaneFrankWolfe,
     PlaneSGD,
     Simplicial,
-    Status,
     StopRule,
-    Trace,
 )
 from dualfield.solvers.course import Course
+from dualfield.solvers.hinge_stages import solve_in_stages
 
 Floats = NDArray[np.float64]
 PLANE_SOLVERS = (CuttingPlane, LabellingSet, MarginalQP, PlaneFrankWolfe, PlaneSGD, Simplicial)
@@ -50,8 +48,8 @@ _FOR_PLANES: dict[str, Any] = {
     "sgd": PlaneSGD,
 }
 _DEFAULT_PASSES = 10_000.0
-# With few features flows are degenerate and swaps may crawl, while some ten cuts describe the loss of all examples.
-FEW_FEATURES, PATIENCE = 500, 300.0
+# With few features flows are degenerate and swaps may crawl, while some ten planes describe the loss of all examples.
+FEW_FEATURES = 1000
 
 
 def check_solver(owner: str, solver: Any) -> None:
@@ -98,23 +96,8 @@ def prepared_solve(
     if is_auto and isinstance(chosen, FlowSwap) and objective is not None:
         swapped = objective
         if swapped.score_map.n_features <= FEW_FEATURES:
-            return chosen, lambda course, seed: _swaps_then_cuts(swapped, planes, rule, start, course, seed)
+            return chosen, lambda course, seed: solve_in_stages(swapped, planes, rule, start, course, seed)
     return chosen, lambda course, seed: chosen.solve(what, rule, start, course, seed)
-
-
-def _swaps_then_cuts(
-    objective: ChainLoss, planes: Any, rule: StopRule, start: Floats | None, course: Course, seed: int
-) -> LinearSolution:
-    """Try swaps first; where they crawl, go on with cuts from what they have reached."""
-    first = FlowSwap().solve(objective, StopRule(rule.tol, min(rule.max_passes, PATIENCE)), start, course, seed)
-    if first.status not in (Status.ITERATION_LIMIT, Status.STALLED) or rule.max_passes <= PATIENCE:
-        return first
-    rest = StopRule(rule.tol, rule.max_passes - PATIENCE)
-    second = CuttingPlane().solve(planes, rest, first.parameters, course, seed)
-    before = first.trace.rows()
-    rows = second.trace.rows() + np.array([0.0, 0.0, 0.0, before[-1][3], before[-1][4]])
-    trace = Trace.from_rows(np.concatenate([before, rows]))
-    return replace(second, n_iter=first.n_iter + second.n_iter, trace=trace)
 
 
 def margin_cost(owner: str, cost: Any, labels: Labels) -> Floats:

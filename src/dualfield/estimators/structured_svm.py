@@ -81,7 +81,7 @@ class StructuredSVM(MarginOutputs):
     solver : str or solver object, default="auto"
         "flow_swap", "block_dual" (block-coordinate Frank-Wolfe), "cutting_plane", "working_set", "marginal",
         "simplicial", "sgd", or an object of :mod:`dualfield.solvers`. "auto" is "flow_swap" where it can take the
-        problem, with few features followed by "cutting_plane" if that takes too long; elsewhere "cutting_plane". With a
+        problem, with few features followed by "simplicial" if that takes too long; elsewhere "cutting_plane". With a
         kernel: "auto" or "block_dual".
     positive : bool, list or bool array, default=None
         Weights that must be at least 0; True: all. A list has columns, or (column, label); a column is a number, or a

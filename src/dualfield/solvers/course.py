@@ -84,6 +84,28 @@ class Course:
         """
         self._line(objective, dual, gap, passes, seconds)
 
+    def later(self, passes: float, seconds: float) -> Later:
+        """Return the course of a solver that goes on where another one has ended.
+
+        Parameters
+        ----------
+        passes, seconds : float
+            What has been spent before; the line and the monitor see it added.
+
+        Returns
+        -------
+        Later
+            It keeps no states: those of the first solver stay, and lead here again.
+
+        Examples
+        --------
+        >>> from dualfield.solvers.course import Course
+        >>> from dualfield.solvers.progress import ProgressLine
+        >>> Course(ProgressLine("fit", 0)).later(300.0, 0.5).resume is None
+        True
+        """
+        return Later(self, passes, seconds)
+
     def last(self, moment: Moment, parameters: Floats) -> None:
         """Let the monitor see the end, unless it has.
 
@@ -113,8 +135,30 @@ class Course:
         # A state first: a monitor may take long, and may be interrupted.
         if self._keep is not None and self._is_due is not None and self._is_due():
             self._keep(end.state())
+        return self._look(end, 0.0, 0.0)
+
+    def _look(self, end: PassEnd, passes: float, seconds: float) -> bool:
         if self._monitor is None:
             return False
-        moment = Moment(*end.progress())
+        objective, dual, gap, own_passes, own_seconds = end.progress()
+        moment = Moment(objective, dual, gap, passes + own_passes, seconds + own_seconds)
         self._told = moment.passes
         return bool(self._monitor(moment, end.parameters()))
+
+
+class Later:
+    """What a second solver is told with: see :meth:`Course.later`."""
+
+    resume = None
+
+    def __init__(self, course: Course, passes: float, seconds: float) -> None:
+        self.interval = course.interval
+        self.passes, self.seconds = passes, seconds
+        self._course = course
+        self.pass_end = None if course._monitor is None else self._pass_end
+
+    def __call__(self, objective: float, dual: float, gap: float, passes: float, seconds: float) -> None:
+        self._course(objective, dual, gap, self.passes + passes, self.seconds + seconds)
+
+    def _pass_end(self, end: PassEnd) -> bool:
+        return self._course._look(end, self.passes, self.seconds)

@@ -19,11 +19,12 @@ Ints = NDArray[np.int64]
 _MOST_STEPS = 100
 _NOT_TO_THE_END = 0.99  # of the way on which the first share or slack would vanish
 _LEAST_TARGET = 1e-4  # beside what is left
-_STIRS = 0.1 ** np.arange(1, 13)  # how much of an even mixture is stirred in to begin with
+_STIR = 0.1  # how much of an even mixture is stirred in to begin with
 _NOTHING = 1e-16  # beside the sum of what all shares do
 _RIDGES = (1e-15, 1e-12, 1e-9, 1e-6)  # beside each entry of the diagonal
 _SHORTEST = 1e-10
 _REFINEMENTS = 2
+_LEAST_WORK = 5e6  # of a step, however small its systems are
 _LOOSE = 3.0  # times the tolerance: what the answer to the shares may lack
 _MOST_TIGHTER = 6
 
@@ -67,6 +68,7 @@ class MixtureMaster:
         self.slopes = scipy.sparse.csr_array((0, regulariser.n_parameters))
         self.offsets, self.shares, self.blocks = np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.int64)
         self.response = self._respond(self.shares)
+        self.work = 0.0  # multiplications in Newton's equations
 
     @property
     def slope(self) -> Floats:
@@ -239,7 +241,9 @@ class MixtureMaster:
         sizes = np.abs(self.offsets) + np.sqrt(np.asarray(self.slopes.multiply(self.slopes).sum(axis=1)))
         # The parameters that answer the shares are not quite those inside: where they turn quickly the way must go on.
         for exactness in tol * 0.1 ** np.arange(_MOST_TIGHTER):
+            before = way.n_steps
             arrived = way.go(exactness)
+            self.work += (way.n_steps - before) * way.work
             self.shares = np.where(way.shares * sizes > _NOTHING * (way.shares @ sizes), way.shares, 0.0)
             self.response = self._respond(self.shares)
             if self.lack() <= _LOOSE * tol:
@@ -318,30 +322,18 @@ class _Way:
         self._used = np.flatnonzero(np.diff(self._columns.indptr))
         few = len(self._used) <= slopes.shape[0]
         self._dense = np.ascontiguousarray(self._columns[self._used].toarray().T) if few else None
-        self._begin(shares)
-
-    def _begin(self, shares: Floats) -> None:
-        """Stir in some of an even mixture: as much as moves the answer no further than what is left to gain allows.
-
-        Where slopes are large, a little turns the parameters far, and what is left to gain would be gone long before
-        they have come back.
-        """
-        even = 1.0 / (1.0 + self._by_block(np.ones(len(self._blocks))))
-        truth = np.maximum(1.0 - self._by_block(shares), 0.0)
-        heights = self._offsets + self._slopes @ self._inside.w
-        top = np.zeros(self._n_blocks)
-        np.maximum.at(top, self._blocks, heights)
-        for stir in _STIRS:
-            self._truth = (1.0 - stir) * truth + stir * even
-            self.shares = (1.0 - stir) * shares + stir * even[self._blocks]
-            # Heights a little above the highest planes, by what an exact solution would be expected to lack.
-            lack = float((top - self._by_block(self.shares * heights)).sum())
-            self._top = top + 0.1 * max(lack, 1e-3 * float(np.abs(self._offsets).sum()), 1e-12) / self._n_blocks
-            gap = float(self.shares @ (self._top[self._blocks] - heights)) + float(self._truth @ self._top)
-            self._inside.linearise(np.asarray(self._columns @ self.shares))
-            # Parameters under constraints that tie them together begin far from their answer wherever they begin.
-            if self._inside.metric is None or self._inside.decrement <= gap + self._inside.complementarity:
-                break
+        self.n_steps, rows, columns = 0, float(slopes.shape[0]), float(len(self._used))
+        # Of a step: products of slopes, and what eliminates the unknowns.
+        self.work = _LEAST_WORK + (columns**2 * (rows + columns) if few else rows**2 * (rows + columns + n_blocks))
+        even = 1.0 / (1.0 + self._by_block(np.ones(len(blocks))))
+        self._truth = (1.0 - _STIR) * np.maximum(1.0 - self._by_block(shares), 0.0) + _STIR * even
+        self.shares = (1.0 - _STIR) * shares + _STIR * even[blocks]
+        # Heights a little above the highest planes, by what an exact solution would be expected to lack.
+        heights = offsets + slopes @ inside.w
+        top = np.zeros(n_blocks)
+        np.maximum.at(top, blocks, heights)
+        lack = float((top - self._by_block(self.shares * heights)).sum())
+        self._top = top + 0.1 * max(lack, 1e-3 * float(np.abs(offsets).sum()), 1e-12) / n_blocks
 
     def go(self, tol: float) -> bool:
         """Make steps until what is left to gain is within tol; False where rounding leaves no step before that."""
@@ -356,6 +348,7 @@ class _Way:
         self._left = gap + inside.decrement
         if self._left <= tol:
             return True
+        self.n_steps += 1
         n_pairs = len(shares) + self._n_blocks + inside.n_pairs
         factor = self._factor(lack / shares, truth / top)
         # Mehrotra: a step that aims at zero tells how far the target can be lowered, and the products of changes.
@@ -364,7 +357,8 @@ class _Way:
         left = float((shares + length * turn.shares) @ (lack + length * turn.lack))
         left += float((truth + length * turn.truth) @ (top + length * turn.top))
         left += (1.0 - length) * inside.complementarity
-        # What is left to gain must not run ahead of what the parameters lack to answer the shares.
+        # What is left to gain must not run ahead of what the parameters lack to answer the shares: where slopes are large,
+        # stirring has moved them far. Parameters under constraints that tie them together come back by themselves.
         behind = 0.0 if inside.metric is None else min((1.0 - length) ** 2 * inside.decrement / gap, 1.0)
         target = max(float(np.clip((left / gap) ** 3, _LEAST_TARGET, 0.8)), behind) * gap / n_pairs
         turn = self._turn(factor, lack, target, turn.shares * turn.lack, turn.truth * turn.top)

@@ -113,14 +113,106 @@ class Simplicial:
         >>> solution.status.value, round(solution.objective, 6)
         ('converged', 0.129032)
         """
+        parts = SimplicialParts(self, objective, rule, start, told, regulariser)
+        solution = parts.go_on()
+        parts.warn(solution.status)
+        return solution
+
+
+class SimplicialParts:
+    """A run of :class:`Simplicial` that can be left and gone on with.
+
+    Parameters
+    ----------
+    settings, objective, rule, start, told, regulariser
+        As for :meth:`Simplicial.solve`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.batch import Batch
+    >>> from dualfield.objectives import ChainPlanes
+    >>> from dualfield.scores import FeatureTable, LinearScores
+    >>> from dualfield.solvers import Simplicial, StopRule
+    >>> from dualfield.solvers.simplicial import SimplicialParts
+    >>> from dualfield.structures import Chain
+    >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
+    >>> batch = Batch.build([np.array([[1.0], [-2.0]])])
+    >>> problem = ChainPlanes(score_map, batch, np.array([0, 1], dtype=np.int32), np.ones(1), 1.0 - np.eye(2))
+    >>> parts = SimplicialParts(Simplicial(), problem, StopRule(1e-9))
+    >>> parts.go_on(1.0).status.value, parts.go_on().status.value
+    ('too_slow', 'converged')
+    """
+
+    def __init__(
+        self,
+        settings: Simplicial,
+        objective: PlaneProblem,
+        rule: StopRule,
+        start: Floats | None = None,
+        told: Progress | None = None,
+        regulariser: Regulariser | None = None,
+    ) -> None:
         chosen = SquaredNorm(objective.n_parameters, objective.positive) if regulariser is None else regulariser
-        course = PlaneCourse(objective, rule, told)
-        run = _Run(self, objective, chosen, rule, course)
+        self._course = PlaneCourse(objective, rule, told)
+        self._run = _Run(settings, objective, chosen, rule, self._course)
+        self._looks = self._run.looks(start)
+
+    @property
+    def work(self) -> float:
+        """Multiplications in the systems of mixtures so far: what rounds cost beside their pass over the data."""
+        return self._run.work
+
+    def go_on(self, work: float = np.inf) -> LinearSolution:
+        """Run on.
+
+        Parameters
+        ----------
+        work : float, default=inf
+            Stop as too slow at the end of the round in which :attr:`work` gets here.
+
+        Returns
+        -------
+        LinearSolution
+            What all parts together have reached; iterations are those of this one.
+
+        Examples
+        --------
+        See :class:`SimplicialParts`.
+
+        >>> callable(SimplicialParts.go_on)
+        True
+        """
         # Small dense systems gain nothing from many BLAS threads, and would differ in the last bit.
         with threadpool_limits(1, user_api="blas"):
-            solution = course.follow(run.looks(start), "simplicial")
-        run.warn(solution.status)
-        return dataclasses.replace(solution, dual=run.dual())
+            solution = self._course.follow(self._part(work), "simplicial")
+        return dataclasses.replace(solution, dual=self._run.dual())
+
+    def warn(self, status: Status) -> None:
+        """Say that the limit on vertices may be the reason why the tolerance was not reached.
+
+        Parameters
+        ----------
+        status : Status
+            How the run ended.
+
+        Examples
+        --------
+        >>> callable(SimplicialParts.warn)
+        True
+        """
+        self._run.warn(status)
+
+    def _part(self, work: float) -> Looks:
+        while True:
+            try:
+                look = next(self._looks)
+            except StopIteration as end:
+                status: Status = end.value
+                return status
+            yield look
+            if self.work >= work:
+                return Status.TOO_SLOW
 
 
 class _Run:
@@ -150,8 +242,12 @@ class _Run:
             warnings.warn(
                 f"Blocks had more than max_columns={self._settings.max_columns} vertices with a share, and lost some. "
                 f"Increase max_columns or n_blocks.",
-                stacklevel=3,
+                stacklevel=4,
             )
+
+    @property
+    def work(self) -> float:
+        return self._master.work
 
     def dual(self) -> dict[str, NDArray[Any]]:
         return {"slope": self._slope, "offset": np.array(self._offset), "anchors": np.array(self._anchor_values)}
