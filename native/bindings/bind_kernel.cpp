@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -56,14 +57,32 @@ struct Task {
     }
 };
 
+// Looks after the calls of a kernel function in Python while a solver runs.
+class Watching {
+  public:
+    explicit Watching(std::shared_ptr<KernelCalls> calls) : calls_(std::move(calls)) {
+        if (calls_) *calls_ = {.is_watched = true};
+    }
+    ~Watching() {
+        if (calls_) *calls_ = {};
+    }
+    Watching(const Watching&) = delete;
+    Watching& operator=(const Watching&) = delete;
+    bool is_interrupted() const { return calls_ && calls_->is_interrupted; }
+
+  private:
+    std::shared_ptr<KernelCalls> calls_;
+};
+
 template <class Solve>
 nb::object run(const KernelMatrix& matrix, const Task& task, Solve&& solve) {
     task.check(std::visit([](const auto& gram) { return gram->size(); }, matrix.gram));
     Watch watch(task.told, task.interval, task.start_passes);
+    const Watching calls(matrix.calls);
     KernelSolution solution;
     {
         const nb::gil_scoped_release unlocked;
-        const Report report = [&](const Progress& now) { return watch(now); };
+        const Report report = [&](const Progress& now) { return watch(now) && !calls.is_interrupted(); };
         const StopRule rule{task.tolerance, task.most_passes, task.start_passes, task.start_seconds};
         KernelStart start;
         if (task.start) {

@@ -186,11 +186,22 @@ KernelMatrix from_array(Dense<T> array) {
 // Rows from Python: rows(points) -> array (n_points, n) of float64.
 KernelMatrix from_function(const nb::object& rows, const Input<double, 1>& diagonal, std::size_t budget) {
     const std::size_t n = checked_points(diagonal.shape(0));
-    auto fill = [rows, n](std::span<const std::int32_t> points, double* const* targets, ThreadTeam&) {
+    auto calls = std::make_shared<KernelCalls>();
+    auto fill = [rows, n, calls](std::span<const std::int32_t> points, double* const* targets, ThreadTeam&) {
         const nb::gil_scoped_acquire lock;
-        Output<std::int32_t> wanted({points.size()});
-        std::copy(points.begin(), points.end(), wanted.data());
-        const nb::object answer = rows(wanted.release());
+        const auto ask = [&] {
+            Output<std::int32_t> wanted({points.size()});
+            std::copy(points.begin(), points.end(), wanted.data());
+            return nb::object(rows(wanted.release()));
+        };
+        nb::object answer;
+        try {
+            answer = ask();
+        } catch (nb::python_error& error) {
+            if (!calls->is_watched || calls->is_interrupted || !error.matches(PyExc_KeyboardInterrupt)) throw;
+            calls->is_interrupted = true;
+            answer = ask();
+        }
         const auto block = nb::cast<Input<double, 2>>(answer);
         if (block.shape(0) != points.size() || block.shape(1) != n)
             throw std::invalid_argument("the kernel function returned a block of another shape than asked for");
@@ -200,7 +211,8 @@ KernelMatrix from_function(const nb::object& rows, const Input<double, 1>& diago
     return {
         .gram = std::shared_ptr<Gram<double>>(std::make_shared<CachedGram<double>>(std::move(values), budget, fill)),
         .held = nullptr,
-        .owner = rows};
+        .owner = rows,
+        .calls = calls};
 }
 
 template <class T>

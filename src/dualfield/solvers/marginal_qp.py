@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import signal
+import threading
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -132,14 +134,41 @@ def _looks(problem: ChainPlanes, start: Floats | None, tol: float) -> Looks:
     w = np.zeros(problem.n_parameters) if start is None else np.asarray(start, dtype=np.float64)
     yield Look(w, primal_value(problem, w, problem.planes(w)), 0.0, 1.0)
     flows = _Flows(problem)
-    shares = flows.consistent(_quadratic_programme(flows, tol))
+    with _Interrupt() as interrupt:
+        shares = flows.consistent(_quadratic_programme(flows, tol, interrupt))
     w = flows.truth - flows.features.T @ (flows.weights * shares)
     dual = float((flows.weights * flows.costs) @ shares) - 0.5 * float(w @ w)
+    if not np.allclose(flows.balance @ shares, flows.sums, rtol=0.0, atol=1e-9):
+        dual = 0.0  # left too early: these are no marginals, and prove nothing
     yield Look(w, primal_value(problem, w, problem.planes(w)), dual, 2.0)
-    return Status.STALLED
+    return Status.INTERRUPTED if interrupt.came else Status.STALLED
 
 
-def _quadratic_programme(flows: _Flows, tol: float) -> Floats:
+class _Interrupt:
+    """Hears Ctrl-C while native code of others runs, which would not look at signals before its end.
+
+    An exception in their callback would lose the point that they have reached; so would one right after it.
+    """
+
+    def __init__(self) -> None:
+        self.came = False
+        self._before: Any = None
+
+    def __enter__(self) -> _Interrupt:
+        hears = threading.current_thread() is threading.main_thread()
+        if hears and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._before = signal.signal(signal.SIGINT, self._hear)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _hear(self, *_: object) -> None:
+        self.came = True
+
+
+def _quadratic_programme(flows: _Flows, tol: float, interrupt: _Interrupt) -> Floats:
     """Minimise half the squared norm of w minus the expected cost; w is a variable beside the flows."""
     try:
         clarabel: Any = importlib.import_module("clarabel")
@@ -161,8 +190,11 @@ def _quadratic_programme(flows: _Flows, tol: float) -> Floats:
     settings.verbose = False
     settings.max_threads = 1
     settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = min(1e-8, 0.01 * tol)
-    solution = clarabel.DefaultSolver(square, linear, constraints, right, cones, settings).solve()
-    return np.asarray(solution.x[:n], dtype=np.float64)
+    solver = clarabel.DefaultSolver(square, linear, constraints, right, cones, settings)
+    if hasattr(solver, "set_termination_callback"):  # newer versions ask after every iteration
+        solver.set_termination_callback(lambda _: interrupt.came)
+    found = np.asarray(solver.solve().x[:n], dtype=np.float64)
+    return np.where(np.isfinite(found), found, 0.0)  # where it was left before the first step
 
 
 class _Flows:

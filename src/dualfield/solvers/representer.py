@@ -74,6 +74,10 @@ def solve_representer(
         run.look(result.x)
     except _Reached as reached:
         status = reached.status
+    except KeyboardInterrupt:
+        if not run.rows:  # there is no point yet
+            raise
+        status = Status.INTERRUPTED
     value, gap, coefficients, bias = run.best
     course = Trace.from_rows(np.array(run.rows))
     found = Solution(coefficients, bias, value, gap, status, max(1, n_iter, run.n_looks), course, "lbfgs")
