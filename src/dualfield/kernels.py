@@ -121,13 +121,7 @@ class Kernel:
         if self.is_precomputed:
             return np.ascontiguousarray(X, dtype=np.float64)
         if callable(self.function):
-            block = np.ascontiguousarray(self.function(X, Y, **self.params), dtype=np.float64)
-            if block.shape != (_length(X), _length(Y)):
-                raise ValueError(
-                    f"The 'kernel' function must return an array of shape {(_length(X), _length(Y))}. "
-                    f"Got {block.shape} instead."
-                )
-            return block
+            return _returned(self.function(X, Y, **self.params), (_length(X), _length(Y)))
         left, right = self._forms(X, Y)
         return _native.kernel_values(left, right, self._twin(), n_threads)
 
@@ -382,6 +376,26 @@ def _linear_scores(X: Points, points: Points, coefficients: Floats) -> Floats:
         for rows in row_blocks(_length(X), X.shape[1])
     ]
     return np.asarray(np.concatenate(scores) + constant)
+
+
+def _returned(values: Any, shape: tuple[int, int]) -> Floats:
+    """Return what a kernel function of the user returned, or raise an error that says what is wrong with it."""
+    expected = f"The 'kernel' function must return a dense array of finite numbers of shape {shape}."
+    if _is_sparse(values):
+        raise ValueError(f"{expected} Got a sparse matrix: use its toarray().")
+    try:
+        block = np.asarray(values)
+        if np.iscomplexobj(block):
+            raise TypeError("complex numbers")
+        block = np.ascontiguousarray(block, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{expected} Got {type(values).__name__}: {error}") from None
+    if block.shape != shape:
+        raise ValueError(f"{expected} Got shape {block.shape} instead.")
+    if not np.isfinite(block).all():
+        i, j = np.argwhere(~np.isfinite(block))[0]
+        raise ValueError(f"{expected} Got {block[i, j]} at [{i}, {j}].")
+    return block
 
 
 def _length(X: Points) -> int:

@@ -48,7 +48,7 @@ def refused(message, X=X, y=Y, fit=None, error=ValueError, **parameters):
         ({"loss": [[0.0, -1.0], [1.0, 0.0]]}, "of at least 0"),
         ({"min_count": 0}, "The 'min_count' parameter"),
         ({"rare": "forms"}, "The 'rare' parameter of DiscriminativeHMM must be None, a callable or one of ['shape']"),
-        ({"unknown": "drop"}, "The 'unknown' parameter of DiscriminativeHMM must be a str or one of"),
+        ({"unknown": "drop"}, "The 'unknown' parameter of DiscriminativeHMM must be one of"),
         ({"solver": "lbfgs"}, "The 'solver' parameter"),
         ({"tol": 0.0}, "The 'tol' parameter"),
         ({"max_iter": 0}, "The 'max_iter' parameter"),

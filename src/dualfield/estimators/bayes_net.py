@@ -275,7 +275,7 @@ class DiscriminativeBayesNet(SavableNetwork):
         owner = type(self).__name__
         check_structure(owner, self.structure)
         check_number(owner, "smoothing", self.smoothing, 0.0)
-        check_choice(owner, "unknown", self.unknown, ("skip", "error"), "a str")
+        check_choice(owner, "unknown", self.unknown, ("skip", "error"))
         if isinstance(self.prior, str) or not isinstance(self.prior, (Mapping, list, tuple)):
             check_choice(owner, "prior", self.prior, PRIORS, "tables by child, a list of tables")
         if isinstance(self.loss, str) or self.loss is None:

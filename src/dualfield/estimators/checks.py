@@ -42,11 +42,12 @@ def check_flag(owner: str, name: str, value: Any) -> None:
         raise ValueError(f"The {name!r} parameter of {owner} must be a bool. Got {value!r} instead.")
 
 
-def check_choice(owner: str, name: str, value: Any, choices: tuple[str, ...], otherwise: str) -> None:
-    """Raise unless value is one of the choices."""
+def check_choice(owner: str, name: str, value: Any, choices: tuple[str, ...], otherwise: str | None = None) -> None:
+    """Raise unless value is one of the choices; what else it may be is said, and was looked at before."""
     if not isinstance(value, str) or value not in choices:
+        more = "" if otherwise is None else f"{otherwise} or "
         raise ValueError(
-            f"The {name!r} parameter of {owner} must be {otherwise} or one of {list(choices)}. Got {value!r} instead."
+            f"The {name!r} parameter of {owner} must be {more}one of {list(choices)}. Got {value!r} instead."
         )
 
 

@@ -19,9 +19,9 @@ DEFAULT_C = {"hinge": 5.0, "log": 100.0, "squared": 50.0}
 
 def check_parameters(model: Any) -> None:
     """Raise an error that names the parameter unless all of them make sense, together too."""
-    check_choice(OWNER, "loss", model.loss, tuple(DEFAULT_C), "a str")
+    check_choice(OWNER, "loss", model.loss, tuple(DEFAULT_C))
     choices = ("joint", "tied", "tied_separately", "tied_printed")
-    check_choice(OWNER, "features", model.features, choices, "a str")
+    check_choice(OWNER, "features", model.features, choices)
     named = tuple(name for name in KERNEL_NAMES if name != "precomputed")
     if not callable(model.kernel):
         check_choice(OWNER, "kernel", model.kernel, named, "a callable")
@@ -38,9 +38,7 @@ def check_parameters(model: Any) -> None:
     check_number(OWNER, "backoff_cost", model.backoff_cost, 0.0)
     check_integer(OWNER, "max_iter", model.max_iter, 1, or_none=True)
     check_integer(OWNER, "verbose", model.verbose, 0)
-    check_choice(
-        OWNER, "response_method", model.response_method, ("auto", "decision_function", "predict_proba"), "a str"
-    )
+    check_choice(OWNER, "response_method", model.response_method, ("auto", "decision_function", "predict_proba"))
     if not (model.tying is None or callable(model.tying)):
         check_choice(OWNER, "tying", model.tying, ("shared", "position"), "None, a callable")
     unseen_score(model.unseen)

@@ -268,5 +268,5 @@ class DiscriminativeHMM(GenerativeTagger, TrainedTagger):
         check_integer(owner, "min_count", self.min_count, 1)
         if self.rare is not None and not callable(self.rare):
             check_choice(owner, "rare", self.rare, ("shape",), "None, a callable")
-        check_choice(owner, "unknown", self.unknown, ("skip", "mass", "error"), "a str")
+        check_choice(owner, "unknown", self.unknown, ("skip", "mass", "error"))
         return table_solver(self)

@@ -100,13 +100,19 @@ def _certified(
     return 0.5 * square + loss, max(distance, 0.0) + rounding, bias
 
 
+def check_inducing(owner: str, wanted: Any) -> None:
+    """Raise unless kernel_approx is None, a number of points, or points."""
+    good = isinstance(wanted, int | np.integer) and not isinstance(wanted, bool) and wanted >= 1
+    if wanted is not None and not good and np.ndim(wanted) != 2 and not sparse.issparse(wanted):
+        raise ValueError(
+            f"The 'kernel_approx' parameter of {owner} must be None, an int in [1, inf), or points of shape "
+            f"(n_points, n_features). Got {wanted!r:.100} instead."
+        )
+
+
 def _inducing_points(problem: KernelSoftmax, wanted: int | ArrayLike, random: np.random.RandomState) -> Any:
     points = problem.points
-    if isinstance(wanted, int | np.integer) and not isinstance(wanted, bool):
-        if wanted < 1:
-            raise ValueError(
-                f"The 'kernel_approx' parameter must be an int in [1, inf) or points. Got {wanted!r} instead."
-            )
+    if isinstance(wanted, int | np.integer):
         chosen = np.sort(random.permutation(problem.size)[: int(wanted)])
         return points[chosen]
     given = check_array(wanted, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="kernel_approx")

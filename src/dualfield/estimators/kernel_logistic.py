@@ -27,7 +27,7 @@ from dualfield.estimators.checks import (
     pick_solver,
 )
 from dualfield.estimators.fitting import fitting
-from dualfield.estimators.inducing import solve_with_inducing_points
+from dualfield.estimators.inducing import check_inducing, solve_with_inducing_points
 from dualfield.estimators.kernel_choice import check_kernel, chosen_gamma
 from dualfield.estimators.saved import Savable, from_file
 from dualfield.estimators.saved_kernel import KernelPoints, restored_parts, saved_parts
@@ -382,6 +382,7 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
             raise ValueError(
                 f"A label_kernel on pairs of point and label needs solver='online' or 'auto'. Got {self.solver!r}."
             )
+        check_inducing(owner, self.kernel_approx)
         if self.kernel_approx is not None and self.kernel == "precomputed":
             raise ValueError("kernel_approx needs points: it cannot be used with kernel='precomputed'.")
         return chosen

@@ -57,6 +57,11 @@ def choose_landmarks(kernel: Kernel, points: Any, wanted: Any, seed: int, n_thre
 def landmark_root(kernel: Kernel, landmarks: Any, n_threads: int) -> Floats:
     """Return K(landmarks, landmarks)^(-1/2), of shape (n, rank), without directions that the kernel does not have."""
     own = kernel.values(landmarks, landmarks, n_threads)
+    if not np.isfinite(own).all():
+        raise ValueError(
+            "The kernel has values on the inducing points that overflow or are not numbers; scale the features or "
+            "choose another kernel."
+        )
     eigenvalues, vectors = np.linalg.eigh((own + own.T) / 2)
     kept = eigenvalues > max(eigenvalues[-1], 0.0) * 1e-10
     if not kept.any():

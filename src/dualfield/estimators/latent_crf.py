@@ -377,7 +377,7 @@ class LatentCRF(SavableLatent, BaseEstimator):  # type: ignore[misc]
         check_integer(owner, "n_restarts", self.n_restarts, 1)
         if isinstance(self.init, str):
             check_choice(owner, "init", self.init, ("random", "em"), "an array")
-        check_choice(owner, "solver", self.solver, ("lbfgs", "em"), "a str")
+        check_choice(owner, "solver", self.solver, ("lbfgs", "em"))
         check_integer(owner, "verbose", self.verbose, 0)
         check_number(owner, "tol", base.tol, 0.0, open_low=True)
         return base, latent

@@ -314,7 +314,7 @@ class StructuredSVM(MarginOutputs):
             otherwise = "a Chain, an object with joint_feature, loss and argmax,"
             check_choice(owner, "structure", self.structure, ("chain", "single"), otherwise)
         check_number(owner, "C", self.C, 0.0, open_low=True)
-        check_choice(owner, "rescaling", self.rescaling, ("margin", "slack"), "a str")
+        check_choice(owner, "rescaling", self.rescaling, ("margin", "slack"))
         if self.kernel is None:
             check_solver(owner, self.solver)
         elif self._is_custom:

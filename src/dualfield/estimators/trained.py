@@ -235,7 +235,7 @@ class TrainedTagger(SequenceTagger):
         if self.kernel is None and (self.kernel_approx is not None or self.transition_scale != 1.0):
             name = "kernel_approx" if self.kernel_approx is not None else "transition_scale"
             raise ValueError(f"The {name!r} parameter of {owner} needs a kernel.")
-        check_choice(owner, "features", self.features, ("observed", "all"), "a str")
+        check_choice(owner, "features", self.features, ("observed", "all"))
         check_integer(owner, "min_freq", self.min_freq, 0)
         check_flag(owner, "start_stop", self.start_stop)
         check_flag(owner, "warm_start", self.warm_start)

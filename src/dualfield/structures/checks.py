@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import joblib
@@ -73,6 +74,9 @@ def check_cost(cost: ArrayLike | None, shape: tuple[int, ...]) -> Floats | None:
 
 def n_threads(n_jobs: int | None) -> int:
     """Return the number of threads for n_jobs, scikit-learn's way: None is 1 unless a joblib context says otherwise."""
+    # True counts as an int, as in scikit-learn.
+    if n_jobs is not None and (not isinstance(n_jobs, numbers.Integral) or n_jobs == 0):
+        raise ValueError(f"The 'n_jobs' parameter must be None or an int other than 0. Got {n_jobs!r} instead.")
     return max(1, int(joblib.effective_n_jobs(n_jobs)))
 
 
