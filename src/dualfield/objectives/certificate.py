@@ -14,6 +14,8 @@ __all__ = ["Certificate", "certify", "refuse_curvature", "rounding_of_square"]
 
 Floats = NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
+# So many times what rounding usually does: no Gram matrix is refused because long sums had bad luck.
+_CLEARLY = 1e3
 
 
 class Certificate(NamedTuple):
@@ -173,7 +175,7 @@ def refuse_curvature(problem: KernelSoftmax, coefficients: Floats, square: float
         return
     spread = coefficients if problem.label_kernel is None else coefficients @ problem.label_kernel
     noise = problem.noise * float(np.abs(coefficients).sum(axis=0) @ np.abs(spread).sum(axis=0))
-    if square < -rounding_of_square(problem, coefficients) - noise:
+    if square < -_CLEARLY * (rounding_of_square(problem, coefficients) + noise):
         raise ValueError("The kernel is not positive semidefinite: a direction of negative curvature was found.")
 
 

@@ -107,8 +107,10 @@ class KernelSoftmax:
 
     @cached_property
     def diagonal(self) -> Floats:
-        """Diagonal of the kernel as scores are computed with it: a linear one does not feel a shift."""
-        points = shifted(self.points, natural_shift(self.points)) if self.kernel.function == "linear" else self.points
+        """Diagonal of the kernel as scores are computed with it: with a bias, a linear one does not feel a shift."""
+        points = self.points
+        if self.with_bias and self.kernel.function == "linear":
+            points = shifted(points, natural_shift(points))
         return np.maximum(self.kernel.diagonal(points), 0.0)
 
     @property
