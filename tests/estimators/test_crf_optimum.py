@@ -209,3 +209,19 @@ def test_a_set_of_one_label_is_that_label():
     assert model.objective_ == pytest.approx(plain.objective_, rel=1e-6)
     assert model.n_features_ == plain.n_features_
     np.testing.assert_allclose(model.coef_.toarray(), plain.coef_.toarray(), atol=1e-3)
+
+
+@pytest.mark.parametrize("l1_ratio", [0.3, 1.0])
+@pytest.mark.parametrize("C", [1e-6, 0.01, 1.0, 10.0])
+def test_partly_labelled_with_absolute_values_ends_at_a_stationary_point(C, l1_ratio):
+    """Where coordinates stay at zero the slope is that of the nearest side, not the gradient of the losses."""
+    model = CRF(C=C, l1_ratio=l1_ratio, tol=1e-6).fit(X, PARTIAL)
+    assert model.status_ == Status.CONVERGED
+    objective = objective_of(X, PARTIAL, C=C, l1_ratio=l1_ratio)
+    at = parameters_of(model, objective)
+    assert model.objective_ == pytest.approx(objective.value(at), rel=1e-9)
+    gradient = objective.loss_and_gradient(at)[1] + (1 - l1_ratio) * at
+    beyond = np.where(at != 0, np.abs(gradient + l1_ratio * np.sign(at)), np.maximum(np.abs(gradient) - l1_ratio, 0.0))
+    assert np.linalg.norm(beyond) <= 1.01e-6 * model.objective_
+    nearby, _ = objective.minimum(at)
+    assert model.objective_ <= nearby * (1 + 1e-5)

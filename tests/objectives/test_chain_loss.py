@@ -181,6 +181,27 @@ def test_gap_bounds_the_distance_from_the_minimum(l1_ratio, variant):
         assert gaps[0] > gaps[1] > gaps[2] or not at.any()
 
 
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.3, 0.999, 1.0])
+def test_bound_is_the_best_on_the_way_to_the_truth(l1_ratio):
+    """D(s) = s E - R*(s v) on a grid of shares s, with E and v by enumeration."""
+    for seed, scale in ((1, 0.0), (2, 0.1), (3, 1.0), (4, 10.0)):
+        problem = random_problem(seed, weight=50.0, cost=seed % 2 == 0)
+        w = problem.random_parameters(seed, scale) * (scale > 0)
+        value, gap = problem.loss(l1_ratio).certify(w)
+        at = problem.to_reference(w)
+        loss, gradient = problem.reference().loss_and_gradient(at)
+        entropy, sizes = loss - at @ gradient, np.abs(gradient)
+        bounds = []
+        for share in np.concatenate([[0.0], np.geomspace(1e-6, 1.0, 5000)]):
+            over = np.maximum(share * sizes - l1_ratio, 0.0)
+            if l1_ratio < 1.0:
+                bounds.append(share * entropy - over @ over / (2 * (1 - l1_ratio)))
+            elif not over.any():
+                bounds.append(share * entropy)
+        assert value - gap >= max(bounds) - 1e-9 * value
+        assert value - gap <= max(bounds) + 0.01 * abs(max(bounds)) + 1e-9 * value
+
+
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.3, 1.0])
 def test_reference_minimum_is_that_of_cvxpy(l1_ratio):
     """The enumeration's own minimum, held against an interior-point method that knows nothing of chains."""

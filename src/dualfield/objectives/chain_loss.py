@@ -14,6 +14,7 @@ from dualfield.scores import LinearScores
 __all__ = ["ChainLoss"]
 
 Floats = NDArray[np.float64]
+_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,14 +25,16 @@ class ChainLoss:
         P(w) = R(w) + \sum_i c_i [ M_T(A_i w + \Delta_i) - \langle A_i w, u_i \rangle ], \qquad
         R(w) = \tfrac{1 - \rho}{2} \|w\|^2 + \rho \|w\|_1
 
-    For any w the marginals of the model at w are a point of the dual, with v the negative gradient of the losses, and
+    For any w the marginals of the model at w are a point of the dual. With v the negative gradient of the losses there
+    and E the entropies and costs, which are :math:`\sum_i c_i M_T + \langle w, v \rangle`,
 
     .. math::
-        P(w) - D = R(w) + R^*(v) - \langle w, v \rangle \ge P(w) - P^*
+        D(s) = s E - R^*(s v) \le P^* , \qquad 0 \le s \le 1
 
-    is the gap; for :math:`\rho = 0` it is half the squared norm of the gradient. For :math:`\rho = 1` the point is
-    drawn towards the truth until it is feasible. With partly labelled examples the problem is not convex and there is
-    no gap: it is NaN.
+    since a share s of the way from the truth to that point keeps at least this share of E. P(w) less the largest D(s)
+    is the gap. Near the minimum s is 1, and for :math:`\rho = 0` the gap is half the squared norm of the gradient
+    there. For :math:`\rho = 1` s is such that :math:`s v` is feasible. The gap is never below what rounding can hide in
+    the value. With partly labelled examples the problem is not convex and there is no gap: it is NaN.
 
     Parameters
     ----------
@@ -58,7 +61,7 @@ class ChainLoss:
     >>> data = score_map.bind(batch, labels=np.array([0, 1], dtype=np.int32), weights=np.ones(1))
     >>> value, gap = ChainLoss(score_map, data).certify(np.zeros(score_map.n_parameters))
     >>> round(value, 4), round(gap, 4)   # two nodes, each log 2
-    (1.3863, 1.375)
+    (1.3863, 1.0369)
     """
 
     score_map: LinearScores
@@ -75,6 +78,39 @@ class ChainLoss:
     def n_parameters(self) -> int:
         """Length of w."""
         return self.score_map.n_parameters
+
+    def value(self, w: Floats) -> float:
+        """Return P(w) without its gradient, which is cheaper.
+
+        Parameters
+        ----------
+        w : array of shape (n_parameters,)
+            Parameters.
+
+        Returns
+        -------
+        float
+            Losses and penalty.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.batch import Batch
+        >>> from dualfield.objectives import ChainLoss
+        >>> from dualfield.scores import FeatureTable, LinearScores
+        >>> from dualfield.structures import Chain
+        >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
+        >>> data = score_map.bind(
+        ...     Batch.build([np.ones((1, 1))]), labels=np.zeros(1, dtype=np.int32), weights=np.ones(1)
+        ... )
+        >>> round(ChainLoss(score_map, data).value(np.zeros(score_map.n_parameters)), 4)
+        0.6931
+        """
+        return self._native.loss(w) + self._penalty(w)
+
+    def _penalty(self, w: Floats) -> float:
+        ridge, lasso = 1.0 - self.l1_ratio, self.l1_ratio
+        return 0.5 * ridge * float(w @ w) + (lasso * float(np.abs(w).sum()) if lasso else 0.0)
 
     def loss_and_gradient(self, w: Floats) -> tuple[float, Floats]:
         """Return the weighted losses and their gradient, without the penalty.
@@ -141,20 +177,20 @@ class ChainLoss:
         0.25
         """
         ridge, lasso = 1.0 - self.l1_ratio, self.l1_ratio
-        penalty = 0.5 * ridge * float(w @ w) + (lasso * float(np.abs(w).sum()) if lasso else 0.0)
-        value = loss + penalty
+        value = loss + self._penalty(w)
         if not self.convex:
             return value, float("nan")
-        if lasso == 0.0:
-            step = w + gradient
-            return value, 0.5 * float(step @ step)
         inner = -float(w @ gradient)
-        if ridge > 0.0:
-            shrunk = np.maximum(np.abs(gradient) - lasso, 0.0)
-            return value, penalty + float(shrunk @ shrunk) / (2.0 * ridge) - inner
-        # The entropy of the point is loss + inner; a share s of the way from the truth to it keeps that share of it.
-        share = min(1.0, lasso / max(float(np.abs(gradient).max()), 1e-300))
-        return value, value - share * (loss + inner)
+        entropy, sizes = loss + inner, np.abs(gradient)
+        share = _share(entropy, sizes[sizes > lasso], ridge, lasso)
+        if share == 1.0 and lasso == 0.0:
+            step = w + gradient  # without the difference of values, which is rounding near the minimum
+            gap = 0.5 * float(step @ step)
+        else:
+            over = np.maximum(share * sizes - lasso, 0.0)
+            conjugate = float(over @ over) / (2.0 * ridge) if ridge > 0.0 else 0.0
+            gap = value - (share * entropy - conjugate)
+        return value, max(gap, _ROUNDING * (value + abs(inner)))
 
     def certify(self, w: Floats) -> tuple[float, float]:
         """Return primal value and duality gap of any parameters.
@@ -180,7 +216,29 @@ class ChainLoss:
         >>> data = score_map.bind(
         ...     Batch.build([np.ones((1, 1))]), labels=np.zeros(1, dtype=np.int32), weights=np.ones(1)
         ... )
-        >>> ChainLoss(score_map, data, l1_ratio=1.0).certify(np.zeros(score_map.n_parameters))[1]
+        >>> round(ChainLoss(score_map, data, l1_ratio=1.0).certify(np.zeros(score_map.n_parameters))[1], 12)
         0.0
         """
         return self.gap(w, *self.loss_and_gradient(w))
+
+
+def _share(entropy: float, sizes: Floats, ridge: float, lasso: float) -> float:
+    """Return the s that makes s E - R*(s v) large; `sizes` are the absolute entries of v beyond `lasso`."""
+    if not (entropy > 0.0 and sizes.size):
+        return 1.0 if not sizes.size else 0.0
+    if ridge == 0.0:
+        return min(1.0, lasso / float(sizes.max()))
+    share = 1.0
+    # The slope E - sum |v| max(s |v| - lasso, 0) / ridge falls with s, ever faster: Newton steps from the right end
+    # approach its zero from that side.
+    for _ in range(50):
+        over = share * sizes - lasso
+        rising = over > 0.0
+        excess = float(sizes[rising] @ over[rising]) - ridge * entropy
+        if excess <= 0.0:
+            break
+        nearer = share - excess / float(sizes[rising] @ sizes[rising])
+        if not nearer < share:
+            break
+        share = nearer
+    return max(share, 0.0)

@@ -11,7 +11,7 @@ from dualfield._native import StateError
 
 State = dict[str, NDArray[Any]]
 
-__all__ = ["kept_count", "kept_numbers", "kept_rows"]
+__all__ = ["kept_count", "kept_indices", "kept_numbers", "kept_rows"]
 
 
 def kept_numbers(state: State, name: str, size: int | None = None) -> NDArray[np.float64]:
@@ -82,6 +82,41 @@ def kept_count(state: State, name: str) -> int:
     if len(found) != 1 or int(found[0]) >= 2**62:
         raise StateError(f"{name} must be one number below 2**62")
     return int(found[0])
+
+
+def kept_indices(state: State, name: str, size: int) -> NDArray[np.int64]:
+    """Return places in a vector, each of them once.
+
+    Parameters
+    ----------
+    state : dict
+        Arrays by name.
+    name : str
+        Which one.
+    size : int
+        How long the vector is.
+
+    Returns
+    -------
+    array
+        The places.
+
+    Raises
+    ------
+    StateError
+        If it is missing, or something else.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.solvers.kept_state import kept_indices
+    >>> kept_indices({"known": np.array([2, 0])}, "known", 3)
+    array([2, 0])
+    """
+    found = _kept(state, name, np.int64, 1)
+    if len(found) and (found.min() < 0 or found.max() >= size or len(np.unique(found)) < len(found)):
+        raise StateError(f"{name} must be different numbers from 0 to {size - 1}")
+    return found
 
 
 def kept_rows(state: State, name: str) -> NDArray[np.float64]:

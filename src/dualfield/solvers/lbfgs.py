@@ -24,8 +24,10 @@ class LBFGS:
     """Limited-memory BFGS on the primal; OWL-QN where absolute values are penalised.
 
     For chains: every objective, partly labelled examples and features of label pairs included; gradients use all
-    threads. Memory: 2 ``memory`` + 6 vectors of parameters. For kernel machines (Keerthi et al. 2005, eq. 1.5) it is
-    badly conditioned for large C, and here to compare with; memory 8 n² bytes. The duality gap is exact in both cases.
+    threads. Memory: 2 ``memory`` + 7 vectors of parameters. Where it takes long, the problem is convex and up to 1,000
+    weights are not zero, Newton's method with differences of gradients ends the fit. For kernel machines (Keerthi et
+    al. 2005, eq. 1.5) it is badly conditioned for large C, and here to compare with; memory 8 n² bytes. The duality gap
+    is exact in both cases.
 
     Parameters
     ----------

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dualfield._native import StateError
 from dualfield.solvers.kept_state import kept_count, kept_numbers
+from dualfield.solvers.l1_quadratic import pseudo_gradient
 
 Floats = NDArray[np.float64]
 State = dict[str, NDArray[Any]]
@@ -90,7 +91,7 @@ class LimitedMemory:
         >>> LimitedMemory(lambda x: (float(x @ x), 2.0 * x), np.zeros(1), 5).step()   # there already
         False
         """
-        steepest = -self._pseudo_gradient(self.point)
+        steepest = -pseudo_gradient(self.point.x, self.point.gradient, self._l1)
         direction = self._direction(steepest)
         if self._l1:
             direction[direction * steepest <= 0.0] = 0.0
@@ -110,7 +111,9 @@ class LimitedMemory:
             return self.step()
         moved, change = found.x - self.point.x, found.gradient - self.point.gradient
         curvature = float(moved @ change)
-        if curvature > 1e-10 * float(change @ change):
+        # Beside both lengths: the test must not depend on the units of x. Squares may vanish where both are tiny.
+        lengths = float(np.linalg.norm(moved) * np.linalg.norm(change))
+        if curvature > 1e-10 * lengths and float(change @ change) > 0.0:
             self._pairs.append((moved, change, 1.0 / curvature))
         fell = found.value < self.point.value
         self.point = found
@@ -160,14 +163,6 @@ class LimitedMemory:
     def _at(self, x: Floats) -> Point:
         self.n_evaluations += 1
         return Point(x, *self._evaluate(x))
-
-    def _pseudo_gradient(self, point: Point) -> Floats:
-        """Return the gradient, and at kinks the subgradient nearest to zero."""
-        if not self._l1:
-            return point.gradient
-        right, left = point.gradient + self._l1, point.gradient - self._l1
-        at_kink = np.where(right < 0.0, right, np.where(left > 0.0, left, 0.0))
-        return np.where(point.x > 0.0, right, np.where(point.x < 0.0, left, at_kink))
 
     def _direction(self, steepest: Floats) -> Floats:
         """Multiply with the inverse Hessian of the pairs: the two loops."""
