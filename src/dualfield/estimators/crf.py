@@ -23,6 +23,8 @@ from dualfield.features import Template
 from dualfield.io.model_file import ModelFile
 from dualfield.objectives import ChainLoss
 from dualfield.solvers import LBFGS, SGD, AutoLinear, BlockDual, LinearSolution, Moment, Perceptron, StopRule
+from dualfield.solvers.course import Course
+from dualfield.solvers.relay import solve_in_turn
 from dualfield.structures import Chain
 from dualfield.structures.checks import n_threads
 
@@ -65,7 +67,7 @@ class CRF(TrainedTagger):
         Give weights to the pairs of attribute and label, and of neighbouring labels, that occur in training, or to all.
         A transition that has no weight scores 0 and is allowed.
     min_freq : int, default=0
-        How often an attribute must occur with a label to get a weight.
+        How often an attribute must occur with a label to get a weight; 0 with ``features="all"``.
     pair_features : bool or list of str or int, default=False
         Attributes that also score pairs of labels, the one before and their own: all of them, those that begin with one
         of these strings, or these columns of numeric input.
@@ -99,9 +101,9 @@ class CRF(TrainedTagger):
     cache_size : float, default=4e9
         Bytes for kernel values; beyond that they are computed again.
     solver : str or solver object, default="auto"
-        "auto", "block_dual", "lbfgs" (OWL-QN where l1_ratio > 0), "sgd" (averaged stochastic gradients), "perceptron"
-        (averaged), or an object of :mod:`dualfield.solvers`. With a kernel: "auto", "block_dual", or "smo", which lists
-        all labellings and is for short sequences.
+        "auto", "block_dual", "lbfgs" (OWL-QN where l1_ratio > 0, Newton's method where that crawls), "sgd" (averaged
+        stochastic gradients), "perceptron" (averaged), or an object of :mod:`dualfield.solvers`. With a kernel: "auto",
+        "block_dual", or "smo", which lists all labellings and is for short sequences.
     tol : float, default=1e-4
         Stop when duality gap / dual value is at most this. For "sgd" and "perceptron", which make their epochs, no aim.
     max_iter : int, default=None
@@ -109,7 +111,8 @@ class CRF(TrainedTagger):
     n_jobs : int, default=None
         Threads; None is 1 unless a joblib context says otherwise, -1 is all cores. Results do not depend on it.
     warm_start : bool, default=False
-        Begin at the weights of the last fit; attributes and labels are matched by name.
+        Begin at the weights of the last fit, unless they are worse than zero; attributes and labels are matched by
+        name, columns of numbers by place.
     random_state : int, RandomState or None, default=None
         Seed of the order of examples; None is 0, so that the same data give the same model.
     verbose : int, default=0
@@ -129,8 +132,10 @@ class CRF(TrainedTagger):
         Points, coefficients and kernel of the node scores, where there is a kernel.
     n_features_ : int
         Number of weights, and of coefficients of a kernel.
+    feature_names_in_ : array of shape (n_columns,)
+        Names of columns, if `X` was data frames.
     objective_ : float
-        The minimised value.
+        The minimised value; except with "perceptron" never more than at weights of zero, to within the gap.
     dual_gap_ : float
         A proven bound on its distance from the minimum, computed from the returned weights. NaN for partly labelled
         sequences, where the problem is not convex.
@@ -344,13 +349,15 @@ class CRF(TrainedTagger):
         if self.kernel is not None:
             raise ValueError("partial_fit must have kernel=None: it moves weights of columns.")
         old = self if hasattr(self, "parameters_") else None
+        if old is not None and old.expansion_ is not None:
+            raise ValueError("partial_fit goes on from weights of columns; this model was fitted with a kernel.")
         known = None if old is None else old.labels_
         if old is None and classes is not None:
             known = read_labels([list(np.asarray(classes).tolist())], np.array([0, np.size(classes)])).labels
         data = self._training_data(X, y, sample_weight, lengths, known, old)
         start = None if old is None else carry_over(old, data)
         seen = getattr(self, "n_seen_", 0)
-        solution = self._solve(SGD(average=False, n_seen=seen, n_epochs=1), data, start)
+        solution = self._solve(SGD(average=False, n_seen=seen, n_epochs=1), data, start, is_stream=True)
         self._keep(data, solution)
         self.n_seen_ = seen + data.nodes.n_examples
         return self
@@ -362,6 +369,7 @@ class CRF(TrainedTagger):
         start: NDArray[np.float64] | None,
         monitor: Callable[[Moment, CRF], Any] | None = None,
         checkpoint: Checkpoint | None = None,
+        is_stream: bool = False,
     ) -> LinearSolution:
         bound = data.score_map.bind(
             data.nodes,
@@ -376,9 +384,14 @@ class CRF(TrainedTagger):
         endless = isinstance(solver, (SGD, Perceptron))
         most = (np.inf if endless else _DEFAULT_PASSES) if self.max_iter is None else float(self.max_iter)
         rule = StopRule(float(self.tol), most)
-        return self._run(
-            lambda course, seed: solver.solve(objective, rule, start, course, seed), data, start, monitor, checkpoint
-        )
+
+        def solve(course: Course, seed: int) -> LinearSolution:
+            # A stream goes on from its weights whatever they are for this part of it; the perceptron has no objective.
+            if is_stream or isinstance(solver, (AutoLinear, Perceptron)):
+                return solver.solve(objective, rule, start, course, seed)
+            return solve_in_turn([solver], objective, rule, start, course, seed)
+
+        return self._run(solve, data, start, monitor, checkpoint)
 
     def _check_restored(self) -> None:
         self._check_parameters()

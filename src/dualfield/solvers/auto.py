@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.objectives import ChainLoss, KernelSoftmax
-from dualfield.solvers.base import LinearSolution, Progress, Solution, Start, Status, StopRule, Trace
+from dualfield.solvers.base import LinearSolution, Progress, Solution, Start, Status, StopRule
 from dualfield.solvers.block_dual import BlockDual
-from dualfield.solvers.course import PassEnd, State
-from dualfield.solvers.kept_state import kept_count, kept_rows
 from dualfield.solvers.kernel_tasks import SMALL
 from dualfield.solvers.lbfgs import LBFGS
 from dualfield.solvers.newton import NewtonCG
+from dualfield.solvers.relay import ChainSolver, solve_in_turn
 from dualfield.solvers.working_set import WorkingSet
 
 __all__ = ["Auto", "AutoLinear"]
@@ -86,7 +85,10 @@ def takes_newton(objective: KernelSoftmax) -> bool:
 
 @dataclass(frozen=True)
 class AutoLinear:
-    """Block dual ascent where it can take the problem, L-BFGS where it cannot or would take hundreds of passes.
+    """Block dual ascent where it can take the problem; L-BFGS where it cannot, stalls or would take hundreds of passes.
+
+    A start that is worse than weights of zero is dropped, and where a fit from a start does not converge, another one
+    begins without it: the result is never worse than that of a fit without a start, nor than weights of zero.
 
     Examples
     --------
@@ -129,62 +131,7 @@ class AutoLinear:
         'lbfgs'
         """
         block_dual = BlockDual(patience=_PATIENCE)
-        if block_dual.missing(objective, rule.tol) is not None:
-            return LBFGS().solve(objective, rule, start, told)
-        resume: State | None = getattr(told, "resume", None)
-        if resume is not None and "rows_before" in resume:
-            before = _Before(kept_rows(resume, "rows_before"), kept_count(resume, "n_iter_before"))
-        else:
-            first = block_dual.solve(objective, rule, start, told, random_state)
-            if first.status is not Status.TOO_SLOW:
-                return first
-            before, start, resume = _Before(first.trace.rows(), first.n_iter), first.parameters, None
-        rest = StopRule(rule.tol, max(rule.max_passes - before.rows[-1][3], 1.0))
-        second = LBFGS().solve(objective, rest, start, _SecondStage(told, before, resume))
-        course = Trace.from_rows(np.concatenate([before.rows, second.trace.rows() + before.shift]))
-        return replace(second, n_iter=before.n_iter + second.n_iter, trace=course)
-
-
-class _Before(NamedTuple):
-    """The course of the solver that gave up."""
-
-    rows: Floats
-    n_iter: int
-
-    @property
-    def shift(self) -> Floats:
-        """What is to be added to rows of the next solver."""
-        return np.array([0.0, 0.0, 0.0, self.rows[-1][3], self.rows[-1][4]])
-
-
-class _SecondStage:
-    """Tells of the second solver as if both were one."""
-
-    def __init__(self, told: Progress | None, before: _Before, resume: State | None) -> None:
-        self._told, self._before, self.resume = told, before, resume
-        self._pass_end = getattr(told, "pass_end", None)
-        self.pass_end = None if self._pass_end is None else self._tell_pass_end
-
-    def __call__(self, *row: float) -> None:
-        if self._told is not None:
-            self._told(*(np.array(row) + self._before.shift).tolist())
-
-    def _tell_pass_end(self, end: PassEnd) -> bool:
-        assert self._pass_end is not None
-        return bool(self._pass_end(_LaterPassEnd(end, self._before)))
-
-
-class _LaterPassEnd:
-    def __init__(self, end: PassEnd, before: _Before) -> None:
-        self._end, self._before = end, before
-
-    def progress(self) -> tuple[float, float, float, float, float]:
-        objective, dual, gap, passes, seconds = (np.array(self._end.progress()) + self._before.shift).tolist()
-        return objective, dual, gap, passes, seconds
-
-    def parameters(self) -> Floats:
-        return self._end.parameters()
-
-    def state(self) -> State:
-        n_iter = np.array([self._before.n_iter], dtype=np.uint64)
-        return {**self._end.state(), "rows_before": self._before.rows, "n_iter_before": n_iter}
+        turns: list[ChainSolver] = [LBFGS()]
+        if block_dual.missing(objective, rule.tol) is None:
+            turns.insert(0, block_dual)
+        return solve_in_turn(turns, objective, rule, start, told, random_state)
