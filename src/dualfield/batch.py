@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -13,7 +13,7 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield.attributes import Vocabulary
-from dualfield.input_forms import form_of_example, form_of_examples, opened, unwrapped
+from dualfield.input_forms import ColumnNames, form_of_example, form_of_examples, opened, unwrapped
 from dualfield.matrices import Dense, NumberRows, check_width, offsets_from_lengths, read_matrices, read_matrix
 
 __all__ = ["Batch"]
@@ -49,6 +49,8 @@ class Batch:
     n_unknown : int
         How many attributes of the input were left out because the vocabulary does not hold them. A part cut out of a
         batch does not keep this count.
+    column_names : tuple of str or None
+        Names of the columns, if the input was data frames of numbers.
 
     See Also
     --------
@@ -77,6 +79,7 @@ class Batch:
     values: NDArray[np.float64] | None = None
     vocabulary: Vocabulary | None = None
     n_unknown: int = 0
+    column_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         _check_offsets("offsets", self.offsets)
@@ -162,6 +165,7 @@ class Batch:
         """
         if isinstance(X, Batch):
             return _check_batch(X, lengths, vocabulary, n_columns, name)
+        names = ColumnNames(X, name)
         X = unwrapped(X)
         rows: NumberRows | None = None
         if isinstance(X, np.ndarray) or scipy.sparse.issparse(X):
@@ -173,14 +177,14 @@ class Batch:
             if form_of_example(X) == "numbers":
                 rows = read_matrix(X, lengths, n_columns, name)
         else:
-            form, X = form_of_examples(X)
+            form, X = form_of_examples(names.watch(X))
             if form == "numbers" or (form is None and n_columns is not None):
                 rows = read_matrices([opened(example) for example in X], n_columns, name)
         if rows is None:
             return cls._from_attributes(X, lengths, vocabulary, grow, n_columns, name)
         if vocabulary is not None:
             raise TypeError(f"{name} must have attributes, as 'vocabulary' is given. Got numbers instead.")
-        return cls(*rows)
+        return cls(*rows, column_names=names.checked())
 
     @classmethod
     def _from_attributes(
@@ -297,7 +301,7 @@ class Batch:
         offsets = self.offsets[start : stop + 1]
         low, high = int(offsets[0]), int(offsets[-1])
         if self.dense is not None:
-            return Batch(offsets - low, self.n_columns, self.dense[low:high], vocabulary=self.vocabulary)
+            return replace(self, offsets=offsets - low, dense=self.dense[low:high], n_unknown=0)
         assert self.indptr is not None
         assert self.indices is not None
         indptr = self.indptr[low : high + 1]
@@ -311,7 +315,7 @@ class Batch:
         """Copy the examples in the given order."""
         offsets, rows = _ranges(self.offsets, examples)
         if self.dense is not None:
-            return Batch(offsets, self.n_columns, self.dense[rows], vocabulary=self.vocabulary)
+            return replace(self, offsets=offsets, dense=self.dense[rows], n_unknown=0)
         assert self.indptr is not None
         assert self.indices is not None
         indptr, entries = _ranges(self.indptr, rows)

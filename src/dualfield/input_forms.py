@@ -22,6 +22,43 @@ def unwrapped(data: Any) -> Any:
     return data
 
 
+def names_of_columns(data: Any) -> tuple[str, ...] | None:
+    """Return the names of the columns of a data frame, if they are strings."""
+    names = getattr(data, "columns", None) if hasattr(data, "to_numpy") else None
+    if names is None:
+        return None
+    names = tuple(names)
+    return names if all(isinstance(name, str) for name in names) else None
+
+
+class ColumnNames:
+    """Looks at examples as they pass by: which names their columns have, and whether it is the same ones."""
+
+    def __init__(self, X: Any, name: str) -> None:
+        self.names, self._name = names_of_columns(X), name
+        self._other: tuple[int, tuple[str, ...]] | None = None
+
+    def watch(self, examples: Iterable[Any]) -> Iterator[Any]:
+        """Pass examples on."""
+        for i, example in enumerate(examples):
+            names = names_of_columns(example)
+            if self.names is None:
+                self.names = names
+            elif names is not None and names != self.names and self._other is None:
+                self._other = i, names
+            yield example
+
+    def checked(self) -> tuple[str, ...] | None:
+        """Return the names, which must have been the same ones in the same order."""
+        if self._other is not None:
+            i, names = self._other
+            raise ValueError(
+                f"{self._name}[{i}] has the columns {list(names)}; expected {list(self.names or ())}, the same names "
+                "in the same order as the frames before it."
+            )
+        return self.names
+
+
 def opened(example: Any) -> Any:
     """Open one example, which may also be an iterator over its items."""
     example = unwrapped(example)

@@ -37,10 +37,10 @@ def examples(shell):
 
 
 def test_model_is_that_of_python(shell, hinge):
-    options = ["--C", "0.5", "--features", "all", "--constraints", "BIO", "--tol", "1e-2", "--min-freq", "2"]
+    options = ["--C", "0.5", "--features", "all", "--constraints", "BIO", "--tol", "1e-2"]
     shell("train", hinge.path("train.txt"), "--model", "m", "--loss", "hinge", *options)
     X, y = columns(corpus(40, 0))
-    settings = {"C": 0.5, "features": "all", "constraints": "BIO", "tol": 1e-2, "min_freq": 2}
+    settings = {"C": 0.5, "features": "all", "constraints": "BIO", "tol": 1e-2}
     expected = StructuredSVM(template=Template.default(2), random_state=0, **settings).fit(X, y)
     found = dualfield.load("m")
     assert found.get_params() == expected.get_params()

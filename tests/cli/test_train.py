@@ -49,11 +49,11 @@ def test_model_is_that_of_python(files):
 
 def test_all_options_reach_the_model(files):
     options = ["--C", "0.5", "--l1-ratio", "0.25", "--min-freq", "2", "--constraints", "BIO", "--order", "2"]
-    options += ["--features", "all"]
+    options += ["--features", "observed"]
     files("train", "train.txt", "--model", "m", *options, "--solver", "lbfgs", "--tol", "1e-2", "--max-iter", "900")
     model = dualfield.load("m")
     assert (model.C, model.l1_ratio, model.min_freq, model.constraints) == (0.5, 0.25, 2, "BIO")
-    assert model.features == "all"
+    assert model.features == "observed"
     assert (model.solver, model.tol, model.max_iter) == ("lbfgs", 1e-2, 900)
     assert model.structure_.order == 2
     assert model.solver_ == "lbfgs"

@@ -71,9 +71,46 @@ def test_warm_start_with_numbers():
     model = CRF(warm_start=True, tol=1e-8, solver="lbfgs").fit(numbers, Y)
     model.fit(numbers, Y)
     assert model.n_iter_ <= 2
-    wider = [np.column_stack([x, x[:, :1] ** 2]) for x in numbers]
-    cold = CRF(tol=1e-8).fit(wider, Y)
-    assert model.fit(wider, Y).objective_ == pytest.approx(cold.objective_, rel=1e-6)
+
+
+def test_other_columns_are_refused():
+    """Columns are matched by their place: others would get the weights of strangers."""
+    rng = np.random.default_rng(0)
+    by_width = {width: [rng.normal(size=(len(ys), width)) for ys in Y] for width in (2, 4, 5)}
+    warm = CRF(warm_start=True).fit(by_width[4], Y)
+    stream = CRF(random_state=0).partial_fit(by_width[4], Y)
+    before = [model.parameters_.copy() for model in (warm, stream)]
+    for width in (2, 5):
+        want = rf"With warm_start=True X must have 4 columns, as in the fit before\. Got {width}\. Set warm_start=False"
+        with pytest.raises(ValueError, match=want):
+            warm.fit(by_width[width], Y)
+        with pytest.raises(ValueError, match=rf"X\[0\] has {width} columns; expected 4, as in training"):
+            stream.partial_fit(by_width[width], Y)
+    with pytest.raises(
+        ValueError, match=r"X must have numbers, as in the fit before\. Got attributes instead\. Set warm"
+    ):
+        warm.fit(X, Y)
+    with pytest.raises(TypeError, match=r"X must be numbers in 4 columns\. Got attributes instead"):
+        stream.partial_fit(X, Y)
+    for model, parameters in zip((warm, stream), before, strict=True):
+        np.testing.assert_array_equal(model.parameters_, parameters)
+        assert model.predict(by_width[4])
+    names = CRF(warm_start=True).fit(X, Y)
+    with pytest.raises(ValueError, match=r"X must have attributes, as in the fit before\. Got numbers instead"):
+        names.fit(by_width[4], Y)
+    with pytest.raises(TypeError, match=r"X must have attributes"):
+        names.partial_fit(by_width[4], Y)
+
+
+def test_a_kernel_leaves_no_weights_of_columns():
+    rng = np.random.default_rng(0)
+    numbers = [rng.normal(size=(len(ys), 3)) for ys in Y]
+    model = CRF(kernel="rbf", warm_start=True).fit(numbers, Y).set_params(kernel=None)
+    with pytest.raises(ValueError, match=r"this model was fitted with a kernel"):
+        model.partial_fit(numbers, Y)
+    np.testing.assert_allclose(
+        model.fit(numbers, Y).parameters_, CRF(random_state=0).fit(numbers, Y).parameters_, atol=0.1
+    )
 
 
 def test_warm_start_across_orders():

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 
+import dualfield
 from dualfield import CRF
 from dualfield.batch import Batch
 from dualfield.features import Template
@@ -181,3 +183,49 @@ def test_pair_features_by_column(plain):
     assert numbers.n_features_ == names.n_features_ > plain.n_features_
     assert numbers.objective_ < plain.objective_
     assert numbers.predict(DENSE) == names.predict(X)
+
+
+# Data frames
+
+
+def frames(n=20, seed=0):
+    rng = np.random.default_rng(seed)
+    X = [pd.DataFrame(rng.normal(size=(4, 2)), columns=["size", "weight"]) for _ in range(n)]
+    return X, [["up" if v > 0 else "down" for v in x["size"]] for x in X]
+
+
+@pytest.mark.parametrize("flat", [False, True])
+def test_names_of_columns_are_kept_and_checked(flat, tmp_path):
+    X, y = frames()
+
+    def form(frames):
+        return {"X": pd.concat(frames), "lengths": [len(x) for x in frames]} if flat else {"X": frames}
+
+    model = CRF(solver="lbfgs", warm_start=True).fit(y=y, **form(X))
+    assert model.feature_names_in_.tolist() == ["size", "weight"]
+    model.save(tmp_path / "model")
+    restored = dualfield.load(tmp_path / "model")
+    assert restored.feature_names_in_.tolist() == ["size", "weight"]
+    stream = CRF(random_state=0).partial_fit(y=y, **form(X))
+    for others in ([x[["weight", "size"]] for x in X], [x.rename(columns={"size": "height"}) for x in X]):
+        want = r"X has the columns \[.*\]; expected \['size', 'weight'\], as in .*: the same names in the same order"
+        for ask in (model.predict, model.predict_proba, restored.predict, model.decision_scores):
+            with pytest.raises(ValueError, match=want):
+                ask(**form(others))
+        for fit in (model.fit, stream.partial_fit):
+            with pytest.raises(ValueError, match=want):
+                fit(y=y, **form(others))
+    assert restored.predict(**form(X)) == model.predict(**form(X)) == model.predict([x.to_numpy() for x in X])
+    model.set_params(warm_start=False).fit(y=y, **form([x[["weight", "size"]] for x in X]))
+    assert model.feature_names_in_.tolist() == ["weight", "size"]
+    model.fit([x.to_numpy() for x in X], y)
+    assert not hasattr(model, "feature_names_in_")
+
+
+def test_frames_of_one_input_have_the_same_columns():
+    X, y = frames()
+    X[3] = X[3][["weight", "size"]]
+    with pytest.raises(ValueError, match=r"X\[3\] has the columns \['weight', 'size'\]; expected \['size', 'weight'\]"):
+        CRF().fit(X, y)
+    X[3].columns = [0, 1]  # numbers are no names
+    assert CRF().fit(X, y).feature_names_in_.tolist() == ["size", "weight"]

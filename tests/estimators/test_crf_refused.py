@@ -54,6 +54,7 @@ def test_a_solver_for_something_else():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
+        ({"min_freq": 2, "features": "all"}, r"'min_freq' parameter of CRF must be 0 with features='all'.*Got 2\."),
         ({"constraints": "BILOU"}, r"The 'constraints' parameter of CRF must be None, 'BIO', 'BIOES' .*Got 'BILOU'"),
         ({"constraints": np.ones((2, 2), bool)}, r"'constraints' .* shape \(3, 3\).*Got shape \(2, 2\)"),
         ({"constraints": np.ones((3, 3))}, r"'constraints' .* boolean array .* dtype float64"),

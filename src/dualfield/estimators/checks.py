@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
+from dualfield.batch import Batch
+
 Solver = TypeVar("Solver")
 
 
@@ -115,3 +117,14 @@ def check_label_kernel(owner: str, values: ArrayLike, n_classes: int) -> NDArray
             f"Its smallest eigenvalue is {lowest:g}."
         )
     return table
+
+
+def check_column_names(model: Any, nodes: Batch, source: str) -> None:
+    """Refuse data frames whose columns are not those that the model has seen."""
+    expected = getattr(model, "feature_names_in_", None)
+    if expected is None or nodes.column_names is None or list(nodes.column_names) == list(expected):
+        return
+    raise ValueError(
+        f"X has the columns {list(nodes.column_names)}; expected {list(expected)}, {source}: the same names in the "
+        "same order."
+    )

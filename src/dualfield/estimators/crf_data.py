@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield.batch import Batch
+from dualfield.estimators.checks import check_column_names
 from dualfield.labels import Labels
 from dualfield.scores import Expansion, FeatureTable, LinearScores
 from dualfield.structures import Chain, span_constraints
@@ -248,12 +249,35 @@ def check_cost(cost: Any, n_labels: int, owner: str = "CRF") -> Floats | None:
     return table
 
 
-def carry_over(old: SequenceTagger, data: TrainingData) -> Floats:
-    """Return the weights of an earlier fit where the new features have the same attribute and labels."""
+def _check_same_columns(old: SequenceTagger, nodes: Batch) -> None:
+    """Refuse input whose columns do not stand for what those of an earlier fit stood for."""
+    remedy = "Set warm_start=False to begin anew."
+    numeric = old.vocabulary_ is None
+    if numeric != (nodes.vocabulary is None):
+        kinds = ("numbers", "attributes") if numeric else ("attributes", "numbers")
+        raise ValueError(
+            f"With warm_start=True X must have {kinds[0]}, as in the fit before. Got {kinds[1]} instead. {remedy}"
+        )
+    if numeric and nodes.n_columns != old.score_map_.node.n_columns:
+        width = old.score_map_.node.n_columns
+        raise ValueError(
+            f"With warm_start=True X must have {width} columns, as in the fit before. Got {nodes.n_columns}. {remedy}"
+        )
+    check_column_names(old, nodes, "as in the fit that warm_start=True goes on from")
+
+
+def carry_over(old: SequenceTagger, data: TrainingData) -> Floats | None:
+    """Return the weights of an earlier fit where the new features have the same attribute and labels.
+
+    None after a fit with a kernel, which has no weights of columns.
+    """
+    if old.expansion_ is not None:
+        return None
+    _check_same_columns(old, data.nodes)
     weights, before, now = old.score_map_.unpack(old.parameters_), old.score_map_, data.score_map
     codes = {name: code for code, name in enumerate(old.classes_.tolist())}
     label = np.array([codes.get(name, -1) for name in data.labels.classes.tolist()])
-    node = _matched(now.node, before.node, weights.node, _columns(data.nodes, old.vocabulary_, before.node), label)
+    node = _matched(now.node, before.node, weights.node, _columns(data.nodes, old.vocabulary_), label)
     cliques = np.zeros(data.chain.n_cliques)
     known = {tuple(window): at for at, window in enumerate(before.chain.cliques.tolist())}
     # A label that is new has no old window, not even one of those that begin before the first node.
@@ -266,15 +290,15 @@ def carry_over(old: SequenceTagger, data: TrainingData) -> Floats:
     start, stop = (np.where(label >= 0, end[np.maximum(label, 0)], 0.0) for end in (weights.start, weights.stop))
     pair = None
     if now.pair is not None and before.pair is not None and data.pairs is not None:
-        columns = _columns(data.pairs, old.pair_vocabulary_, before.pair)
+        columns = _columns(data.pairs, old.pair_vocabulary_)
         pair = _matched(now.pair, before.pair, weights.pair, columns, clique)
     return now.pack(node, cliques, start, stop, pair)
 
 
-def _columns(batch: Batch, vocabulary: Any, table: FeatureTable) -> NDArray[Any]:
+def _columns(batch: Batch, vocabulary: Any) -> NDArray[Any]:
     """Return the old column of each new one; -1 where there is none."""
     if batch.vocabulary is None or vocabulary is None:
-        return np.where(np.arange(batch.n_columns) < table.n_columns, np.arange(batch.n_columns), -1)
+        return np.arange(batch.n_columns)
     if batch.vocabulary is vocabulary:
         return np.arange(batch.n_columns)
     return np.asarray(vocabulary.columns(batch.vocabulary))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -308,7 +309,8 @@ class MarginOutputs(TrainedTagger):
         if len(classes) < 2:
             raise ValueError(f"y must have at least two classes. Got one class: {classes[0]!r}.")
         kind: Any = {"U": "str", "S": "str", "O": "str", "b": "bool"}.get(classes.dtype.kind, "int")
-        labels, nodes = Labels(classes, kind, True), _one_node_each(rows)
+        names = getattr(self, "feature_names_in_", None)
+        labels, nodes = Labels(classes, kind, True), _one_node_each(rows, None if names is None else tuple(names))
         chain = Chain(len(classes))
         no_transitions = np.zeros(chain.n_cliques, dtype=bool)
         table = FeatureTable.all(nodes.n_columns, len(classes))
@@ -361,5 +363,5 @@ class MarginOutputs(TrainedTagger):
         return solution
 
 
-def _one_node_each(rows: Any) -> Batch:
-    return Batch.build(rows, lengths=np.ones(rows.shape[0], dtype=np.int64))
+def _one_node_each(rows: Any, names: tuple[str, ...] | None = None) -> Batch:
+    return replace(Batch.build(rows, lengths=np.ones(rows.shape[0], dtype=np.int64)), column_names=names)

@@ -11,8 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from dualfield.attributes import Vocabulary
 from dualfield.batch import Batch
-from dualfield.estimators.saved import Savable, from_file
+from dualfield.estimators.checks import check_column_names
+from dualfield.estimators.saved import Savable, field, from_file
 from dualfield.estimators.saved_expansion import restored_expansion, saved_expansion
+from dualfield.estimators.saved_labels import restored_feature_names, save_feature_names
 from dualfield.estimators.saved_parameters import ParameterWriter
 from dualfield.estimators.saved_tagger import Scored, StoredWeights, restored_parts, saved_parts
 from dualfield.features import Template
@@ -56,6 +58,7 @@ class SequenceModel(Savable, BaseEstimator):  # type: ignore[misc]
         n_columns = self.score_map_.node.n_columns if expansion is None else expansion.n_columns
         numeric = None if self.vocabulary_ is not None else n_columns
         batch = Batch.build(X, lengths=lengths, vocabulary=self.vocabulary_, n_columns=numeric)
+        check_column_names(self, batch, "as in training")
         return batch, batch if self.score_map_.pair is not None else None
 
     def _scored(self, X: Any, lengths: ArrayLike | None) -> Scored:
@@ -93,8 +96,8 @@ class SequenceModel(Savable, BaseEstimator):  # type: ignore[misc]
     def _check_template(self) -> None:
         """Raise an error unless the template makes what the vocabularies hold: of tokens, and of pairs or not."""
         own_pairs = self.pair_vocabulary_ is not None and self.pair_vocabulary_ is not self.vocabulary_
-        makes_pairs = self.template is not None and self._template().has_pairs
-        if own_pairs != makes_pairs or (self.template is not None and self.vocabulary_ is None):
+        is_given = self._of_fit("template") is not None
+        if own_pairs != (is_given and self._template().has_pairs) or (is_given and self.vocabulary_ is None):
             raise ValueError(
                 f"The 'template' parameter of {type(self).__name__} does not make the attributes that the model has "
                 "weights for. Give it the template of the fit."
@@ -102,7 +105,8 @@ class SequenceModel(Savable, BaseEstimator):  # type: ignore[misc]
 
     def _saved(self, writer: ParameterWriter) -> dict[str, Any]:
         self._check_template()
-        return {**saved_parts(self, writer), "expansion": saved_expansion(self.expansion_, writer)}
+        names = {"feature_names": True} if save_feature_names(self, writer.arrays) else {}
+        return {**saved_parts(self, writer), "expansion": saved_expansion(self.expansion_, writer), **names}
 
     def _restore(self, file: ModelFile) -> None:
         self.__dict__.update(restored_parts(file))
@@ -110,6 +114,10 @@ class SequenceModel(Savable, BaseEstimator):  # type: ignore[misc]
         self.expansion_ = restored_expansion(file, len(self.labels_))
         if self.expansion_ is not None:
             self.n_features_ += self.expansion_.coefficients.size
+        if "feature_names" in file.metadata and field(file, "feature_names", bool):
+            record = field(file, "features", dict)
+            n_columns = field(file, "n_columns", int, record) if self.expansion_ is None else self.expansion_.n_columns
+            self.feature_names_in_ = restored_feature_names(file, n_columns)
         self._waiting = StoredWeights(file, self.structure_)
         if not file.is_mapped:
             self._finish()

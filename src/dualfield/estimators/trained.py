@@ -15,7 +15,14 @@ from sklearn.exceptions import ConvergenceWarning
 from dualfield._native import StateError
 from dualfield.batch import Batch
 from dualfield.estimators.checkpoint import Checkpoint, fingerprint
-from dualfield.estimators.checks import check_choice, check_flag, check_integer, check_number, fixed_random_state
+from dualfield.estimators.checks import (
+    check_choice,
+    check_column_names,
+    check_flag,
+    check_integer,
+    check_number,
+    fixed_random_state,
+)
 from dualfield.estimators.crf_data import (
     TrainingData,
     build_chain,
@@ -93,12 +100,15 @@ class TrainedTagger(SequenceTagger):
         before = (None, None) if grown_from is None else (grown_from.vocabulary_, grown_from.pair_vocabulary_)
         vocabulary, pair_vocabulary = (None if one is None else one.copy() for one in before)
         grow, pairs = vocabulary is not None, None
+        width = None if grown_from is None or grow else grown_from.score_map_.node.n_columns
         if self.template is not None and not isinstance(X, Batch):
             if lengths is not None:
                 raise ValueError("lengths must be None with a template: X is a list of sentences.")
             nodes, pairs = self._template().read(X, vocabulary, pair_vocabulary, grow=grow)
         else:
-            nodes = Batch.build(X, lengths=lengths, vocabulary=vocabulary, grow=grow)
+            nodes = Batch.build(X, lengths=lengths, vocabulary=vocabulary, grow=grow, n_columns=width)
+        if grown_from is not None:
+            check_column_names(grown_from, nodes, "as in the calls before")
         if nodes.n_nodes == 0:
             raise ValueError("X must have at least one node. Got none.")
         labels, codes, allowed = read_labels(y, nodes.offsets, known)
@@ -207,6 +217,10 @@ class TrainedTagger(SequenceTagger):
         self.vocabulary_ = data.nodes.vocabulary
         self.pair_vocabulary_ = None if data.pairs is None else data.pairs.vocabulary
         self.score_map_ = data.score_map
+        if data.nodes.column_names is None:
+            self.__dict__.pop("feature_names_in_", None)
+        else:
+            self.feature_names_in_ = np.array(data.nodes.column_names, dtype=object)
         self.expansion_ = None
         self.n_features_ = data.score_map.n_features
         self._keep_solution(solution)
@@ -237,6 +251,11 @@ class TrainedTagger(SequenceTagger):
             raise ValueError(f"The {name!r} parameter of {owner} needs a kernel.")
         check_choice(owner, "features", self.features, ("observed", "all"))
         check_integer(owner, "min_freq", self.min_freq, 0)
+        if self.features == "all" and self.min_freq > 0:
+            raise ValueError(
+                f"The 'min_freq' parameter of {owner} must be 0 with features='all', which gives every attribute a "
+                f"weight for every label, however rare. Got {self.min_freq!r}. Use features='observed', or min_freq=0."
+            )
         check_flag(owner, "start_stop", self.start_stop)
         check_flag(owner, "warm_start", self.warm_start)
         check_number(owner, "tol", self.tol, 0.0, open_low=True)
