@@ -261,3 +261,21 @@ def test_gaps_on_the_way_are_above_zero():
             assert min(seen) > 0
             assert fitted.trace_.gap.min() > 0
             assert fitted.dual_gap_ > 0
+
+
+@pytest.mark.parametrize("stop", [60, 110, 135])
+def test_a_fit_goes_on_within_newton_steps(stop, tmp_path):
+    """Stopped before, at the beginning of, and within Newton's method, which OWL-QN hands over to."""
+    random = np.random.default_rng(0)
+    X = [random.normal(size=(4, 4)) for _ in range(6)]
+    y = [[str(k) for k in random.integers(0, 3, 4)] for _ in X]
+    settings = {"C": 1000.0, "l1_ratio": 1.0, "tol": 1e-7, "max_iter": 2000}
+    whole = CRF(**settings).fit(X, y)
+    assert whole.trace_.passes[-1] > 136
+    kept = Checkpoint(tmp_path / "state", every=0.0)
+    first = CRF(**settings).fit(X, y, checkpoint=kept, monitor=lambda moment, _: moment.passes >= stop)
+    assert first.status_ is Status.STOPPED
+    again = CRF(**settings).fit(X, y, checkpoint=kept)
+    np.testing.assert_array_equal(again.parameters_, whole.parameters_)
+    np.testing.assert_array_equal(again.trace_.passes, whole.trace_.passes)
+    assert (again.objective_, again.dual_gap_, again.status_) == (whole.objective_, whole.dual_gap_, whole.status_)
