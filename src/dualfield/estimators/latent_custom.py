@@ -346,9 +346,9 @@ class CustomLatentProblem:
     def _refuse(self, i: int, method: str, what: str, beaten: float) -> None:
         if beaten > 0.0:
             raise ValueError(
-                f"{type(self.model).__name__}.{method} returned an answer for X[{i}] whose {what} is {beaten:.3g} below "
-                f"that of the completed truth or of an earlier answer: it is not the largest, and no bound would be "
-                "true."
+                f"{type(self.model).__name__}.{method} returned an answer for X[{i}] whose {what} is {beaten:.3g} "
+                "below that of the completed truth or of an earlier answer: it is not the largest, and no bound would "
+                "be true."
             )
 
     def hidden(self, states: NDArray[Any]) -> list[Any]:

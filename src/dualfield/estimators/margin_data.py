@@ -93,10 +93,10 @@ def prepared_solve(
     endless = isinstance(chosen, (SGD, PlaneSGD))
     most = (np.inf if endless else _DEFAULT_PASSES) if max_iter is None else float(max_iter)
     rule, what = StopRule(tol, most), planes if isinstance(chosen, PLANE_SOLVERS) else objective
-    if is_auto and isinstance(chosen, FlowSwap) and objective is not None:
-        swapped = objective
+    if is_auto and isinstance(chosen, FlowSwap) and objective is not None and isinstance(planes, ChainPlanes):
+        swapped, same = objective, planes
         if swapped.score_map.n_features <= FEW_FEATURES:
-            return chosen, lambda course, seed: solve_in_stages(swapped, planes, rule, start, course, seed)
+            return chosen, lambda course, seed: solve_in_stages(swapped, same, rule, start, course, seed)
     return chosen, lambda course, seed: chosen.solve(what, rule, start, course, seed)
 
 

@@ -119,7 +119,9 @@ class _Stages:
         spent, seconds = self._passes - self._n_mixed, float(self._found.trace.seconds[-1])
         if self._mixtures is None or self._told is None:
             self._told = self._course.later(spent, seconds)
-            self._mixtures = SimplicialParts(Simplicial(), self._planes, self._rest(), self._found.parameters, self._told)
+            self._mixtures = SimplicialParts(
+                Simplicial(), self._planes, self._rest(), self._found.parameters, self._told
+            )
         self._told.passes = spent
         mixed = self._mixtures.go_on(self._mixtures.work + work)
         rows = mixed.trace.rows()[self._n_mixed :] + np.array([0.0, 0.0, 0.0, spent, self._told.seconds])

@@ -357,8 +357,8 @@ class _Way:
         left = float((shares + length * turn.shares) @ (lack + length * turn.lack))
         left += float((truth + length * turn.truth) @ (top + length * turn.top))
         left += (1.0 - length) * inside.complementarity
-        # What is left to gain must not run ahead of what the parameters lack to answer the shares: where slopes are large,
-        # stirring has moved them far. Parameters under constraints that tie them together come back by themselves.
+        # What is left to gain must not run ahead of what the parameters lack to answer the shares: where slopes are
+        # large, stirring has moved them far. Parameters that constraints tie together come back by themselves.
         behind = 0.0 if inside.metric is None else min((1.0 - length) ** 2 * inside.decrement / gap, 1.0)
         target = max(float(np.clip((left / gap) ** 3, _LEAST_TARGET, 0.8)), behind) * gap / n_pairs
         turn = self._turn(factor, lack, target, turn.shares * turn.lack, turn.truth * turn.top)
@@ -454,10 +454,10 @@ class _ByPlanes:
 
 
 class _ByParameters:
-    r"""The same changes from a system with one row for each parameter, where the metric M of the parameters is diagonal.
+    r"""The same changes from a system with one row for each parameter, where their metric M is diagonal.
 
-    With weights :math:`\delta` of the planes, their shares by what they lack, the plane 0 among those of each block, and
-    slopes and demands less their weighted means over the block,
+    With weights :math:`\delta` of the planes, their shares by what they lack, the plane 0 among those of each block,
+    and slopes and demands less their weighted means over the block,
 
     .. math::
         \Bigl( M + \sum_j \delta_j \bar a_j \bar a_j^\top \Bigr) z = \sum_j \delta_j \bar a_j \bar r_j, \qquad
