@@ -28,5 +28,6 @@ def test_an_hmm_tags_items(shell):
 
 def test_networks_are_for_python(shell):
     DiscriminativeBayesNet(eta=0.1).fit([["sun", "warm"], ["rain", "cold"]], ["out", "in"]).save("m")
-    said = shell("inspect", "m", code=1).stderr
+    assert "simplicial, converged" in shell("inspect", "m").stdout
+    said = shell("tag", "--model", "m", code=1, stdin="a\n").stderr
     assert said == "Error: m: works on tables of categories, for which there is no file format here.\n"

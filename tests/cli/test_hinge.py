@@ -85,7 +85,7 @@ def test_a_checkpoint_is_kept_where_the_solver_can(shell, hinge):
     ("options", "code", "said"),
     [
         (["--l1-ratio", "0.5"], 2, "--l1-ratio is for --loss log."),
-        (["--solver", "lbfgs"], 1, "The 'solver' parameter of StructuredSVM must be"),
+        (["--solver", "lbfgs"], 2, "--solver lbfgs is not for --loss hinge and sequences, which take auto"),
         (["--warm-start", "CHUNKS"], 1, "is a CRF; this training begins at a StructuredSVM only. See --loss."),
         (["--kernel", "rbf"], 2, "--kernel is for svmlight; the data are conll."),
     ],
@@ -206,7 +206,8 @@ def test_models_of_bags_are_for_python(shell):
     from tests.estimators.saved_margin_models import latent
 
     latent("bags").save("m")
-    said = shell("inspect", "m", code=1).stderr
+    assert "concave-convex procedure, settled" in shell("inspect", "m").stdout
+    said = shell("tag", "--model", "m", code=1, stdin="a\n").stderr
     assert said == "Error: m: does not label sequences; use it in Python.\n"
 
 
@@ -215,5 +216,6 @@ def test_models_of_cliques_are_for_python(shell):
 
     for model in (tagger("log"), labeller("tree")):
         model.save("m")
-        said = shell("inspect", "m", code=1).stderr
+        assert "training     clique by clique, converged" in shell("inspect", "m").stdout
+        said = shell("tag", "--model", "m", code=1, stdin="a\n").stderr
         assert said == "Error: m: works on matrices of numbers, for which there is no file format here.\n"

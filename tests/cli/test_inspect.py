@@ -117,12 +117,11 @@ def models_for_python():
     return {
         "CRF": dualfield.CRF().fit(numbers, [["a", "b", "a"]] * 4),
         "ConditionalGraphicalModel": dualfield.ConditionalGraphicalModel([(0, 1)]).fit(X, Y),
-        "DiscriminativeHMM": dualfield.DiscriminativeHMM(eta=0.0).fit([["a", "b"]], [["x", "y"]]),
         "DiscriminativeBayesNet": dualfield.DiscriminativeBayesNet(eta=0.0).fit(Y, Y[:, 0]),
     }
 
 
-@pytest.mark.parametrize("name", ["CRF", "ConditionalGraphicalModel", "DiscriminativeHMM", "DiscriminativeBayesNet"])
+@pytest.mark.parametrize("name", ["CRF", "ConditionalGraphicalModel", "DiscriminativeBayesNet"])
 def test_models_without_a_format_of_data_can_be_looked_at(shell, name):
     models_for_python()[name].save("m")
     out = shell("inspect", "m").stdout

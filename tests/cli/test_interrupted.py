@@ -89,7 +89,7 @@ def test_ctrl_c_while_reading(files, monkeypatch):
     def interrupted(*arguments, **settings):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(training, "read_labelled", interrupted)
+    monkeypatch.setattr(training, "read_sources", interrupted)
     files.write("m", "old")
     said = files("train", "train.txt", "--model", "m", code=130).stderr
     assert said.endswith("Interrupted. m is as it was before.\n")

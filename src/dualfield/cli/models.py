@@ -70,19 +70,12 @@ _NUMBERS = "works on matrices of numbers, for which there is no file format here
 
 def _kind(model: Any) -> tuple[str, str]:
     """Return the format of a model's data; or nothing, and why."""
-    from dualfield.estimators import (
-        ConditionalGraphicalModel,
-        DiscriminativeBayesNet,
-        DiscriminativeHMM,
-        LatentChain,
-    )
+    from dualfield.estimators import ConditionalGraphicalModel, DiscriminativeBayesNet, LatentChain
 
     if isinstance(model, ConditionalGraphicalModel):
         return "", _NUMBERS
     if isinstance(model, DiscriminativeBayesNet):
         return "", "works on tables of categories, for which there is no file format here"
-    if isinstance(model, DiscriminativeHMM):
-        return "", "works on sequences of symbols; use it in Python"
     if hasattr(model, "n_features_in_"):
         return "svmlight", ""
     if not isinstance(getattr(model, "latent", None), LatentChain | None):
@@ -117,4 +110,4 @@ def data_of(loaded: LoadedModel) -> str:
 
 def is_tagger(loaded: LoadedModel) -> bool:
     """Tell whether a model labels sequences or examples by linear scores, whose weights have names."""
-    return hasattr(loaded.tagger, "score_map_")
+    return hasattr(loaded.tagger, "top_features")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
-import numpy as np
 
 from dualfield.cli.data_files import (
     FORMATS,
@@ -26,10 +24,9 @@ from dualfield.cli.evaluation import marks_spans
 from dualfield.cli.models import LoadedModel, load_model
 from dualfield.cli.outputs import STANDARD_OUTPUT, check_outputs
 from dualfield.cli.pass_table import PassTable
-from dualfield.cli.program import tell, warn
+from dualfield.cli.program import tell
 from dualfield.cli.templates import BUILT_IN, read_template
-
-Options = dict[str, Any]
+from dualfield.cli.training_end import Options, complain, finish
 
 # Options that belong to one kind of model.
 _OF_SEQUENCES = (
@@ -71,7 +68,7 @@ def run(given: Options, chosen: set[str]) -> str:
         model = _fit_kernel_machine(given, data, dev)
     else:
         model, history = _fit_in_passes(given, data, dev, say)
-    return _finish(given, data, dev, model, history)
+    return finish(given, data, dev, model, history)
 
 
 def _check_files(given: Options) -> None:
@@ -137,14 +134,7 @@ def _check_labels(given: Options, data: LabelledData, dev: LabelledData) -> None
     for label in dev.labels:
         if label not in known:
             said = f"the label {label!r} has no training example; it will never be predicted."
-            _complain(given, f"{dev.place_of(label)}: {said}")
-
-
-def _complain(given: Options, text: str) -> None:
-    """Warn, or fail with --strict."""
-    if given["strict"]:
-        raise click.ClickException(text)
-    warn(text)
+            complain(given, f"{dev.place_of(label)}: {said}")
 
 
 def _sequence_model(given: Options, data: LabelledData) -> Any:
@@ -284,100 +274,5 @@ def _own_warnings(given: Options) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("always", CheckpointWarning)
-        warnings.showwarning = lambda message, *place, **more: _complain(given, str(message))
+        warnings.showwarning = lambda message, *place, **more: complain(given, str(message))
         yield
-
-
-def _finish(given: Options, data: LabelledData, dev: LabelledData | None, model: Any, history: list[Any]) -> str:
-    """Write the model, then the report, then give up the checkpoint, and say how it ended."""
-    from dualfield.solvers import Status
-
-    target: Path = given["target"]
-    ended = _ending(model, given)
-    complete = model.status_ in (Status.CONVERGED, Status.FINISHED)
-    if model.status_ is Status.INTERRUPTED and given["strict"]:
-        raise KeyboardInterrupt
-    if not complete:
-        _complain(given, ended)
-    model.n_jobs = None
-    with _cannot_write(target, _way_on(given)):
-        _without_clocks(model).save(target)
-    if not given["quiet"]:
-        if complete:
-            click.echo(ended)
-        click.echo(f"Model: {target}, {target.stat().st_size:,} bytes")
-    if given["report"] is not None:
-        with _cannot_write(given["report"], f"The model is in {target}."):
-            _write_report(given, data, dev, model, history)
-        if not given["quiet"]:
-            click.echo(f"Report: {given['report']}")
-    if given["checkpoint"] is not None and model.status_ is not Status.INTERRUPTED:
-        with contextlib.suppress(OSError):
-            given["checkpoint"].unlink(missing_ok=True)
-    return str(model.status_.value)
-
-
-def _without_clocks(model: Any) -> Any:
-    """Return a model without times, which differ: the same data and options give the same file, byte for byte."""
-    rows = model.trace_.rows()
-    rows[:, 4] = np.nan
-    timeless = copy.copy(model)
-    timeless.trace_ = type(model.trace_).from_rows(rows)
-    return timeless
-
-
-@contextlib.contextmanager
-def _cannot_write(path: Path, rest: str) -> Iterator[None]:
-    """Say which file cannot be written, and what is left to do."""
-    try:
-        yield
-    except OSError as error:
-        raise click.ClickException(f"{path}: cannot be written: {error.strerror or error}. {rest}".rstrip()) from error
-
-
-def _way_on(given: Options) -> str:
-    """Say how to go on from what is left of a fit."""
-    if given["checkpoint"] is not None and given["checkpoint"].exists():
-        return f"The same command goes on from {given['checkpoint']}."
-    return ""
-
-
-def _ending(model: Any, given: Options) -> str:
-    from dualfield.solvers.base import relative_gap
-
-    gap = relative_gap(model.objective_, model.dual_gap_)
-    passes, seconds = model.trace_.passes[-1], model.trace_.seconds[-1]
-    course = f"{passes:.0f} passes, {seconds:.1f} s"
-    said = model.status_.sentence.rstrip(".")
-    if np.isfinite(gap):
-        course = f"relative gap {gap:.1e} after {course}"
-    return f"{said}: {course}. {_remedy(model, given)}".rstrip()
-
-
-def _remedy(model: Any, given: Options) -> str:
-    """Say what to do, in words of the command line."""
-    from dualfield.solvers import Status
-
-    if model.status_ is Status.INTERRUPTED:
-        start = f"--warm-start {given['target']} begins at this model, with another name for --model."
-        return _way_on(given) or ("" if hasattr(model, "n_features_in_") else start)
-    text = str(model.status_.remedy)
-    for name, option in (("max_iter", "--max-iter"), (" tol", " --tol"), ("solver='newton'", "--solver newton")):
-        text = text.replace(name, option)
-    return text
-
-
-def _write_report(given: Options, data: LabelledData, dev: LabelledData | None, model: Any, history: list[Any]) -> None:
-    from dualfield import __version__
-    from dualfield.report import DevData, training_page, write_page
-
-    facts = [
-        ("training data", f"{data.name}: {data}"),
-        *([("dev data", f"{dev.name}: {dev}")] if dev is not None else []),
-        ("model", str(given["target"])),
-        ("dualfield", __version__),
-    ]
-    tokens = [[row[0] for row in sentence] for sentence in dev.X] if dev is not None and dev.format == "conll" else None
-    shown_data = None if dev is None else DevData(dev.X, dev.y, tokens)
-    title = f"Training of {given['target'].name}"
-    write_page(given["report"], training_page(model, title=title, facts=facts, dev=shown_data, history=history))
