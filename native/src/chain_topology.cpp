@@ -38,7 +38,7 @@ ChainTopology::ChainTopology(std::size_t n_labels, std::size_t order, std::span<
     if (n_labels == 0 || order == 0) throw std::invalid_argument("a chain needs at least one label and order 1");
     // Labels are 32-bit codes, and so are the numbers of states, of which there are three for each clique at most.
     constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max();
-    if (n_labels >= kMost || allowed.size() >= kMost / 4) throw std::length_error("too many labels or cliques");
+    if (n_labels >= kMost || allowed.size() >= kMost / 4) throw std::invalid_argument("too many labels or cliques");
     const std::size_t size = order + 1;
     if (cliques.size() != checked_product(allowed.size(), size))
         throw std::invalid_argument("one flag is needed for each clique");
