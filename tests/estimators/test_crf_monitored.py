@@ -15,8 +15,6 @@ from safetensors import safe_open
 from dualfield import CRF
 from dualfield.estimators import Checkpoint
 from dualfield.features import Template
-from dualfield.io.model_file import open_model
-from dualfield.io.model_header import CHECKPOINT
 from dualfield.solvers import Moment, Status
 
 SOLVERS = ["auto", "block_dual", "lbfgs", "sgd", "perceptron"]

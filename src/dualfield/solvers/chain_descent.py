@@ -83,7 +83,10 @@ class ChainDescent:
     def _resume(self, state: State, memory: int) -> None:
         """Take over where another descent stood; both bounds are computed anew from the points they are claimed for."""
         size, l1 = self._objective.n_parameters, self._objective.l1_ratio
-        self._steepest, self._first = kept_numbers(state, "steepest", size), float(kept_numbers(state, "first_value", 1)[0])
+        self._steepest, self._first = (
+            kept_numbers(state, "steepest", size),
+            float(kept_numbers(state, "first_value", 1)[0]),
+        )
         self._n_evaluations = n_evaluations = max(kept_count(state, "n_evaluations"), 1)
         best, self._dual_at = kept_numbers(state, "best", size), kept_numbers(state, "dual_at")
         try:
