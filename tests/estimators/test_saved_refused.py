@@ -289,3 +289,10 @@ def test_whatever_a_file_leads_to_is_the_fault_of_the_file(tmp_path, monkeypatch
     monkeypatch.setattr(type(tagger("attributes")), "_restore", broken)
     with pytest.raises(ModelFileError, match="m is altered: so not"):
         dualfield.load(path)
+
+
+@pytest.mark.parametrize("mmap", [False, True], ids=["read", "mapped"])
+def test_sparse_points_in_half_precision(forge, mmap):
+    path = forge(classifier("csr_matrix"), array("points.data", lambda values: values.astype(np.float16)))
+    with pytest.raises(ModelFileError, match="must have numbers, and ints that index them"):
+        dualfield.load(path, mmap=mmap).predict(points("csr_matrix"))

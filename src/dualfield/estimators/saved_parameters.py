@@ -181,13 +181,20 @@ def read_csr(file: ModelFile, kind: str, name: str, shape: list[Any]) -> Any:
     data = file.array(f"{name}.data", None, (None,))
     indices = file.array(f"{name}.indices", None, data.shape)
     indptr = file.array(f"{name}.indptr", None, (shape[0] + 1,))
-    if data.dtype.kind not in "biuf" or indices.dtype != indptr.dtype or indptr.dtype not in (np.int32, np.int64):
+    # SciPy knows no numbers in half precision.
+    if (
+        data.dtype.kind not in "biuf"
+        or data.dtype == np.float16
+        or indices.dtype != indptr.dtype
+        or indptr.dtype not in (np.int32, np.int64)
+    ):
         raise file.fault(f"is altered: the matrix {name!r} must have numbers, and ints that index them.")
     if indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
         raise file.fault(f"is altered: the rows of matrix {name!r} must follow each other.")
     if len(indices) and not (indices.min() >= 0 and indices.max() < shape[1]):
         raise file.fault(f"is altered: the matrix {name!r} must have columns in [0, {shape[1]}).")
-    matrix = (sparse.csr_array if kind == "csr_array" else sparse.csr_matrix)(tuple(shape), dtype=data.dtype)
+    with file.at_fault():
+        matrix = (sparse.csr_array if kind == "csr_array" else sparse.csr_matrix)(tuple(shape), dtype=data.dtype)
     matrix.data, matrix.indices, matrix.indptr = data, indices, indptr  # the constructor would copy parts of a file
     return matrix
 
