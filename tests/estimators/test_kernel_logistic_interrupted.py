@@ -19,13 +19,14 @@ Y = (X[:, 0] + RNG.normal(size=400) > 0).astype(int)
 
 
 def kernel_with_an_interrupt(at):
-    """An RBF kernel; the call with this number is interrupted, as by Ctrl-C."""
+    """An RBF kernel; its call for whole rows with this number is interrupted, as by Ctrl-C."""
     calls = 0
 
     def kernel(A, B):
         nonlocal calls
-        calls += 1
+        calls += len(B) == len(X)
         if calls == at:
+            calls += 1
             raise KeyboardInterrupt
         return rbf_kernel(A, B, gamma=0.5)
 
@@ -36,8 +37,8 @@ def kernel_with_an_interrupt(at):
 def test_a_kernel_function_that_is_interrupted(solver):
     """Its values are computed again and again: there is no room for all rows."""
     settings = {"C": 1e3, "tol": 1e-10, "cache_size": 3 * 8 * 400, "solver": solver, "random_state": 0}
-    # After 400 values of the diagonal, in the first ten passes.
-    model = KernelLogisticRegression(kernel_with_an_interrupt(450), **settings)
+    # In one of the first passes: 30 of them make 200 calls and more. L-BFGS has no point before its first iteration.
+    model = KernelLogisticRegression(kernel_with_an_interrupt(250 if solver == "lbfgs" else 100), **settings)
     with pytest.warns(ConvergenceWarning, match="interrupted; the model is the best point so far"):
         model.fit(X, Y)
     assert model.status_ is Status.INTERRUPTED

@@ -116,7 +116,7 @@ def test_changed_weights_kernels_and_data_are_no_trap(solver):
 def test_a_fit_that_ran_out_of_passes_goes_on():
     """Where nothing has changed, the passes of a second fit add to those of the first; it does not begin anew."""
     X, y = noisy(200, 5, 3)
-    model = KernelLogisticRegression(solver="working_set", C=1e3, max_iter=4, warm_start=True)
+    model = KernelLogisticRegression(solver="working_set", C=10.0, tol=1e-6, max_iter=4, warm_start=True)
     first = fitted(model, X, y).objective_
     for _ in range(3):
         fitted(model, X, y)

@@ -115,10 +115,12 @@ def _admissible(objective: KernelSoftmax, start: Start, solver: Any, value_befor
     ray = _Ray.through(objective, start.coefficients, stored)
     if ray is None:
         return _Begin(None, 1.0)
-    bias = start.bias if objective.with_bias else np.zeros(objective.n_rows)
+    # Scores of the solver's matrix differ by a number for each row where it is centred, and so do biases.
+    level = objective.solver_bias(ray.coefficients, np.zeros(objective.n_rows))
+    bias = start.bias + level if objective.with_bias else np.zeros(objective.n_rows)
     given = 0.5 * ray.square + objective.loss(ray.scores + bias)[0]
     if np.isclose(given, value_before, rtol=1e-6, atol=0.0):
-        return _Begin(Start(ray.coefficients, bias), 1.0, True)
+        return _Begin(Start(ray.coefficients, bias - level), 1.0, True)
     # What a solver climbs decides where it begins: that takes far fewer passes than the other value would.
     if isinstance(solver, (NewtonCG, LBFGS)) or (isinstance(solver, Auto) and takes_newton(objective)):
         t = ray.highest(lambda t: -ray.value(t, bias)[0])
@@ -129,7 +131,7 @@ def _admissible(objective: KernelSoftmax, start: Start, solver: Any, value_befor
         bias = ray.value(t, bias)[1]
         own = _Ray.through(objective, _towards_priors(objective), stored)
         is_better, passes = own is None or ray.dual(t) > own.dual(own.highest(own.dual)), 2.0
-    return _Begin(Start(t * ray.coefficients, bias) if is_better else None, passes)
+    return _Begin(Start(t * ray.coefficients, bias - t * level) if is_better else None, passes)
 
 
 def _towards_priors(objective: KernelSoftmax) -> Floats:
