@@ -359,7 +359,8 @@ class FlowAscent {
     void rebuild() {
         std::fill(w_.begin(), w_.end(), 0.0);
         lists_.read_again();
-        for (const std::uint64_t i : order_)
+        for (const std::uint64_t i : order_) {
+            flow_.balance(data_.first(i), data_.length(i));
             for (std::size_t t = 0; t < data_.length(i); ++t) {
                 const std::size_t row = data_.first(i) + t;
                 const auto edges = flow_.edges(row);
@@ -367,6 +368,7 @@ class FlowAscent {
                 for (const FlowEdge& edge : edges) add_edge(i, t, edge.from, edge.to, -edge.mass);
                 add_edge(i, t, label_before(i, t), truth(i, t), 1.0);
             }
+        }
         dual_ = expected_cost() - half_square(w_.data());
     }
     void add_edge(std::size_t i, std::size_t t, std::uint32_t from, std::uint32_t to, double mass) {

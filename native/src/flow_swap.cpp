@@ -34,6 +34,7 @@ constexpr double kMeanPower = 8.0;
 constexpr std::uint64_t kFullCycles = 2;  // before the first certificate every example is visited densely
 constexpr std::uint64_t kBothEvery = 4;   // looks
 constexpr int kMostIdleLooks = 20;
+constexpr double kRounding = 1e-15;  // of a sum, next to its terms
 
 // Longer steps than the best one along each line make sweeps of small steps faster; below 2 the dual still grows.
 constexpr double kSparse = 1.7, kDense = 1.8;
@@ -50,9 +51,7 @@ class FlowSwap : public FlowAscent {
           best_(model.size(), 0.0),
           losses_(n_, 0.0),
           violation_(n_, 0.0),
-          selected_(order_) {
-        for (std::size_t i = 0; i < n_; ++i) mass_ += data.weights[i] * static_cast<double>(data.length(i));
-    }
+          selected_(order_) {}
 
     void begin(const double* start, const SolverState* flow) {
         if (companion_.resume) return restore(*companion_.resume);
@@ -76,7 +75,7 @@ class FlowSwap : public FlowAscent {
             if (!outcome && !cycle()) outcome = Outcome::interrupted;
             if (!outcome) outcome = look();
         }
-        if (*outcome == Outcome::interrupted || *outcome == Outcome::stopped) {
+        if (*outcome != Outcome::converged && *outcome != Outcome::iteration_limit) {
             rebuild();
             certify();
         }
@@ -84,14 +83,16 @@ class FlowSwap : public FlowAscent {
         solution.outcome = *outcome;
         solution.parameters.assign(best_.begin(), best_.end());
         solution.objective = primal_;
-        solution.gap = std::max(primal_ - dual_, 0.0);
+        solution.gap = gap();
         solution.n_iterations = n_iterations_;
         return solution;
     }
 
   private:
-    double small() const { return std::max(settings_.tolerance * dual_, 1e-14 * mass_); }
-    bool is_small() const { return primal_ - dual_ <= small(); }
+    // Never less than what rounding can hide in the difference of the two values.
+    double gap() const { return std::max(primal_ - dual_, kRounding * (std::abs(primal_) + std::abs(dual_))); }
+    double small() const { return settings_.tolerance * dual_; }
+    bool is_small() const { return gap() <= small(); }
     // Some dense visits, then sweeps over the support; false if whoever watches wants to stop.
     bool cycle() {
         shuffle(selected_);
@@ -296,7 +297,7 @@ class FlowSwap : public FlowAscent {
         archive("mean_leads", mean_leads_);
     }
 
-    Progress progress() const { return {primal_, dual_, primal_ - dual_, passes_, clock_.seconds()}; }
+    Progress progress() const { return {primal_, dual_, gap(), passes_, clock_.seconds()}; }
 
     const FlowSwapSettings& settings_;
     const Companion& companion_;
@@ -305,7 +306,6 @@ class FlowSwap : public FlowAscent {
     std::vector<double> losses_, violation_;
     std::vector<std::uint64_t> selected_, active_, runs_, swept_;
     Clock clock_{0.0};
-    double mass_ = 0.0;  // what the losses would be at one unit for each node
     double primal_ = kInfinity, last_dual_ = -kInfinity;
     std::uint64_t n_iterations_ = 0, n_sweeps_ = 0, n_shuffles_ = 0, n_idle_ = 0, n_looks_ = 0, mean_leads_ = 1,
                   resumed_ = 0;

@@ -80,6 +80,7 @@ class KernelFlows final : public KernelChains {
 
     double settle(std::size_t i, double* out) override {
         const double weight = data_.weights[i];
+        flow_.balance(data_.first(i), data_.length(i));
         std::fill_n(out, data_.length(i) * n_labels_, 0.0);
         double cost = 0.0;
         const auto add = [&](std::size_t t, std::uint32_t from, std::uint32_t to, double mass) {

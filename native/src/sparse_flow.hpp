@@ -61,6 +61,26 @@ class SparseFlow {
         n_labels_[row] = static_cast<std::uint8_t>(std::min<std::size_t>(n, 255));
     }
 
+    // Makes a distribution over labellings of the edges of an example again: what was dropped, and rounding, leave
+    // nodes that get a little more or less mass than leaves them, and no bound holds at such a point.
+    void balance(std::size_t first, std::size_t length) {
+        for (std::size_t t = length; t-- > 1;)  // what leads nowhere
+            drop(first + t - 1, [&](const FlowEdge& edge) { return leaving(first + t, edge.to) == 0.0; });
+        for (std::size_t t = 0; t < length; ++t) {
+            const std::size_t row = first + t;
+            if (t > 0)  // what comes from nowhere
+                drop(row, [&](const FlowEdge& edge) { return arriving(row - 1, edge.from) == 0.0; });
+            FlowEdge* own = pool_.data() + spots_[row].begin;
+            old_.assign(own, own + spots_[row].count);
+            for (std::size_t e = 0; e < old_.size(); ++e) {
+                double sum = 0.0;
+                for (const FlowEdge& other : old_) sum += t == 0 || other.from == old_[e].from ? other.mass : 0.0;
+                own[e].mass = (t == 0 ? 1.0 : arriving(row - 1, own[e].from)) * (old_[e].mass / sum);
+            }
+            count_labels(row);
+        }
+    }
+
     // Lays the edges of neighbouring nodes side by side again.
     void compact() {
         std::vector<FlowEdge, TableAllocator<FlowEdge>> pool;
@@ -79,6 +99,23 @@ class SparseFlow {
     }
 
   private:
+    template <class Condition>
+    void drop(std::size_t row, Condition&& condition) {
+        Spot& spot = spots_[row];
+        FlowEdge* own = pool_.data() + spot.begin;
+        spot.count = static_cast<std::uint16_t>(std::remove_if(own, own + spot.count, condition) - own);
+    }
+    double arriving(std::size_t row, std::uint32_t label) const {
+        double sum = 0.0;
+        for (const FlowEdge& edge : edges(row)) sum += edge.to == label ? edge.mass : 0.0;
+        return sum;
+    }
+    double leaving(std::size_t row, std::uint32_t label) const {
+        double sum = 0.0;
+        for (const FlowEdge& edge : edges(row)) sum += edge.from == label ? edge.mass : 0.0;
+        return sum;
+    }
+
     static constexpr double kNothing = 1e-12;
     // Up to here a spot can be doubled without an overflow of the small numbers that describe it.
     static constexpr std::size_t kMostEdges = 0x7fff, kMostPool = 0xffffffff - 0xffff;
@@ -104,6 +141,7 @@ class SparseFlow {
     std::vector<Spot, TableAllocator<Spot>> spots_;
     std::vector<FlowEdge, TableAllocator<FlowEdge>> pool_;
     std::vector<std::uint8_t> n_labels_;
+    std::vector<FlowEdge> old_;
 };
 
 }  // namespace dualfield

@@ -27,6 +27,7 @@ from dualfield.solvers import (
 )
 from dualfield.solvers.course import Course
 from dualfield.solvers.hinge_stages import solve_in_stages
+from dualfield.solvers.relay import never_worse_than_zero
 
 Floats = NDArray[np.float64]
 PLANE_SOLVERS = (CuttingPlane, LabellingSet, MarginalQP, PlaneFrankWolfe, PlaneSGD, Simplicial)
@@ -96,8 +97,15 @@ def prepared_solve(
     if is_auto and isinstance(chosen, FlowSwap) and objective is not None and isinstance(planes, ChainPlanes):
         swapped, same = objective, planes
         if swapped.score_map.n_features <= FEW_FEATURES:
-            return chosen, lambda course, seed: solve_in_stages(swapped, same, rule, start, course, seed)
-    return chosen, lambda course, seed: chosen.solve(what, rule, start, course, seed)
+            return chosen, lambda course, seed: never_worse_than_zero(
+                swapped, solve_in_stages(swapped, same, rule, start, course, seed), tol
+            )
+    if what is planes:  # these begin at zero and keep the best point
+        return chosen, lambda course, seed: chosen.solve(what, rule, start, course, seed)
+    assert objective is not None
+    return chosen, lambda course, seed: never_worse_than_zero(
+        objective, chosen.solve(objective, rule, start, course, seed), tol
+    )
 
 
 def margin_cost(owner: str, cost: Any, labels: Labels) -> Floats:

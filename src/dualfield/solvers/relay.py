@@ -89,7 +89,7 @@ def solve_in_turn(
         begin = None if is_anew else before.parameters if before.parameters is not None else start
         rest = StopRule(rule.tol, max(rule.max_passes - before.passes, 1.0))
         solution = turns[turn].solve(objective, rest, begin, _Turn(told, before, resume), random_state)
-        solution = _never_worse_than_zero(objective, before.with_all(solution), rule.tol)
+        solution = never_worse_than_zero(objective, before.with_all(solution), rule.tol)
         if solution.status not in _UNFINISHED or turn + 1 == len(turns) or rule.max_passes <= _passes(solution):
             return solution
         before, resume = _Before.after(solution, turn + 1), None
@@ -99,8 +99,40 @@ def _passes(solution: LinearSolution) -> float:
     return float(solution.trace.passes[-1])
 
 
-def _never_worse_than_zero(objective: ChainLoss, solution: LinearSolution, tol: float) -> LinearSolution:
-    """Draw weights back towards zero until they are better than that; predictions stay as they are."""
+def never_worse_than_zero(objective: ChainLoss, solution: LinearSolution, tol: float) -> LinearSolution:
+    """Draw weights back towards zero until they are better than that; predictions stay as they are.
+
+    Parameters
+    ----------
+    objective : ChainLoss
+        What was minimised.
+    solution : LinearSolution
+        What a solver found; one that has converged is returned as it is.
+    tol : float
+        On the relative gap.
+
+    Returns
+    -------
+    LinearSolution
+        Its objective is at most that of zero weights; the gap goes with it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.batch import Batch
+    >>> from dualfield.objectives import ChainLoss
+    >>> from dualfield.scores import FeatureTable, LinearScores
+    >>> from dualfield.solvers import LinearSolution, Status, Trace
+    >>> from dualfield.solvers.relay import never_worse_than_zero
+    >>> from dualfield.structures import Chain
+    >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
+    >>> data = score_map.bind(Batch.build([np.ones((1, 1))]), labels=np.zeros(1, np.int32), weights=np.ones(1))
+    >>> loss, w = ChainLoss(score_map, data), np.array([-8.0, 8.0, 0.0, 0.0, 0.0, 0.0])
+    >>> course = Trace.from_rows(np.array([[loss.value(w), 0.0, loss.value(w), 1.0, 0.1]]))
+    >>> far = LinearSolution(w, loss.value(w), loss.value(w), Status.STALLED, 1, course, "lbfgs")
+    >>> never_worse_than_zero(loss, far, 1e-3).objective <= np.log(2.0)
+    True
+    """
     if solution.status is Status.CONVERGED:
         return solution
     value, dual = solution.objective, _bound(solution)
