@@ -14,7 +14,7 @@ NATIVE_OPTIONS := -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DDUALFI
 # Measurements and the tests on real data look here; they skip where it is absent.
 export DUALFIELD_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo test pytest native-test lint format bench docs sanitize fuzz clean help
+.PHONY: demo test pytest native-test lint format bench docs sanitize fuzz torture clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo "make bench     side-by-side measurements, written to benchmarks/results/"
 	@echo "make docs      the HTML documentation, in docs/_build/html"
 	@echo "make sanitize  native tests and part of the Python suite under ASan and UBSan"
+	@echo "make torture   hostile problems for every estimator, PROBLEMS=100000, and new draws for every property"
 	@echo "make fuzz      changed files for every reader, FUZZ_SECONDS=60 for each"
 	@echo "make clean     remove what was built"
 
@@ -70,7 +71,14 @@ sanitize: $(VENV)/.built $(VENV)/.dev
 	    --config-settings=cmake.define.DUALFIELD_STUBS=OFF
 	PYTHONPATH=$(SANITIZED)/site:$$($(SITE)) LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	    ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -S -m pytest -q -s -p no:cacheprovider \
-	    tests/structures tests/test_batch.py tests/test_matrices.py tests/test_vocabulary.py
+	    tests/structures tests/test_batch.py tests/test_matrices.py tests/test_vocabulary.py tests/test_kernels_bits.py \
+	    tests/objectives tests/solvers tests/io tests/features tests/certificates
+
+# What is found here is kept in the suite: seeds in tests/certificates, draws as explicit examples.
+PROBLEMS ?= 100000
+torture: $(VENV)/.built $(VENV)/.dev
+	$(BIN)/python -m tests.certificates --problems $(PROBLEMS)
+	DUALFIELD_HYPOTHESIS=explore $(BIN)/python -m pytest -n auto -m hypothesis tests
 
 # Each harness leaves what it has found in a folder of its own, and goes on from there the next time.
 FUZZ_SECONDS ?= 60

@@ -1,0 +1,43 @@
+"""Every estimator with every solver on hostile problems: objectives are right, and gaps are bounds.
+
+``make torture`` runs the same families over far more seeds. What it finds is kept here, in FOUND.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.certificates.claims import violated
+from tests.certificates.hostile import FAMILIES, WITH_KERNEL, indefinite
+from tests.certificates.precision import in_single_precision
+
+_CHUNK, _CHUNKS = 28, 3
+# Seeds of problems whose certificates were false once.
+FOUND: list[tuple[str, int]] = []
+
+
+def broken(draw, seeds) -> dict[int, list[str]]:
+    found = {seed: violated(draw(seed)) for seed in seeds}
+    return {seed: claims for seed, claims in found.items() if claims}
+
+
+@pytest.mark.parametrize("chunk", range(_CHUNKS))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_claims_hold(family, chunk):
+    assert broken(FAMILIES[family], range(chunk * _CHUNK, (chunk + 1) * _CHUNK)) == {}
+
+
+@pytest.mark.parametrize("family", WITH_KERNEL)
+def test_claims_hold_in_single_precision(family, monkeypatch):
+    in_single_precision(monkeypatch)
+    assert broken(FAMILIES[family], range(_CHUNK)) == {}
+
+
+@pytest.mark.parametrize("family", WITH_KERNEL)
+def test_kernels_that_are_none_are_refused(family):
+    assert broken(lambda seed: indefinite(family, seed), range(_CHUNK)) == {}
+
+
+@pytest.mark.parametrize(("family", "seed"), FOUND)
+def test_problems_that_broke_a_claim_once(family, seed):
+    assert violated(FAMILIES[family](seed)) == []
