@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,7 +55,9 @@ class ExactTables:
 
     def best(self) -> np.ndarray:
         """The minimum as cvxpy has it, made admissible."""
-        _, theta = minimum(self.counts, self.planes, self.n_states, self.n_symbols, self.eta)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an inaccurate point is a point
+            _, theta = minimum(self.counts, self.planes, self.n_states, self.n_symbols, self.eta)
         theta = np.maximum(theta, np.log(self.floor))
         row = rows(self.n_states, self.n_symbols)
         return theta - np.maximum(np.log(np.bincount(row, np.exp(theta))), 0.0)[row]

@@ -187,7 +187,7 @@ def kernel_chains(solver: str, seed: int, margin: bool = False) -> Case:
     model = StructuredSVM(**settings) if margin else CRF(**settings)
     weights = np.full(len(rows.lengths), C)
     exact = Exact(rows.X, rows.lengths, rows.y, weights, rows.n_labels, 0 if margin else 1, True, kernel)
-    return Case(model, rows.sequences, exact, tol)
+    return Case(model, rows.sequences, exact, tol, falls_back=False)
 
 
 def cliques(loss: str, seed: int) -> Case:
@@ -198,7 +198,7 @@ def cliques(loss: str, seed: int) -> Case:
     model = ConditionalGraphicalModel(0, loss=loss, C=C, tol=tol, max_iter=300, random_state=0, **settings)
     temperature = 0 if loss == "hinge" else 1
     exact = Exact(rows.X, rows.lengths, rows.y, np.full(len(rows.y), C), rows.n_labels, temperature, False, kernel)
-    return Case(model, rows.sequences, exact, tol)
+    return Case(model, rows.sequences, exact, tol, falls_back=False)
 
 
 def tables(seed: int) -> Case:

@@ -26,7 +26,7 @@ def wrong(name: str, expected: str, got: str) -> str:
     [
         *[("C", value, r"a float in \(0, inf\)") for value in (0.0, -1.0, np.inf, np.nan, "1", True, None)],
         *[("l1_ratio", value, r"a float in \[0, (1\]|inf\))") for value in (-0.1, 1.5, np.nan, "half")],
-        *[("features", value, r"a str or one of \['observed', 'all'\]") for value in ("some", None, 1)],
+        *[("features", value, r"one of \['observed', 'all'\]") for value in ("some", None, 1)],
         *[("min_freq", value, r"an int in \[0, inf\)") for value in (-1, 1.5, None)],
         *[("temperature", value, r"a float in \(0, inf\)") for value in (0, 0.0, -1.0, np.inf)],
         *[("tol", value, r"a float in \(0, inf\)") for value in (0.0, -1e-3, None)],
