@@ -151,8 +151,8 @@ def test_a_checkpoint_that_cannot_be_written_is_a_warning(files, monkeypatch):
 
 def test_another_seed_is_another_training(files):
     keep = ("--checkpoint", "state", "--checkpoint-every", 0)
-    files("train", "a.txt", "--model", "n", *keep, "--max-iter", 2, "--tol", "1e-9", "--strict", code=1)
+    files("train", "a.txt", "--model", "n", *keep, "--max-iter", 4, "--tol", "1e-9", "--strict", code=1)
     assert files.path("state").exists()
-    options = ("--max-iter", 2, "--tol", "1e-9", "--seed", 5)
+    options = ("--max-iter", 4, "--tol", "1e-9", "--seed", 5)
     said = files("train", "a.txt", "--model", "n", *keep, *options, code=1).stderr
     assert "state belongs to another fit: parameter random_state was 0, now 5." in said
