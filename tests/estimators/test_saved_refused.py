@@ -271,8 +271,15 @@ def test_template_that_makes_other_attributes(forge, template, mmap):
         dualfield.load(path, mmap=mmap)
 
 
-def test_what_load_would_refuse_is_not_saved(tmp_path):
+def test_a_template_set_after_the_fit_is_not_saved(tmp_path):
     model = copy.copy(tagger("CRF++")).set_params(template="U0:%x[0,0]")
+    model.save(tmp_path / "m")
+    assert dualfield.load(tmp_path / "m").template == tagger("CRF++").template
+
+
+def test_what_load_would_refuse_is_not_saved(tmp_path):
+    model = copy.copy(tagger("CRF++"))
+    model._fit_params = {**model._fit_params, "template": "U0:%x[0,0]"}
     with pytest.raises(ValueError, match="'template' parameter of CRF does not make the attributes"):
         model.save(tmp_path / "m")
     assert not (tmp_path / "m").exists()
