@@ -224,7 +224,7 @@ def test_weights_cannot_be_written_to():
         StructuredSVM(Greedy()).fit(X, y)
     model = StructuredSVM(Matching()).fit(X, y)
     before = model.parameters_.copy()
-    model.structure = Greedy()
+    model._fit_params = {**model._fit_params, "structure": Greedy()}
     with pytest.raises(ValueError, match="read-only"):
         model.predict(X)
     np.testing.assert_array_equal(model.parameters_, before)
