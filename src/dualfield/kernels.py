@@ -260,8 +260,8 @@ class Kernel:
         if not keep:
             return _dense(X), _dense(Y)
         if self.function == "rbf":  # distances do not feel a shift, and their rounding does
+            both, X = Y is X, sparse.csr_array(X)
             shift = natural_shift(X)
-            both = Y is X
             X = shifted(X, shift)
             Y = X if both else shifted(sparse.csr_array(Y), shift)
         return _compressed(X), _compressed(Y)
@@ -358,8 +358,7 @@ def _linear_scores(X: Points, points: Points, coefficients: Floats) -> Floats:
 
     Coefficients of a model with a bias sum to zero: features far from zero cost no digits.
     """
-    if not _is_sparse(points):
-        points = np.asarray(points)
+    points = sparse.csr_array(points) if _is_sparse(points) else np.asarray(points)
     X = sparse.csr_array(X) if _is_sparse(points) else X if _is_sparse(X) else np.asarray(X)
     shift = natural_shift(points)
     order = np.concatenate([np.flatnonzero(shift), np.flatnonzero(shift == 0.0)]) if _is_sparse(points) else slice(None)
@@ -394,7 +393,7 @@ def _returned(values: Any, shape: tuple[int, int]) -> Floats:
         raise ValueError(f"{expected} Got shape {block.shape} instead.")
     if not np.isfinite(block).all():
         i, j = np.argwhere(~np.isfinite(block))[0]
-        raise ValueError(f"{expected} Got {block[i, j]} at [{i}, {j}].")
+        raise _native.NotPositiveError(f"{expected} Got {block[i, j]} at [{i}, {j}].")
     return block
 
 

@@ -192,6 +192,8 @@ def _sentence(kernel: Kernel, reason: str) -> str:
     made_of = getattr(kernel.function, "kernel", None)
     if isinstance(made_of, Kernel):  # a sum of its values; users know it by this one
         kernel = made_of
+    elif reason.startswith("The 'kernel' function must return"):
+        return reason
     begin = "The kernel is not positive semidefinite: "
     subject, remedy = _name(kernel), _REMEDIES.get(str(kernel.function), _OUTSIDE)
     if not reason.startswith("The kernel is not"):

@@ -127,10 +127,11 @@ def never_worse_than_zero(objective: ChainLoss, solution: LinearSolution, tol: f
     >>> from dualfield.structures import Chain
     >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
     >>> data = score_map.bind(Batch.build([np.ones((1, 1))]), labels=np.zeros(1, np.int32), weights=np.ones(1))
-    >>> loss, w = ChainLoss(score_map, data), np.array([-8.0, 8.0, 0.0, 0.0, 0.0, 0.0])
+    >>> loss, w = ChainLoss(score_map, data), np.zeros(score_map.n_parameters)
+    >>> w[:2] = -8.0, 8.0
     >>> course = Trace.from_rows(np.array([[loss.value(w), 0.0, loss.value(w), 1.0, 0.1]]))
     >>> far = LinearSolution(w, loss.value(w), loss.value(w), Status.STALLED, 1, course, "lbfgs")
-    >>> never_worse_than_zero(loss, far, 1e-3).objective <= np.log(2.0)
+    >>> bool(never_worse_than_zero(loss, far, 1e-3).objective <= np.log(2.0))
     True
     """
     if solution.status is Status.CONVERGED:
