@@ -27,9 +27,8 @@ class Case:
     tol: float
     path: list[dict[str, Any]] = field(default_factory=list)
     indefinite: bool = False
-    reduced: bool = (
-        False  # solved within a span of landmarks: "converged" is said of that problem, the gap of the full one
-    )
+    falls_back: bool = True  # whether a fit that ends early promises to be no worse than zero weights
+    reduced: bool = False  # solved on landmarks: "converged" is said of that problem, the gap of the full one
 
     def point(self) -> Any:
         """The fitted model as predictions use it."""
