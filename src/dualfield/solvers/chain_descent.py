@@ -17,7 +17,7 @@ from dualfield.solvers.base import LinearSolution, Progress, Status, StopRule, T
 from dualfield.solvers.kept_state import kept_count, kept_numbers, kept_rows
 from dualfield.solvers.l1_quadratic import pseudo_gradient
 from dualfield.solvers.proximal_newton import ProximalNewton
-from dualfield.solvers.quasi_newton import LimitedMemory, Point, State
+from dualfield.solvers.quasi_newton import ROUNDING, LimitedMemory, Point, State
 
 Floats = NDArray[np.float64]
 _MOST_FREE = 1000  # weights that Newton's method takes
@@ -189,7 +189,9 @@ class ChainDescent:
     def _look(self, rule: StopRule) -> Status | None:
         """Certify where it stands; an end if it is good enough or the passes are spent."""
         point = self._run.point
-        if point.value <= self._best.value:
+        # Where there is no gap, slopes judge a point, and values within rounding do not.
+        slack = 0.0 if self._objective.convex else ROUNDING * abs(self._best.value)
+        if point.value <= self._best.value + slack:
             self._best = point
         if self._objective.convex:
             # Every point has a dual one, and each of them bounds the minimum: the best of both sides counts.

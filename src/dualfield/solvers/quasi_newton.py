@@ -17,6 +17,8 @@ Floats = NDArray[np.float64]
 State = dict[str, NDArray[Any]]
 
 _ARMIJO, _CURVATURE = 1e-4, 0.9
+ROUNDING = 1e-14  # of values, beside their size: they are sums over all examples
+_SHRINKS = 0.99  # a step that no value can judge must make the gradient so much shorter
 _MOST_TRIES = 30
 _PAIRS = ("moved", "change")
 
@@ -32,9 +34,10 @@ class Point(NamedTuple):
 class LimitedMemory:
     """Steps of L-BFGS on a smooth function plus ``l1`` times the sum of absolute values.
 
-    Without ``l1`` the line search meets the Wolfe conditions (Nocedal and Wright, algorithm 7.5). With it, steps follow
-    Andrew and Gao 2007: directions are made from the pseudo-gradient, keep its signs, and end where a coordinate would
-    change sign.
+    Without ``l1`` the line search meets the Wolfe conditions (Nocedal and Wright, algorithm 7.5). Where values differ
+    by rounding only, it meets the approximate ones of Hager and Zhang 2005, which look at slopes, and the gradient must
+    get shorter. With ``l1``, steps follow Andrew and Gao 2007: directions are made from the pseudo-gradient, keep its
+    signs, and end where a coordinate would change sign.
 
     Parameters
     ----------
@@ -82,7 +85,7 @@ class LimitedMemory:
         Returns
         -------
         bool
-            Whether the value fell.
+            Whether the point got better.
 
         Examples
         --------
@@ -104,7 +107,7 @@ class LimitedMemory:
             return False
         first = 1.0 if self._pairs else min(1.0, 1.0 / max(float(np.linalg.norm(direction)), 1e-300))
         found = self._project(direction, steepest, slope, first) if self._l1 else self._wolfe(direction, slope, first)
-        if found is None:
+        if found is None or not (found.value < self.point.value or self._is_flatter(found)):
             if not self._pairs:
                 return False
             self._pairs.clear()
@@ -115,9 +118,13 @@ class LimitedMemory:
         lengths = float(np.linalg.norm(moved) * np.linalg.norm(change))
         if curvature > 1e-10 * lengths and float(change @ change) > 0.0:
             self._pairs.append((moved, change, 1.0 / curvature))
-        fell = found.value < self.point.value
         self.point = found
-        return fell
+        return True
+
+    def _is_flatter(self, found: Point) -> bool:
+        """Whether a point is better as far as slopes tell, where values cannot."""
+        shorter = np.linalg.norm(found.gradient) <= _SHRINKS * np.linalg.norm(self.point.gradient)
+        return not self._l1 and bool(shorter)
 
     def state(self) -> State:
         """Return arrays with which the steps can go on later just as they would now.
@@ -184,7 +191,7 @@ class LimitedMemory:
         low, high, best = 0.0, np.inf, None
         for _ in range(_MOST_TRIES):
             tried = self._at(self.point.x + length * direction)
-            if not tried.value <= self.point.value + _ARMIJO * length * slope:
+            if self._is_too_far(tried, direction, length, slope):
                 high = length
                 # The minimum of the parabola through what is known, kept inside.
                 rise = tried.value - self.point.value - slope * length
@@ -200,6 +207,12 @@ class LimitedMemory:
             if high - low <= 1e-12 * low:
                 break
         return best
+
+    def _is_too_far(self, tried: Point, direction: Floats, length: float, slope: float) -> bool:
+        """Whether the value falls too little; where that is a matter of rounding, whether the slope has turned."""
+        if abs(tried.value - self.point.value) <= ROUNDING * abs(self.point.value):
+            return not float(tried.gradient @ direction) <= (2.0 * _ARMIJO - 1.0) * slope
+        return not tried.value <= self.point.value + _ARMIJO * length * slope
 
     def _project(self, direction: Floats, steepest: Floats, slope: float, length: float) -> Point | None:
         """Halve the step until the value falls; coordinates stop at zero."""
