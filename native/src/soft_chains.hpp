@@ -9,7 +9,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <vector>
 
@@ -108,17 +110,23 @@ class SoftChains {
         state_.keep(clique_moved_.data(), n_cliques_, clique_mu_of(i));
         subtract_truth(i);
     }
-    // The value alone; leaves mu in moved() and clique_moved(), and the state as it is.
+    // The value alone, or a little less: it is a difference of sums, and rounding must not make it a bound that is
+    // none. Leaves mu in moved() and clique_moved(), and the state as it is.
     double exact_value(std::size_t i) {
         const std::size_t size = data_.length(i) * n_labels_;
         double *d = moved_.data(), *clique_d = clique_moved_.data();
         std::copy_n(theta_of(i), size, new_theta_.data());
         std::copy_n(clique_theta_of(i), n_cliques_, new_clique_theta_.data());
         const auto answer = ask(new_theta_.data(), i, new_clique_theta_.data(), d, clique_d);
-        double inner = 0.0;
-        for (std::size_t j = 0; j < size; ++j) inner += new_theta_.data()[j] * d[j];
-        for (std::size_t c = 0; c < n_cliques_; ++c) inner += new_clique_theta_.data()[c] * clique_d[c];
-        return data_.temperature * (answer.log_partition - inner) + expected_cost(i, d);
+        double inner = 0.0, magnitude = std::abs(answer.log_partition);
+        const auto add = [&](double theta, double mu) {
+            inner += theta * mu;
+            magnitude += std::abs(theta) * mu;
+        };
+        for (std::size_t j = 0; j < size; ++j) add(new_theta_.data()[j], d[j]);
+        for (std::size_t c = 0; c < n_cliques_; ++c) add(new_clique_theta_.data()[c], clique_d[c]);
+        const double entropy = answer.log_partition - inner - kRounding * magnitude;
+        return data_.temperature * entropy + expected_cost(i, d);
     }
     // From mu to mu - u, in moved() and clique_moved().
     void subtract_truth(std::size_t i) {
@@ -181,6 +189,7 @@ class SoftChains {
     template <class Other>
     friend class SoftChains;
 
+    static constexpr double kRounding = 4.0 * std::numeric_limits<double>::epsilon();
     static constexpr double kSure = 14.0;  // score of the true labels at the start: nearly all mass, and room to move
 
     S* theta_of(std::size_t i) { return theta_.data() + data_.first(i) * n_labels_; }

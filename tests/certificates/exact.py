@@ -6,12 +6,14 @@ Every problem here is one of nodes in rows, each with a label, in sequences of l
 
 With weights the basis is X and R is ½‖A‖² + ½‖trans‖² or an elastic net; with a kernel the basis is K(X, points) and R
 is ½ tr(Aᵀ K(points, points) A) + ½‖trans‖². T is 1 (log-loss) or 0 (hinge with the Hamming cost). Nothing is shared
-with the library.
+with the library. Inner products of raw features, in which offsets of 10⁶ cancel, have 60 decimal digits.
 """
 
 from __future__ import annotations
 
+import decimal
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from itertools import product
 
@@ -21,6 +23,14 @@ import scipy.optimize
 import scipy.sparse
 
 Wide = np.longdouble
+decimal.getcontext().prec = 60
+
+_decimals = np.vectorize(Decimal, otypes=[object])
+_NOTHING = Decimal(0)  # what sums over no points are, too
+
+
+def _wide(numbers: np.ndarray) -> np.ndarray:
+    return np.vectorize(lambda number: Wide(str(number)), otypes=[Wide])(numbers)
 
 
 @dataclass(frozen=True)
@@ -43,6 +53,13 @@ class Kernel:
             return inner
         inside = Wide(self.gamma) * inner + Wide(self.coef0)
         return np.tanh(inside) if self.name == "sigmoid" else inside**self.degree
+
+    def decimals(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """The same in decimal numbers; what the others subtract before they multiply has digits enough."""
+        if self.name not in ("linear", "poly"):
+            return _decimals(self(a, b).astype(str))
+        inner = _decimals(a) @ _decimals(b).T
+        return inner if self.name == "linear" else (Decimal(self.gamma) * inner + Decimal(self.coef0)) ** self.degree
 
 
 @dataclass
@@ -79,23 +96,22 @@ class Exact:
 
     def value(self, point: Point) -> float:
         """The objective, as a float that is right in all its digits but the last few."""
-        A = point.coefficients.astype(Wide)
+        A, points = _decimals(point.coefficients), self.X if point.points is None else point.points
         if self.kernel is None:
-            F = self.X.astype(Wide) @ A
-            total = self._penalty(A)
-        elif point.points is None:
-            F = self.gram @ A
-            total = (A * F).sum() / 2
+            F, total = _decimals(self.X) @ A + _NOTHING, self._penalty(point.coefficients.astype(Wide))
         else:
-            F = self.kernel(self.X, point.points) @ A
-            total = (A * (self.kernel(point.points, point.points) @ A)).sum() / 2
+            F = self.kernel.decimals(self.X, points) @ A + _NOTHING
+            total = Wide(str((A * (self.kernel.decimals(points, points) @ A)).sum() / 2))
         if point.bias is not None:
-            F = F + point.bias.astype(Wide)
+            F = F + _decimals(point.bias)
+        if not all(number.is_finite() for number in F.flat):
+            return float("inf")
+        F = _wide(F)
         trans = np.zeros((self.n_labels, self.n_labels), Wide)
         if point.transitions is not None:
             trans = point.transitions.astype(Wide)
             total += self._penalty(trans)
-        if not np.isfinite(F).all() or not np.isfinite(trans).all():
+        if not np.isfinite(trans).all():
             return float("inf")
         return float(total + self._losses(F, trans))
 

@@ -151,12 +151,20 @@ def solve_certified(
                 last = run(True, last, correction)
             else:
                 objective.forget_single()
-                last = run(False, last, None)
+                last = _run_in_double(run, last)
         except _native.SinglePrecisionError:
             continue
         last, proof = certified(objective, last, rule, is_enough=is_enough)
         best = last if last.gap <= best.gap else replace(best, trace=last.trace, n_iter=last.n_iter, status=last.status)
     return better_than_nothing(objective, best, rule)
+
+
+def _run_in_double(run: Run, start: Solution) -> Solution:
+    """Go on from what single precision has left, or anew: a start may be at fault where the kernel seems to be."""
+    try:
+        return run(False, start, None)
+    except _native.NotPositiveError:
+        return run(False, None, None)
 
 
 def refuse_label_kernel(objective: KernelSoftmax, solver: str) -> None:
