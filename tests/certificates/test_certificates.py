@@ -22,6 +22,7 @@ FOUND = [
     ("plain", "KernelLogisticRegression-working_set", 1032),  # extended precision was not enough to judge it
     ("single", "KernelLogisticRegression-smo", 1126),  # refused for what single precision had left
     ("plain", "CRF-block_dual", 1188),  # rounding of entropies, times a large C, as a lower bound
+    ("plain", "StructuredSVM-auto", 1302),  # swaps that stalled were waited for without end
 ]
 
 

@@ -91,14 +91,15 @@ class _Stages:
         self._swapped = float(found.trace.passes[-1])
         crawls = moves = True  # swaps are not done, mixtures can go on
         while crawls and self._goes_on():
-            if moves and not _ends_soon(found.trace, self._rule.tol):
-                work = np.inf if found.status is Status.STALLED else _SHARE * patience * self._pass_work()
+            is_stuck = found.status is Status.STALLED
+            if moves and (is_stuck or not _ends_soon(found.trace, self._rule.tol)):
+                work = np.inf if is_stuck else _SHARE * patience * self._pass_work()
                 moves = self._mix(work).status is Status.TOO_SLOW
                 if not self._goes_on():
                     break
             patience = 2.0 * patience if moves else np.inf
-            crawls = moves or found.status is not Status.STALLED
-            found = self._swap(patience) if found.status is not Status.STALLED else found
+            crawls = moves or not is_stuck
+            found = found if is_stuck else self._swap(patience)
         return self._found
 
     def _goes_on(self) -> bool:
