@@ -27,6 +27,7 @@ from dualfield.solvers import (
 )
 from dualfield.solvers.course import Course
 from dualfield.solvers.hinge_stages import solve_in_stages
+from dualfield.solvers.plane_course import offered
 from dualfield.solvers.relay import never_worse_than_zero
 
 Floats = NDArray[np.float64]
@@ -100,8 +101,8 @@ def prepared_solve(
             return chosen, lambda course, seed: never_worse_than_zero(
                 swapped, solve_in_stages(swapped, same, rule, start, course, seed), tol
             )
-    if what is planes:  # these begin at zero and keep the best point
-        return chosen, lambda course, seed: chosen.solve(what, rule, start, course, seed)
+    if what is planes:  # these keep the best point
+        return chosen, lambda course, seed: chosen.solve(what, rule, offered(what, start), course, seed)
     assert objective is not None
     return chosen, lambda course, seed: never_worse_than_zero(
         objective, chosen.solve(objective, rule, start, course, seed), tol

@@ -118,6 +118,14 @@ def primal_value(problem: PlaneProblem, w: Floats, planes: Planes) -> float:
     return 0.5 * float(w @ w) + float(problem.weights @ np.maximum(planes.values(w), 0.0))
 
 
+def offered(problem: PlaneProblem, start: Floats | None) -> Floats | None:
+    """Return a start, or None where weights of zero are better: solvers keep the best point that they have seen."""
+    if start is None:
+        return None
+    values = [primal_value(problem, w, problem.planes(w)) for w in (start, np.zeros_like(start))]
+    return start if values[0] <= values[1] else None
+
+
 def even_groups(n_examples: int, count: int) -> NDArray[np.int64]:
     """Return the group of each example: neighbours, as many in each group as in the others or one more."""
     return np.arange(n_examples) * min(count, n_examples) // max(n_examples, 1)
