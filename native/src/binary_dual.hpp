@@ -272,13 +272,15 @@ class BinaryDual {
     }
 
     void measure_dual() {
-        double entropy = 0.0, square = 0.0;
+        constexpr double kRounding = 4.0 * std::numeric_limits<T>::epsilon();
+        double entropy = 0.0, square = 0.0, unsure = 0.0;
         for (std::size_t i = 0; i < n_; ++i) {
             entropy += entropy_[i];
             square += coefficient(i) * score(i);
+            unsure += kRounding * std::abs(coefficient(i) * logit_[i]);  // the score is a difference from the logit
         }
-        dual_ = entropy - 0.5 * checked_square(problem_, square,
-                                               [&](std::size_t i, std::size_t) { return std::abs(coefficient(i)); });
+        const auto size = [&](std::size_t i, std::size_t) { return std::abs(coefficient(i)); };
+        dual_ = entropy - 0.5 * checked_square(problem_, square, size, unsure);
     }
 
     const KernelProblem<T>& problem_;

@@ -49,14 +49,13 @@ double checked_diagonal(std::span<const T> diagonal, double noise = 0.0) {
 
 // <B, K B> = sum_i B_i F_i. Its terms, and those of F = K B, are rounded, and may be much larger than their sum: what
 // is wrong is up to eps sum_ij |B_i K_ij B_j|, a little more for long sums, and |K_ij| <= sqrt(K_ii K_jj). size(i, r)
-// is |B_i| of row r.
+// is |B_i| of row r. `unsure`: what else the sum may be wrong by, where F is kept as a difference of larger numbers.
 template <class T, class Size>
-double checked_square(const KernelProblem<T>& problem, double square, const Size& size) {
+double checked_square(const KernelProblem<T>& problem, double square, const Size& size, double unsure = 0.0) {
     check_number<T>(square);
     if (square >= 0.0) return square;
     const std::span<const T> diagonal = problem.gram->diagonal();
     const auto n = static_cast<double>(problem.size());
-    double unsure = 0.0;
     for (std::size_t r = 0; r < problem.n_rows(); ++r) {
         double reach = 0.0, total = 0.0;
         for (std::size_t i = 0; i < problem.size(); ++i) {

@@ -250,7 +250,7 @@ def _with_rows(data: Data, X: np.ndarray) -> Data:
 
 def _is_indefinite(K: np.ndarray) -> bool:
     values = np.linalg.eigvalsh(K.astype(float))
-    return bool(values[0] < -0.01 * np.abs(values).max())
+    return bool(values[0] < -1e-8 * np.abs(values).max())
 
 
 def _negative(a: np.ndarray, b: np.ndarray) -> np.ndarray:
