@@ -15,7 +15,6 @@ from dualfield.solvers.base import LinearSolution, Progress, Status, StopRule, T
 
 Floats = NDArray[np.float64]
 State = dict[str, NDArray[Any]]
-_NOTHING = 1e-14  # a gap of rounding alone, where there is nothing to lose
 
 
 class Look(NamedTuple):
@@ -94,7 +93,7 @@ class PlaneCourse:
         self._rows.append((self._primal, self._dual, gap, look.passes, time.perf_counter() - self._began))
         if self._told is not None:
             self._told(*self._rows[-1])
-        if relative_gap(self._primal, gap) <= self._rule.tol or gap <= _NOTHING:
+        if relative_gap(self._primal, gap) <= self._rule.tol:
             return Status.CONVERGED
         if self._pass_end is not None and self._pass_end(self):
             return Status.STOPPED
