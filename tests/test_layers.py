@@ -207,7 +207,8 @@ def test_circle_is_found():
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")', re.MULTILINE)
 CORE = sorted(path for folder in ("include", "src") for path in (NATIVE / folder).rglob("*.[ch]pp"))
-VECTOR = sorted((NATIVE / "src" / "vector").glob("*.hpp"))
+# Compiled once for each instruction set, behind the headers of routines_x86.hpp.
+VECTOR = sorted(set((NATIVE / "src" / "vector").glob("*.hpp")) - {NATIVE / "src" / "vector" / "routines_x86.hpp"})
 
 
 def includes(text: str) -> set[str]:
@@ -253,7 +254,7 @@ def test_vector_code_is_private_to_each_instruction_set(path):
     text = path.read_text(encoding="utf-8")
     assert re.search(r"^namespace \{$", text, re.MULTILINE), "vector code lives in unnamed namespaces"
     outside = {name for name in all_includes(path) if not (NATIVE / "src" / "vector" / name).exists()}
-    before = all_includes(NATIVE / "src" / "routines_x86.hpp")
+    before = all_includes(NATIVE / "src" / "vector" / "routines_x86.hpp")
     assert outside <= before, "headers that are not compiled for the baseline first: add them to routines_x86.hpp"
 
 

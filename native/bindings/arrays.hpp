@@ -12,8 +12,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "dualfield/memory.hpp"
-#include "dualfield/sizes.hpp"
+#include "dualfield/core/memory.hpp"
+#include "dualfield/core/sizes.hpp"
 
 namespace dualfield::bindings {
 

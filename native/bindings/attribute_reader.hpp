@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "dualfield/vocabulary.hpp"
+#include "dualfield/text/vocabulary.hpp"
 #include "growing_array.hpp"
 
 namespace dualfield::bindings {

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "chain_arrays.hpp"
-#include "dualfield/block_dual.hpp"
-#include "dualfield/flow_swap.hpp"
-#include "dualfield/online.hpp"
+#include "dualfield/solvers/dual/block_dual.hpp"
+#include "dualfield/solvers/dual/flow_swap.hpp"
+#include "dualfield/solvers/kernel/online.hpp"
 #include "moment.hpp"
 #include "register.hpp"
 

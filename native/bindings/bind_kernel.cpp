@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "dualfield/gram.hpp"
-#include "dualfield/kernel_problem.hpp"
+#include "dualfield/kernels/gram.hpp"
+#include "dualfield/objectives/kernel_problem.hpp"
 #include "kernel_matrix.hpp"
 #include "register.hpp"
 #include "watch.hpp"

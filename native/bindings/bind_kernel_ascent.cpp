@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "chain_arrays.hpp"
-#include "dualfield/kernel_ascent.hpp"
+#include "dualfield/solvers/kernel/kernel_ascent.hpp"
 #include "kernel_matrix.hpp"
 #include "register.hpp"
 #include "watch.hpp"

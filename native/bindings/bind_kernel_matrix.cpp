@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "dualfield/bit_counts.hpp"
-#include "dualfield/gram.hpp"
-#include "dualfield/routines.hpp"
+#include "dualfield/kernels/bit_counts.hpp"
+#include "dualfield/kernels/gram.hpp"
+#include "dualfield/vector/routines.hpp"
 #include "kernel_matrix.hpp"
 #include "register.hpp"
 

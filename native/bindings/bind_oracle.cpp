@@ -7,8 +7,8 @@
 #include <string>
 
 #include "arrays.hpp"
-#include "dualfield/chain.hpp"
-#include "dualfield/single.hpp"
+#include "dualfield/structures/chain.hpp"
+#include "dualfield/structures/single.hpp"
 #include "register.hpp"
 
 using namespace nanobind::literals;

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "dualfield/routines.hpp"
+#include "dualfield/vector/routines.hpp"
 #include "register.hpp"
 
 namespace nb = nanobind;

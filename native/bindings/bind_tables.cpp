@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "arrays.hpp"
-#include "dualfield/table_rows.hpp"
+#include "dualfield/regularisers/table_rows.hpp"
 #include "register.hpp"
 
 using namespace nanobind::literals;

@@ -20,8 +20,8 @@
 #include <vector>
 
 #include "attribute_reader.hpp"
-#include "dualfield/templates.hpp"
-#include "dualfield/vocabulary.hpp"
+#include "dualfield/text/templates.hpp"
+#include "dualfield/text/vocabulary.hpp"
 #include "register.hpp"
 
 namespace nb = nanobind;

@@ -15,7 +15,7 @@
 
 #include "arrays.hpp"
 #include "attribute_reader.hpp"
-#include "dualfield/vocabulary.hpp"
+#include "dualfield/text/vocabulary.hpp"
 #include "register.hpp"
 
 namespace nb = nanobind;

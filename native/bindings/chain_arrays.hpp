@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "arrays.hpp"
-#include "dualfield/chain_model.hpp"
+#include "dualfield/objectives/chain_model.hpp"
 
 namespace dualfield::bindings {
 

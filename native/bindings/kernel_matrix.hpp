@@ -6,7 +6,7 @@
 #include <memory>
 #include <variant>
 
-#include "dualfield/gram.hpp"
+#include "dualfield/kernels/gram.hpp"
 
 namespace dualfield::bindings {
 

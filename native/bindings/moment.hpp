@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "dualfield/solve.hpp"
+#include "dualfield/solvers/solve.hpp"
 #include "watch.hpp"
 
 namespace dualfield::bindings {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "arrays.hpp"
-#include "dualfield/solve.hpp"
+#include "dualfield/solvers/solve.hpp"
 
 namespace dualfield::bindings {
 

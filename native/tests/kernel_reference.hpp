@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "dualfield/kernel_problem.hpp"
+#include "dualfield/objectives/kernel_problem.hpp"
 
 namespace dualfield::testing {
 

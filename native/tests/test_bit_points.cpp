@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "check.hpp"
-#include "dualfield/bit_counts.hpp"
-#include "dualfield/bit_points.hpp"
-#include "dualfield/gram.hpp"
-#include "dualfield/routines.hpp"
+#include "dualfield/kernels/bit_counts.hpp"
+#include "dualfield/kernels/bit_points.hpp"
+#include "dualfield/kernels/gram.hpp"
+#include "dualfield/vector/routines.hpp"
 
 using namespace dualfield;
 

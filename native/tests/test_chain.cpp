@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "check.hpp"
-#include "dualfield/chain.hpp"
-#include "dualfield/parallel.hpp"
-#include "dualfield/routines.hpp"
-#include "dualfield/single.hpp"
+#include "dualfield/core/parallel.hpp"
+#include "dualfield/structures/chain.hpp"
+#include "dualfield/structures/single.hpp"
+#include "dualfield/vector/routines.hpp"
 
 using namespace dualfield;
 

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "check.hpp"
-#include "dualfield/block_dual.hpp"
-#include "dualfield/chain_model.hpp"
-#include "dualfield/flow_swap.hpp"
-#include "dualfield/memory.hpp"
-#include "dualfield/online.hpp"
-#include "dualfield/routines.hpp"
+#include "dualfield/core/memory.hpp"
+#include "dualfield/objectives/chain_model.hpp"
+#include "dualfield/solvers/dual/block_dual.hpp"
+#include "dualfield/solvers/dual/flow_swap.hpp"
+#include "dualfield/solvers/kernel/online.hpp"
+#include "dualfield/vector/routines.hpp"
 
 using namespace dualfield;
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "check.hpp"
-#include "dualfield/linear_map.hpp"
-#include "dualfield/memory.hpp"
-#include "dualfield/routines.hpp"
+#include "dualfield/core/memory.hpp"
+#include "dualfield/scores/linear_map.hpp"
+#include "dualfield/vector/routines.hpp"
 
 using namespace dualfield;
 

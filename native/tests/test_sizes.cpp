@@ -4,9 +4,9 @@
 #include <stdexcept>
 
 #include "check.hpp"
-#include "dualfield/buffer.hpp"
-#include "dualfield/memory.hpp"
-#include "dualfield/sizes.hpp"
+#include "dualfield/core/buffer.hpp"
+#include "dualfield/core/memory.hpp"
+#include "dualfield/core/sizes.hpp"
 
 using namespace dualfield;
 

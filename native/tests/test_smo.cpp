@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "dualfield/kernel_problem.hpp"
+#include "dualfield/objectives/kernel_problem.hpp"
 #include "kernel_reference.hpp"
 
 using namespace dualfield;

@@ -4,11 +4,11 @@
 #include <random>
 #include <vector>
 
-#include "../src/binary_dual.hpp"
-#include "../src/class_offsets.hpp"
-#include "../src/mass_move.hpp"
+#include "../src/solvers/kernel/binary_dual.hpp"
+#include "../src/solvers/kernel/class_offsets.hpp"
+#include "../src/solvers/kernel/mass_move.hpp"
 #include "check.hpp"
-#include "dualfield/routines.hpp"
+#include "dualfield/vector/routines.hpp"
 
 using namespace dualfield;
 

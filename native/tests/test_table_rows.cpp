@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "dualfield/table_rows.hpp"
+#include "dualfield/regularisers/table_rows.hpp"
 
 using namespace dualfield;
 

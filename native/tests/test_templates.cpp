@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "check.hpp"
-#include "dualfield/templates.hpp"
-#include "dualfield/vocabulary.hpp"
+#include "dualfield/text/templates.hpp"
+#include "dualfield/text/vocabulary.hpp"
 
 using dualfield::ascii_characters;
 using dualfield::Characters;

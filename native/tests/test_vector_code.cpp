@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "dualfield/routines.hpp"
+#include "dualfield/vector/routines.hpp"
 
 using namespace dualfield;
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "check.hpp"
-#include "dualfield/vocabulary.hpp"
+#include "dualfield/text/vocabulary.hpp"
 
 using dualfield::hash_text;
 using dualfield::is_utf8;

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "dualfield/routines.hpp"
+#include "dualfield/vector/routines.hpp"
 #include "vector.hpp"
 
 namespace dualfield {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "dualfield/routines.hpp"
+#include "dualfield/vector/routines.hpp"
 #include "wide.hpp"
 
 namespace dualfield {

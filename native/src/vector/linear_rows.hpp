@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "dualfield/linear_map.hpp"
+#include "dualfield/scores/linear_map.hpp"
 #include "rows.hpp"
 
 namespace dualfield {

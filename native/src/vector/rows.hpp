@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "dualfield/routines.hpp"
+#include "dualfield/vector/routines.hpp"
 #include "vector.hpp"
 
 namespace dualfield {

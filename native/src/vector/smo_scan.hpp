@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "dualfield/smo_rows.hpp"
+#include "dualfield/vector/smo_rows.hpp"
 #include "softmax_columns.hpp"
 #include "wide.hpp"
 

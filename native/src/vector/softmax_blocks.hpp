@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "dualfield/routines.hpp"
+#include "dualfield/vector/routines.hpp"
 #include "wide.hpp"
 
 namespace dualfield {

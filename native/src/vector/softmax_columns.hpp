@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "dualfield/routines.hpp"
+#include "dualfield/vector/routines.hpp"
 #include "wide.hpp"
 
 namespace dualfield {

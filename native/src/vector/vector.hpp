@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "dualfield/layout.hpp"
+#include "dualfield/core/layout.hpp"
 
 #define DF_INLINE inline __attribute__((always_inline))
 #define DF_INLINE_LAMBDA __attribute__((always_inline))

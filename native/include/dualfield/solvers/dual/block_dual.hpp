@@ -1,0 +1,35 @@
+// Dual ascent, one example at a time, with exponentiated gradients: see block_dual.cpp.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "dualfield/objectives/chain_model.hpp"
+#include "dualfield/solvers/solve.hpp"
+
+namespace dualfield {
+
+struct BlockDualSettings {
+    double tolerance = 1e-4;  // on gap / dual
+    double most_passes = 1e300;
+    std::uint64_t seed = 0;     // of the order of the examples
+    std::size_t n_threads = 1;  // for certificates; the ascent itself is serial
+    double patience = 1e300;    // gives up (too_slow) where it expects to need more passes than this
+};
+
+struct LinearSolution {
+    std::vector<double> parameters;  // [model.size()]
+    double objective = 0.0, gap = 0.0;
+    Outcome outcome = Outcome::iteration_limit;
+    std::size_t n_iterations = 0;
+};
+
+// Bytes that the state of the dual takes: in single precision unless the tolerance is very small.
+std::size_t block_dual_bytes(const ChainModel& model, const ChainData& data, double tolerance);
+
+// minimises 1/2 |w|^2 + sum_i c_i [ M_T(A_i w + D_i) - <A_i w, u_i> ]. `start` [size]: begin with the labellings that
+// these parameters make likely, or null: with the true ones. No pair map, no partly labelled examples.
+LinearSolution solve_block_dual(const ChainModel& model, const ChainData& data, const double* start,
+                                const BlockDualSettings& settings, const Companion& companion);
+
+}  // namespace dualfield

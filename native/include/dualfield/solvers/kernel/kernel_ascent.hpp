@@ -1,0 +1,85 @@
+// Ascent on the dual of models whose node scores come from a kernel: see kernel_ascent.cpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "dualfield/kernels/gram.hpp"
+#include "dualfield/objectives/chain_model.hpp"
+#include "dualfield/objectives/kernel_problem.hpp"
+#include "dualfield/solvers/solve.hpp"
+
+namespace dualfield {
+
+// The dual points of all examples, and the moves that they know.
+//
+// An example has m members, points of the kernel matrix K; its scores are rows F[member] of F = K B, F [n_points][K],
+// and may have explicit weights beside them. Its dual point is mu_i, and B = sum_i c_i (u_i - mu_i) at its members.
+class DualBlocks {
+  public:
+    virtual ~DualBlocks() = default;
+
+    virtual std::size_t n_examples() const = 0;
+    virtual std::size_t n_labels() const = 0;
+    virtual std::span<const std::int32_t> members(std::size_t i) const = 0;
+    virtual double weight(std::size_t i) const = 0;  // c_i
+    // Whether primal points wander, so that their mean is the better one: the hinge.
+    virtual bool wants_mean() const = 0;
+
+    // Raises the dual by moving one example. scores [m][K] are those of now and are kept up to date; gram [m][m];
+    // change [m][K], zero on entry, takes what is added to B. Returns what the dual gains.
+    virtual double visit(std::size_t i, double* scores, const double* gram, double* change) = 0;
+    // Its share of the duality gap at given scores, at least 0.
+    virtual double gap(std::size_t i, const double* scores) = 0;
+    // c_i [ M_T(scores + D) - score of the truth ] with given weights.
+    virtual double loss(std::size_t i, const double* scores, const double* weights) = 0;
+    // Recomputes what rounding may have touched, adds the example's share to the weights, writes c_i (u_i - mu_i) to
+    // out [m][K], and returns c_i (T H(mu_i) + <D_i, mu_i>).
+    virtual double settle(std::size_t i, double* out) = 0;
+    // Explicit weights; they are zero before all examples settle. The second gives their penalty, twice over.
+    virtual std::span<double> weights() { return {}; }
+    virtual double square(std::span<const double>) const { return 0.0; }
+    // Takes the dual points that belong to given scores as the start, where scores determine them.
+    virtual bool can_begin() const { return false; }
+    virtual void begin_at(std::size_t, const double*) {}
+};
+
+// Outputs from a table: output o gives its slots the labels outputs[o], and
+//
+//   score_i(o) = sum_s F[members[i][s]][outputs[o][s]],   loss_i = max_o [ cost(truth_i, o) + score_i(o) -
+//   score_i(truth_i) ].
+//
+// One slot whose labels are the outputs: the multiclass machine of Crammer and Singer.
+struct MarginTable {
+    std::size_t n_labels, n_slots;
+    std::span<const std::int32_t> members;  // [n][n_slots], no point twice in an example
+    std::span<const std::int32_t> outputs;  // [q][n_slots]
+    std::span<const std::int32_t> truth;    // [n]
+    std::span<const double> weights;        // [n]: c_i > 0
+    const double* cost = nullptr;           // [q][q], true output first; null: 1 for every wrong output
+};
+std::unique_ptr<DualBlocks> table_blocks(const MarginTable& table);
+
+// Chains; the model has no node map. At T = 0 of order 1. Cliques and ends score `scale` times their weights, which are
+// penalised as the kernel is; weights() are the scores.
+std::unique_ptr<DualBlocks> chain_blocks(const ChainModel& model, const ChainData& data, double scale);
+
+struct AscentSettings {
+    double tolerance = 1e-3;  // on gap / dual
+    double most_passes = 1e300;
+    std::size_t set_size = 256;  // points whose rows are worked with at a time
+    std::size_t n_sweeps = 3;    // over the examples of a set, before the scores of all others are brought up to date
+    std::uint64_t seed = 0;
+};
+
+// start: coefficients [n_points][K], empty to begin at the truth, as hinge losses always do; its weights are
+// blocks.weights(). The solution has coefficients [n_points][K], and weights in bias. Objective and gap are those of
+// `exact`, of which products are asked only; it is `gram` itself where that is in double precision.
+template <class T>
+KernelSolution solve_kernel_ascent(Gram<T>& gram, Gram<double>& exact, DualBlocks& blocks,
+                                   std::span<const double> start, const AscentSettings& settings, ThreadTeam& team,
+                                   const Report& report);
+
+}  // namespace dualfield

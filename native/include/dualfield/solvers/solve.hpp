@@ -1,0 +1,49 @@
+// What every solver tells and is told.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "dualfield/solvers/solver_state.hpp"
+
+namespace dualfield {
+
+// Where a solver stands. A pass is the work of looking at all of the data once.
+struct Progress {
+    double objective, dual, gap, passes, seconds;
+};
+
+enum class Outcome { converged, iteration_limit, interrupted, stalled, too_slow, stopped };
+
+// Told of every step; false ends the solver at the point it has.
+using Report = std::function<bool(const Progress&)>;
+
+// The end of a pass. What is asked for is computed then, and only if it is: the solver goes on as if nobody had asked.
+struct Moment {
+    std::function<Progress()> progress;
+    std::function<std::vector<double>()> parameters;
+    std::function<SolverState()> state;
+};
+// Whoever goes along with a solver.
+struct Companion {
+    Report report;
+    // Told of the end of every pass but the last; an outcome ends the solver with it. May be empty.
+    std::function<std::optional<Outcome>(const Moment&)> pass_end = {};
+    const SolverState* resume = nullptr;  // begin with this state; null: at the start
+};
+
+class Clock {
+  public:
+    explicit Clock(double before) : before_(before) {}
+    double seconds() const {
+        return before_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    }
+
+  private:
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+    double before_;
+};
+
+}  // namespace dualfield

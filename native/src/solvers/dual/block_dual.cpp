@@ -1,0 +1,386 @@
+// Block-coordinate ascent on the dual of a linear chain with exponentiated gradients.
+//
+//   dual(mu) = sum_i c_i [ T H(mu_i) + <D_i, mu_i> ] - 1/2 |w(mu)|^2,     w(mu) = sum_i c_i A_i' (u_i - mu_i)
+//
+// A visit proposes a step for one example, as soft_chains.hpp says, moves w, and keeps the step if the dual has grown;
+// otherwise it goes back and halves eta (Collins et al. 2008; Taskar's block structure). How much
+// |w|^2 / 2 grows is summed up while w is moved, so that the test is exact. Steps that succeed at once may be larger at
+// the next visit.
+//
+// primal(w(mu)) - dual(mu) = sum_i c_i T KL(mu_i || p_i(w)) >= 0 certifies. It is computed now and then, when the
+// speed so far says that it will be small enough, and from weights that were summed up anew before it is claimed.
+#include "dualfield/solvers/dual/block_dual.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+
+#include "dualfield/core/memory.hpp"
+#include "dualfield/core/random.hpp"
+#include "dualfield/vector/routines.hpp"
+#include "gap_forecast.hpp"
+#include "soft_chains.hpp"
+
+namespace dualfield {
+namespace {
+
+// Tolerances from here on leave room for a state in single precision: half of the memory to move.
+constexpr double kSingleFrom = 2e-6;
+constexpr double kGrow = 1.1, kShrink = 0.5;
+constexpr int kMostTries = 12;
+// What rounding leaves of a difference of sums of this size.
+constexpr double kRounding = 4.0 * std::numeric_limits<double>::epsilon();
+// From this epoch on two of three visit only the examples that gained most, which have this share of all gains.
+constexpr std::size_t kSelectFrom = 8, kFullEvery = 3;
+constexpr double kSelectShare = 0.8;
+// A gap that is told and smaller than this share of the dual could be one of rounding: it is computed exactly.
+constexpr double kDoubt = 1e-2;
+
+// S: float or double, the precision in which the state is kept.
+template <class S>
+class BlockDual {
+  public:
+    BlockDual(const ChainModel& model, const ChainData& data, const BlockDualSettings& settings,
+              const Companion& companion)
+        : model_(model),
+          data_(data),
+          settings_(settings),
+          companion_(companion),
+          objective_(model, data, settings.n_threads),
+          points_(model, data, objective_.truth()),
+          n_(data.n_examples()),
+          n_labels_(model.topology->n_labels()),
+          n_cliques_(model.topology->n_cliques()),
+          gain_(n_, 0.0),
+          w_(model.size(), 0.0) {
+        std::size_t longest = 0;
+        for (std::size_t i = 0; i < n_; ++i) {
+            longest = std::max(longest, data.length(i));
+            if (data.length(i) > 0) order_.push_back(i);
+        }
+        scores_.require(checked_product(longest, n_labels_) + kLanes);
+        scratch_.require(2 * padded(std::max(n_labels_, n_cliques_)));
+    }
+
+    void begin(const double* start) {
+        if (companion_.resume)
+            restore(*companion_.resume);
+        else if (!start || !start_from(start))
+            points_.begin_at_truth();
+    }
+
+    // Begins where a state in another precision stands.
+    template <class Other>
+    void take_over(const BlockDual<Other>& before) {
+        points_.take_over(before.points_);
+        gain_ = before.gain_;
+        passes_ = before.passes_;
+        clock_ = before.clock_;
+        n_iterations_ = before.n_iterations_;
+        rebuild();
+    }
+
+    LinearSolution solve() {
+        LinearSolution solution;
+        for (;; ++epoch_) {
+            if (const auto end = pass_end()) {
+                solution.outcome = *end;
+                break;
+            }
+            const double before = dual_;
+            if (!visit_all(epoch_)) {
+                solution.outcome = Outcome::interrupted;
+                break;
+            }
+            ++n_iterations_;
+            const bool spent = is_spent();
+            const bool stuck = dual_ - before <= 1e-15 * std::abs(dual_);
+            if (epoch_ < next_check_ && !spent && !stuck) continue;
+            certify();
+            if (is_small() || spent || stuck) {
+                rebuild();
+                certify();
+                if (!is_small() && !spent && !stuck) continue;
+                solution.outcome = is_small() ? Outcome::converged
+                                   : spent    ? Outcome::iteration_limit
+                                              : Outcome::stalled;
+                break;
+            }
+            if (forecast_.is_slow(small(), settings_.patience)) {
+                rebuild();
+                certify();
+                solution.outcome = Outcome::too_slow;
+                break;
+            }
+            next_check_ = epoch_ + forecast_.passes_to_wait(small());
+            if (!tell()) {
+                solution.outcome = Outcome::interrupted;
+                break;
+            }
+        }
+        if (solution.outcome == Outcome::interrupted || solution.outcome == Outcome::stopped) {
+            rebuild();
+            certify();
+        }
+        tell();
+        solution.parameters.assign(w_.begin(), w_.end());
+        solution.objective = primal_;
+        solution.gap = gap_at(primal_);
+        solution.n_iterations = n_iterations_;
+        return solution;
+    }
+
+  private:
+    template <class Other>
+    friend class BlockDual;
+
+    // Between two passes; an outcome ends the solve.
+    std::optional<Outcome> pass_end() {
+        if (n_iterations_ == 0 || n_iterations_ == resumed_ || !companion_.pass_end) return std::nullopt;
+        const auto progress = [&] {
+            const double primal = half_square() + objective_.loss(w_.data());
+            const double dual = primal - dual_ > kDoubt * std::abs(dual_) ? dual_ : exact_dual();
+            return Progress{primal, dual, gap_between(primal, dual), passes_, clock_.seconds()};
+        };
+        const auto state = [&] {
+            StateWriter writer;
+            describe(writer);
+            writer("seconds", clock_.seconds());
+            return writer.release();
+        };
+        return companion_.pass_end({progress, [&] { return std::vector<double>(w_.begin(), w_.end()); }, state});
+    }
+
+    void restore(const SolverState& saved) {
+        const StateReader reader(saved);
+        describe(reader);
+        double seconds = 0.0;
+        reader("seconds", seconds);
+        clock_ = Clock(seconds);
+        resumed_ = n_iterations_;
+        if (next_check_ > epoch_ + GapForecast::kLongestWait) throw StateError("next_check is out of range");
+    }
+
+    template <class Archive>
+    void describe(Archive& archive) {
+        points_.describe(archive);
+        archive("gain", gain_);
+        archive("w", w_);
+        archive.permutation("order", order_);
+        archive("primal", primal_);
+        archive("dual", dual_);
+        archive.at_least("passes", passes_, 0.0);
+        archive("epoch", epoch_);
+        archive("next_check", next_check_);
+        archive("n_iterations", n_iterations_);
+        forecast_.describe(archive);
+    }
+
+    // The difference of the two values, but never less than what rounding can hide in them.
+    static double gap_between(double primal, double dual) {
+        return std::max(primal - dual, kRounding * (std::abs(primal) + std::abs(dual)));
+    }
+    double gap_at(double primal) const { return gap_between(primal, dual_); }
+    double small() const { return settings_.tolerance * dual_; }
+    bool is_small() const { return gap_at(primal_) <= small(); }
+    // Passes are sums of shares of one, which may end a little below a whole number.
+    bool is_spent() const { return passes_ * (1.0 + 1e-9) >= settings_.most_passes; }
+
+    // Begins at the point of the dual that belongs to these weights; false if its value is below that of the truth,
+    // zero, where a start without weights begins.
+    bool start_from(const double* parameters) {
+        std::copy_n(parameters, w_.size(), w_.data());
+        for (const std::size_t i : order_) {
+            score(i);
+            points_.begin_at(i, scores_.data(), cliques());
+        }
+        rebuild();
+        if (dual_ >= 0.0) return true;
+        std::fill(w_.begin(), w_.end(), 0.0);
+        dual_ = 0.0;
+        return false;
+    }
+
+    const double* cliques() const { return w_.data() + model_.clique_begin(); }
+
+    // Node scores of an example as w has them now, with the cost of wrong labels, into scores_.
+    void score(std::size_t i) {
+        const std::size_t length = data_.length(i), first = data_.first(i);
+        double* out = scores_.data();
+        objective_.features().score(w_.data(), first, first + length, out, scratch_.data());
+        if (model_.with_ends)
+            for (std::size_t k = 0; k < n_labels_; ++k) {
+                out[k] += w_[model_.start_begin() + k];
+                out[(length - 1) * n_labels_ + k] += w_[model_.stop_begin() + k];
+            }
+        if (data_.cost)
+            for (std::size_t t = 0; t < length; ++t)
+                for (std::size_t k = 0; k < n_labels_; ++k)
+                    out[t * n_labels_ + k] +=
+                        data_.cost[static_cast<std::size_t>(data_.labels[first + t]) * n_labels_ + k];
+    }
+
+    // w += scale * A_i' d; returns how much |w|^2 / 2 grows.
+    double move(std::size_t i, const double* d, const double* clique_d, double scale) {
+        const std::size_t length = data_.length(i), first = data_.first(i);
+        double grown = objective_.features().add(d, scale, first, first + length, w_.data(), scratch_.data());
+        const auto add = [&](double& weight, double change) {
+            grown += change * (weight + 0.5 * change);
+            weight += change;
+        };
+        grown +=
+            routines().add_masked(clique_d, model_.clique_mask, scale, n_cliques_, w_.data() + model_.clique_begin());
+        if (model_.with_ends)
+            for (std::size_t k = 0; k < n_labels_; ++k) {
+                add(w_[model_.start_begin() + k], scale * d[k]);
+                add(w_[model_.stop_begin() + k], scale * d[(length - 1) * n_labels_ + k]);
+            }
+        return grown;
+    }
+
+    // One example: returns what the dual gains.
+    double visit(std::size_t i) {
+        const double weight = data_.weights[i];
+        score(i);
+        double eta = points_.eta(i);
+        for (int tries = 0; tries < kMostTries; ++tries, eta *= kShrink) {
+            const double value = points_.propose(i, scores_.data(), cliques(), eta);
+            passes_ += 1.0 / static_cast<double>(order_.size());
+            const double grown = move(i, points_.moved(), points_.clique_moved(), -weight);
+            const double gain = weight * (value - points_.value(i)) - grown;
+            if (gain >= 0.0) {
+                points_.accept(i, value);
+                points_.eta(i) = tries == 0 ? std::min(1.0, eta * kGrow) : eta;
+                return gain;
+            }
+            move(i, points_.moved(), points_.clique_moved(), weight);
+        }
+        points_.eta(i) = eta;
+        return 0.0;
+    }
+
+    // One epoch in random order; false if whoever watches wants to stop.
+    bool visit_all(std::size_t epoch) {
+        RandomStream random(settings_.seed, epoch);
+        for (std::size_t left = order_.size(); left > 1; --left)
+            std::swap(order_[left - 1], order_[random.next() % left]);
+        const double least = epoch > kSelectFrom && epoch % kFullEvery != 0 ? selected_gain() : 0.0;
+        chosen_.clear();
+        for (const std::size_t i : order_)
+            if (gain_[i] >= least) chosen_.push_back(i);
+        for (std::size_t at = 0; at < chosen_.size(); ++at) {
+            const std::size_t i = chosen_[at];
+            if (at + 1 < chosen_.size()) {
+                const std::size_t next = chosen_[at + 1];
+                points_.prefetch(next);
+                objective_.features().prefetch(data_.first(next), data_.first(next + 1));
+            }
+            gain_[i] = visit(i);
+            dual_ += gain_[i];
+            if (is_spent()) break;
+            if (at % 256 == 255 && !tell()) return false;
+        }
+        return true;
+    }
+
+    // The examples that gained at least this much at their last visit have kSelectShare of all gains.
+    double selected_gain() {
+        sorted_.assign(gain_.begin(), gain_.end());
+        std::sort(sorted_.begin(), sorted_.end(), std::greater<>());
+        const double enough = kSelectShare * std::accumulate(sorted_.begin(), sorted_.end(), 0.0);
+        double sum = 0.0;
+        for (const double gain : sorted_)
+            if ((sum += gain) >= enough) return gain;
+        return 0.0;
+    }
+
+    // w and the dual value from theta, all in double precision, without what rounding has left in them.
+    void rebuild() {
+        std::fill(w_.begin(), w_.end(), 0.0);
+        dual_ = 0.0;
+        for (const std::size_t i : order_) {
+            points_.settle(i);
+            move(i, points_.moved(), points_.clique_moved(), -data_.weights[i]);
+            dual_ += data_.weights[i] * points_.value(i);
+        }
+        dual_ -= half_square();
+    }
+
+    double half_square() const {
+        double sum = 0.0;
+        for (const double weight : w_) sum += weight * weight;
+        return 0.5 * sum;
+    }
+
+    // What `rebuild` would find, which leaves no trace: dual_ is a sum of many gains at marginals that were rounded.
+    double exact_dual() {
+        const std::vector<double> kept(w_.begin(), w_.end());
+        std::fill(w_.begin(), w_.end(), 0.0);
+        double dual = 0.0;
+        for (const std::size_t i : order_) {
+            dual += data_.weights[i] * points_.exact_value(i);
+            points_.subtract_truth(i);
+            move(i, points_.moved(), points_.clique_moved(), -data_.weights[i]);
+        }
+        dual -= half_square();
+        std::copy(kept.begin(), kept.end(), w_.begin());
+        return dual;
+    }
+
+    void certify() {
+        primal_ = half_square() + objective_.loss(w_.data());
+        forecast_.look(gap_at(primal_), passes_);
+    }
+
+    bool tell() { return companion_.report({primal_, dual_, gap_at(primal_), passes_, clock_.seconds()}); }
+
+    const ChainModel& model_;
+    const ChainData& data_;
+    const BlockDualSettings& settings_;
+    const Companion& companion_;
+    ChainObjective objective_;
+    SoftChains<S> points_;
+    Clock clock_{0.0};
+    std::size_t n_, n_labels_, n_cliques_;
+    std::vector<double> gain_, sorted_;  // [n]: of the last visit
+    Aligned<double> w_;
+    std::vector<std::uint64_t> order_, chosen_;
+    Buffer scores_, scratch_;
+    GapForecast forecast_;
+    double primal_ = kInfinity, dual_ = 0.0, passes_ = 0.0;
+    std::uint64_t epoch_ = 1, next_check_ = 3, n_iterations_ = 0, resumed_ = 0;
+};
+
+}  // namespace
+
+std::size_t block_dual_bytes(const ChainModel& model, const ChainData& data, double tolerance) {
+    const std::size_t n_labels = model.topology->n_labels(), n_cliques = model.topology->n_cliques();
+    const std::size_t precision = tolerance >= kSingleFrom ? sizeof(float) : sizeof(double);
+    return 2 * precision * (data.n_nodes() * n_labels + data.n_examples() * n_cliques) +
+           2 * sizeof(double) * model.size();
+}
+
+LinearSolution solve_block_dual(const ChainModel& model, const ChainData& data, const double* start,
+                                const BlockDualSettings& settings, const Companion& companion) {
+    if (model.pair || data.allowed || !(data.temperature > 0.0))
+        throw std::invalid_argument("block_dual needs shared clique scores, all labels and a temperature above zero");
+    const SolverState* resume = companion.resume;
+    const bool was_exact = resume && resume->contains("theta") && resume->at("theta").index() == 1;
+    if (settings.tolerance < kSingleFrom || was_exact) {
+        BlockDual<double> run(model, data, settings, companion);
+        run.begin(start);
+        return run.solve();
+    }
+    BlockDual<float> run(model, data, settings, companion);
+    run.begin(start);
+    const LinearSolution rough = run.solve();
+    if (rough.outcome != Outcome::stalled) return rough;
+    // Large weights can need more digits than single precision has.
+    BlockDual<double> exact(model, data, settings, companion);
+    exact.take_over(run);
+    return exact.solve();
+}
+
+}  // namespace dualfield
