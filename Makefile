@@ -71,8 +71,8 @@ sanitize: $(VENV)/.built $(VENV)/.dev
 	    --config-settings=cmake.define.DUALFIELD_STUBS=OFF
 	PYTHONPATH=$(SANITIZED)/site:$$($(SITE)) LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	    ASAN_OPTIONS=detect_leaks=0 $(BIN)/python -S -m pytest -q -s -p no:cacheprovider \
-	    tests/structures tests/test_batch.py tests/test_matrices.py tests/test_vocabulary.py tests/test_kernels_bits.py \
-	    tests/objectives tests/solvers tests/io tests/features tests/certificates
+	    tests/structures tests/data tests/kernels tests/scores \
+	    tests/objectives tests/solvers tests/io tests/persistence tests/features tests/certificates
 
 # What is found here is kept in the suite: seeds in tests/certificates, draws as explicit examples.
 PROBLEMS ?= 100000

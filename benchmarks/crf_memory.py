@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.memory import STATUS, peak_megabytes
 from dualfield import CRF
-from dualfield.batch import Batch
+from dualfield.data import Batch
 from dualfield.objectives import ChainLoss
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.solvers import BlockDual, StopRule

@@ -26,7 +26,7 @@ from benchmarks.crf_memory import N_SLOTS, SLOT_COLUMNS, objective_on, synthetic
 from benchmarks.crf_memory import measure as measure_memory
 from benchmarks.kernel_logistic_data import markdown, medians
 from dualfield import CRF
-from dualfield.batch import Batch
+from dualfield.data import Batch
 from dualfield.objectives import ChainLoss
 from dualfield.solvers import BlockDual, StopRule
 

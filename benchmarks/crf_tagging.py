@@ -21,7 +21,7 @@ import pycrfsuite
 from benchmarks.crf_data import Corpus, as_weights, chunking_items, conll2000, quality, train_crfsuite
 from benchmarks.kernel_logistic_data import markdown, medians
 from dualfield import CRF
-from dualfield.batch import Batch
+from dualfield.data import Batch
 from dualfield.features import Template
 
 NEEDS_DATA = True

@@ -30,9 +30,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks.crf_data import Corpus, train_crfsuite
 from benchmarks.kernel_logistic_data import markdown
 from dualfield import DiscriminativeHMM
-from dualfield.cli.reproductions.records import Settings
-from dualfield.cli.reproductions.yu_data import MORE_SENTENCES, SENTENCES, Sequences, Study, study
-from dualfield.cli.reproductions.yu_models import symbol_table
+from reproductions.records import Settings
+from reproductions.yu_data import MORE_SENTENCES, SENTENCES, Sequences, Study, study
+from reproductions.yu_models import symbol_table
 
 NEEDS_DATA = True
 STUDIES = {"pos600": SENTENCES, "pos3000": MORE_SENTENCES}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.memory import peak_megabytes
-from dualfield.batch import Batch
+from dualfield.data import Batch
 
 N_ROUNDS = 5
 

@@ -2,8 +2,8 @@
 
 Errors and not times. The handwritten words have 55 distinct ones only, and on further copies of known words a model can
 know them by heart. Here every fifth of the distinct words is held out once, in two random orders of the words: ten
-splits with 700 words for training and 800 copies of other words for testing; the first five are those of `dualfield
-reproduce perezcruz2007`, part disjoint. Settings are chosen in each split by the letter error on three folds of the
+splits with 700 words for training and 800 copies of other words for testing; the first five are those of `python -m
+reproductions perezcruz2007`, part disjoint. Settings are chosen in each split by the letter error on three folds of the
 distinct training words, never on the test words. The grids themselves were laid out after trials on splits of the same
 words, the first five among them; that of the network was moved where these folds had chosen its edge.
 
@@ -26,10 +26,10 @@ from sklearn.svm import SVC
 
 from benchmarks.kernel_logistic_data import markdown
 from dualfield import KernelLogisticRegression, StructuredSVM
-from dualfield.cli.reproductions.perezcruz_data import Words, handwritten_words, word_disjoint_splits
-from dualfield.cli.reproductions.records import Settings
 from dualfield.kernels import Kernel
 from dualfield.structures import Chain, Scores
+from reproductions.perezcruz_data import Words, handwritten_words, word_disjoint_splits
+from reproductions.records import Settings
 
 NEEDS_DATA = True
 PARTS = ("SVC", "letters", "network", "pairs")

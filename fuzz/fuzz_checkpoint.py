@@ -10,7 +10,7 @@ import atheris
 from instrument import instrument_library, seed_folder
 
 from dualfield.estimators import Checkpoint
-from dualfield.io.model_header import CHECKPOINT
+from dualfield.persistence.header import CHECKPOINT
 from tests.estimators.checkpoint_fits import SOLVERS, begun, minimum, model, problem
 from tests.estimators.mutations import Forger, blind
 

@@ -10,7 +10,7 @@ import atheris
 from instrument import instrument_library, seed_folder
 
 from dualfield import load
-from dualfield.io import ModelFileError
+from dualfield.persistence import ModelFileError
 from tests.estimators.mutations import Forger, blind
 from tests.estimators.saved_models import classifier, forget, points, tagger, unseen
 

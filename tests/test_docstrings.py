@@ -134,7 +134,7 @@ def test_command_line_help():
 
 
 def test_public_names_are_found():
-    assert {"dualfield.structures.Chain", "dualfield.batch.Batch", "dualfield.datasets.load_digit_words"} <= set(
+    assert {"dualfield.structures.Chain", "dualfield.data.Batch", "dualfield.datasets.load_digit_words"} <= set(
         public_names()
     )
 

@@ -16,29 +16,37 @@ INSTRUCTIONS = "add it to a layer in tests/test_layers.py and to the tables of d
 # A layer may import the ones before it.
 TRUNK = (
     "_native",
-    "batch",
+    "data",
+    "kernels",
     "structures",
     "scores",
-    "losses",
+    "regularisers",
     "objectives",
     "solvers",
+    "models",
+    "persistence",
     "estimators",
     "dualfield",
     "cli",
 )
 # Layers of several modules; all others are one module or folder of their own name.
-MODULES = {"batch": ("batch", "labels", "attributes", "matrices", "input_forms", "kernels", "mercer")}
+MODULES = {"dualfield": ("dualfield", "attributes", "batch", "labels")}
 # Beside the trunk: what a side module may import.
 SIDE = {
-    "datasets": {"_native", "batch"},
-    "features": {"_native", "batch"},
-    "io": {"_native", "batch", "structures", "features"},
-    "metrics": {"_native", "batch"},
-    "plotting": {"_native", "batch", "structures", "metrics"},
-    "report": {"_native", "batch", "structures", "metrics", "plotting", "io"},
+    "datasets": {"_native", "data"},
+    "features": {"_native", "data"},
+    "io": {"_native", "data", "structures", "features"},
+    "metrics": {"_native", "data"},
+    "plotting": {"_native", "data", "structures", "metrics"},
+    "report": {"_native", "data", "structures", "metrics", "plotting", "io"},
 }
 # What the trunk may import of them.
-SIDE_OF = {"estimators": {"features", "io", "metrics"}, "cli": set(SIDE)}
+SIDE_OF = {
+    "models": {"metrics"},
+    "persistence": {"features", "io"},
+    "estimators": {"features", "io", "metrics"},
+    "cli": set(SIDE),
+}
 
 LAYER_OF = {module: layer for layer in (*TRUNK, *SIDE) for module in MODULES.get(layer, (layer,))}
 MAY_IMPORT = {layer: {layer, *TRUNK[:at], *SIDE_OF.get(layer, ())} for at, layer in enumerate(TRUNK)} | {
@@ -145,16 +153,16 @@ def test_every_layer_is_documented():
 @pytest.mark.parametrize(
     ("source", "module", "is_package"),
     [
-        ("import dualfield.structures", "dualfield.batch", False),
-        ("import dualfield.structures as s", "dualfield.labels", False),
-        ("from dualfield import structures", "dualfield.batch", False),
+        ("import dualfield.structures", "dualfield.data.batch", False),
+        ("import dualfield.structures as s", "dualfield.data.labels", False),
+        ("from dualfield import structures", "dualfield.data.batch", False),
         ("from dualfield.structures import Chain", "dualfield.kernels", False),
-        ("from dualfield.structures.chain import Chain", "dualfield.batch", False),
-        ("from . import structures", "dualfield.batch", False),
-        ("from .structures import Chain", "dualfield.batch", False),
+        ("from dualfield.structures.chain import Chain", "dualfield.data.batch", False),
+        ("from .. import structures", "dualfield.data.batch", False),
+        ("from ..structures import Chain", "dualfield.data.batch", False),
         ("from ..estimators import CRF", "dualfield.structures.chain", False),
         ("from ..estimators import CRF", "dualfield.structures", True),
-        ("from .. import solvers", "dualfield.losses.hinge", False),
+        ("from .. import solvers", "dualfield.regularisers.base", False),
         ("def f():\n    from dualfield.cli import main", "dualfield.estimators.crf", False),
         ("if TYPE_CHECKING:\n    from dualfield.solvers import SMO", "dualfield.objectives", False),
         ("try:\n    import dualfield.cli.demo\nexcept ImportError:\n    pass", "dualfield.datasets", True),
@@ -164,7 +172,7 @@ def test_every_layer_is_documented():
         ("from dualfield.datasets import load_digit_words", "dualfield.structures", True),
         ("from dualfield import __version__", "dualfield.structures.base", False),
         ("from dualfield import *", "dualfield.solvers", True),
-        ("import dualfield", "dualfield.batch", False),
+        ("import dualfield", "dualfield.data.batch", False),
         ("import dualfield.cli", "dualfield", True),
     ],
 )
@@ -175,13 +183,13 @@ def test_wrong_direction_is_found(source, module, is_package):
 @pytest.mark.parametrize(
     ("source", "module", "is_package"),
     [
-        ("import numpy, dualfieldish.cli\nfrom os import path", "dualfield.batch", False),
-        ("from dualfield import _native", "dualfield.batch", False),
-        ("from dualfield.labels import Labels", "dualfield.batch", False),
+        ("import numpy, dualfieldish.cli\nfrom os import path", "dualfield.data.batch", False),
+        ("from dualfield import _native", "dualfield.data.batch", False),
+        ("from dualfield.data.labels import Labels", "dualfield.data.batch", False),
         ("from .base import Structure", "dualfield.structures.chain", False),
         ("from .base import Structure", "dualfield.structures", True),
         ("from . import base", "dualfield.structures", True),
-        ("from ..batch import Batch", "dualfield.structures.chain", False),
+        ("from ..data.batch import Batch", "dualfield.structures.chain", False),
         ("from dualfield import __version__\nfrom dualfield.report import page", "dualfield.cli.demo", False),
         ("from dualfield.metrics import f1", "dualfield.estimators.base", False),
     ],

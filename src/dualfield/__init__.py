@@ -40,8 +40,8 @@ __all__ = [
 # What is imported when it is first asked for, so that `dualfield --help` need not wait for scikit-learn.
 _HOMES = dict.fromkeys(__all__, "dualfield.estimators")
 _MODULES = (
-    *("attributes", "batch", "datasets", "estimators", "features", "io", "kernels", "labels", "metrics", "objectives"),
-    *("plotting", "report", "scores", "solvers", "structures"),
+    *("data", "datasets", "estimators", "features", "io", "kernels", "metrics", "models", "objectives", "persistence"),
+    *("plotting", "regularisers", "report", "scores", "solvers", "structures"),
 )
 
 

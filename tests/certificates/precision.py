@@ -9,10 +9,10 @@ import pytest
 # Number of points up to which each solver keeps kernel values in double precision.
 _LIMITS = [
     ("dualfield.solvers.auto", "SMALL"),
-    ("dualfield.solvers.working_set", "SMALL"),
-    ("dualfield.solvers.smo", "SMALL"),
-    ("dualfield.solvers.newton", "_TINY"),
-    ("dualfield.solvers.kernel_ascent", "_TINY"),
+    ("dualfield.solvers.kernel.working_set", "SMALL"),
+    ("dualfield.solvers.kernel.smo", "SMALL"),
+    ("dualfield.solvers.kernel.newton", "_TINY"),
+    ("dualfield.solvers.kernel.ascent", "_TINY"),
 ]
 
 

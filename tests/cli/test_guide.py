@@ -13,7 +13,7 @@ from tests.test_first_hour import steps_of, walk
 
 PAGE = (Path(__file__).parents[2] / "docs" / "guide" / "command_line.md").read_text(encoding="utf-8")
 CONTEXT = click.Context(main)
-OWN_PAGES = ("demo", "reproduce")
+OWN_PAGES = ("demo",)
 
 
 def test_commands_do_what_the_page_shows(tmp_path):

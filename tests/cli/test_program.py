@@ -26,9 +26,7 @@ def test_the_listed_lines_are_those_of_the_commands():
 
 
 def test_all_commands_are_there():
-    assert set(commands()) == {
-        *("train", "tag", "evaluate", "inspect", "convert", "doctor", "completion", "demo", "reproduce")
-    }
+    assert set(commands()) == {*("train", "tag", "evaluate", "inspect", "convert", "doctor", "completion", "demo")}
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["train", "--help"], ["tag", "--help"]], ids=" ".join)

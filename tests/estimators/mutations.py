@@ -8,8 +8,8 @@ import struct
 
 import numpy as np
 
-from dualfield.io.model_file import open_model
-from dualfield.io.model_header import LENGTH, MODEL, compose_header
+from dualfield.persistence.file import open_model
+from dualfield.persistence.header import LENGTH, MODEL, compose_header
 
 # Values that have broken readers of files before.
 STRANGE = (

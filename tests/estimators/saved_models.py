@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from dualfield import CRF, KernelLogisticRegression
 from dualfield.estimators import crfsuite
 from dualfield.features import Template
-from dualfield.io.model_file import open_model, write_model
+from dualfield.persistence.file import open_model, write_model
 from dualfield.solvers import LBFGS, SGD, BlockDual, NewtonCG, Perceptron
 from dualfield.structures import Chain
 from tests.estimators.problems import clouds

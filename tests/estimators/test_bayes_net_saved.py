@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 import dualfield
 from dualfield import DiscriminativeBayesNet
-from dualfield.io import ModelFileError, read_model_header
+from dualfield.persistence import ModelFileError, read_model_header
 from tests.estimators.saved_models import equal, rewritten
 from tests.estimators.saved_network_models import CLASSIFIERS, TABLES, filler, forget, holes, network, rows
 from tests.estimators.test_bayes_net_optimum import categorical

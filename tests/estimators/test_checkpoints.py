@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dualfield.estimators import Checkpoint
-from dualfield.io.model_header import CHECKPOINT
+from dualfield.persistence.header import CHECKPOINT
 from dualfield.solvers import Status
 from tests.estimators.checkpoint_fits import SOLVERS, begun, minimum, model, objective_of, problem
 from tests.estimators.mutations import Forger, blind

@@ -9,7 +9,7 @@ import scipy.sparse
 
 import dualfield
 from dualfield import CRF
-from dualfield.batch import Batch
+from dualfield.data import Batch
 from dualfield.features import Template
 from tests.estimators.tagging import matrices, sentences, vocabulary
 

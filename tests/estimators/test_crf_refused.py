@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from dualfield import CRF
-from dualfield.batch import Batch
+from dualfield.data import Batch
 from dualfield.solvers import SMO, BlockDual
 from dualfield.structures import Chain
 from tests.estimators.tagging import sentences

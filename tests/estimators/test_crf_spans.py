@@ -8,9 +8,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dualfield import CRF
-from dualfield.estimators import spans as module
-from dualfield.estimators.spans import PredictedSpan, predict_spans
 from dualfield.metrics import spans
+from dualfield.models import spans as module
+from dualfield.models.spans import PredictedSpan, predict_spans
 from dualfield.structures import Chain, Scores
 from tests.reference import enumeration
 from tests.structures.problems import problems

@@ -9,9 +9,9 @@ import pytest
 from hmmlearn.hmm import CategoricalHMM
 
 from dualfield import DiscriminativeHMM
-from dualfield.batch import Batch
-from dualfield.estimators import hmm_tables
-from dualfield.estimators.hmm_tables import TableLayout, Tables, logarithms, normalised
+from dualfield.data import Batch
+from dualfield.scores import tables as hmm_tables
+from dualfield.scores.tables import TableLayout, Tables, logarithms, normalised
 from tests.estimators.hmm_reference import Reference, rows, simulated
 
 X, Y = simulated()

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from dualfield import DiscriminativeHMM
-from dualfield.cli.reproductions.records import Settings
-from dualfield.cli.reproductions.yu_data import SENTENCES, Sequences, Study, study
+from reproductions.records import Settings
+from reproductions.yu_data import SENTENCES, Sequences, Study, study
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("DUALFIELD_DATA"), reason="DUALFIELD_DATA does not name the folder with treebank_pos.txt.gz"

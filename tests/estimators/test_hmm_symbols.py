@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dualfield import DiscriminativeHMM
-from dualfield.estimators.hmm_symbols import SymbolTable
-from dualfield.estimators.hmm_word_shapes import word_shape
+from dualfield.data.symbols import SymbolTable
+from dualfield.data.word_shapes import word_shape
 from tests.estimators.hmm_reference import Reference, drawn
 
 WORDS = [["the", "dog", "barks"], ["the", "cat", "sleeps"], ["the", "Rex", "ran"], ["the", "dog", "slept"]]

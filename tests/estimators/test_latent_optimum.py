@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from dualfield import LatentChain, LatentMulticlass, LatentStructuredSVM, StructuredSVM
-from dualfield.batch import Batch
-from dualfield.estimators.latent_bags import BagProblem, BagScores
-from dualfield.estimators.latent_chain import StateSolver
+from dualfield.data import Batch
+from dualfield.objectives.latent import Completion
+from dualfield.objectives.latent_bags import BagProblem, BagScores
 from dualfield.solvers import StopRule
-from dualfield.solvers.cccp import CCCP
-from dualfield.solvers.cccp_cuts import InnerCuts
-from dualfield.solvers.cccp_records import Completion
+from dualfield.solvers.latent.cccp import CCCP
+from dualfield.solvers.latent.cuts import InnerCuts
+from dualfield.solvers.latent.states import StateSolver
 from tests.estimators.latent_problems import flattened, packed, random_weights, tiny
 from tests.reference.latent import best_bound, hidden_rhythm, latent_objective
 

@@ -13,7 +13,7 @@ import dualfield
 from dualfield import CRF, KernelLogisticRegression
 from dualfield.estimators import crfsuite
 from dualfield.estimators.loading import ESTIMATORS
-from dualfield.io import read_model_header
+from dualfield.persistence import read_model_header
 from tests.estimators.saved_models import (
     CLASSIFIERS,
     TAGGERS,

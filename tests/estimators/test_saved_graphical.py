@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 import dualfield
 from dualfield import ConditionalGraphicalModel
 from dualfield.estimators.graphical_scores import SummedKernel
-from dualfield.io import ModelFileError, read_model_header
+from dualfield.persistence import ModelFileError, read_model_header
 from dualfield.structures import Chain
 from tests.estimators.mutations import Forger
 from tests.estimators.saved_graphical_models import GRAPHS, SEQUENCES, forget, labeller, rows, tagger, unseen_by

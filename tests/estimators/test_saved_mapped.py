@@ -8,10 +8,8 @@ import pytest
 
 import dualfield
 from dualfield import CRF
-from dualfield.attributes import Vocabulary
-from dualfield.batch import Batch
-from dualfield.io.mapped_vocabulary import MappedVocabulary
-from dualfield.labels import Labels
+from dualfield.data import Batch, Labels, Vocabulary
+from dualfield.persistence.mapped_vocabulary import MappedVocabulary
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.solvers import Status, Trace
 from dualfield.structures import Chain

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 import dualfield
 from dualfield import LatentChain, LatentStructuredSVM, StructuredSVM
-from dualfield.io import read_model_header
+from dualfield.persistence import read_model_header
 from tests.estimators.saved_margin_models import (
     CALIBRATED,
     LATENTS,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dualfield
-from dualfield.io import ModelFileError
+from dualfield.persistence import ModelFileError
 from tests.estimators.mutations import Forger
 from tests.estimators.saved_margin_models import forget, latent, machine, single
 from tests.estimators.test_saved_refused import array, at, drop, put

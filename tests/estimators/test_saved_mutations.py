@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dualfield
-from dualfield.io import ModelFileError, read_model_header
+from dualfield.persistence import ModelFileError, read_model_header
 from tests.estimators import saved_graphical_models as graphs
 from tests.estimators import saved_hmms as hmms
 from tests.estimators import saved_margin_models as margins
@@ -188,7 +188,7 @@ LOOP = """
 import random, sys, warnings
 from pathlib import Path
 import dualfield
-from dualfield.io import ModelFileError
+from dualfield.persistence import ModelFileError
 from tests.estimators.mutations import Forger, blind
 from tests.estimators.saved_models import unseen
 

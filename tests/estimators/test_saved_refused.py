@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dualfield
-from dualfield.io import ModelFileError
+from dualfield.persistence import ModelFileError
 from tests.estimators.mutations import Forger
 from tests.estimators.saved_models import classifier, forget, points, tagger, unseen
 

@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 
 from dualfield import CRF, StructuredSVM
-from dualfield.estimators.calibrated import choose_temperature
+from dualfield.models.temperature_scaling import choose_temperature
 from dualfield.structures import Scores, Single
 from tests.estimators.tagging import sentences
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 
-from dualfield.attributes import Vocabulary
+from dualfield.data import Vocabulary
 from dualfield.features import Template, TemplateRows
 
 WORDS = "!bare-names\nU:%x[0,0]\nB"

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualfield.attributes import Vocabulary
-from dualfield.batch import Batch
+from dualfield.data import Batch, Vocabulary
 from dualfield.features import Template
 from dualfield.features.template import _opened
 from tests.features.reference import Form, Line, Macro

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dualfield.batch import Batch
+from dualfield.data import Batch
 from dualfield.io import read_crfsuite_items, write_crfsuite_items
 
 NAME = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\t\r\n\0\ufeff"), min_size=1, max_size=4)

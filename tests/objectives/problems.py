@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import scipy.sparse
 
-from dualfield.batch import Batch
+from dualfield.data import Batch
 from dualfield.objectives import ChainLoss
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.structures import Chain

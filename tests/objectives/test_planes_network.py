@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualfield.objectives import NetworkPlanes
-from dualfield.structures import Network, network_groups, network_hidden
+from dualfield.structures import Network
+from dualfield.structures.network import groups
+from dualfield.structures.network import hidden as conditioned
 from tests.structures.network_problems import NetworkProblem, completions, network_problems, uses
 
 
@@ -21,8 +23,8 @@ def test_planes_by_enumeration(problem: NetworkProblem, listed: int, few: int, w
         rng = np.random.default_rng(len(theta))
         costs = [rng.random((size, size)) * (1.0 - np.eye(size)) for size in network.n_values]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(network_hidden, "MOST_LISTED", listed)
-        patch.setattr(network_groups, "FEW_EXAMPLES", few)
+        patch.setattr(conditioned, "MOST_LISTED", listed)
+        patch.setattr(groups, "FEW_EXAMPLES", few)
         planes = NetworkPlanes(network, problem.codes, problem.hidden, np.ones(len(problem.codes)), costs)
         found = planes.planes(theta)
         part = np.arange(len(problem.codes))[::-2]

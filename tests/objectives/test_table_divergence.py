@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.special import wrightomega
 
 from dualfield import _native
-from dualfield.objectives import SquaredNorm, TableDivergence
+from dualfield.regularisers import SquaredNorm, TableDivergence
 
 FLOOR = 1e-11
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dualfield.objectives.latent import Completion
 from dualfield.solvers import LinearSolution, Status, StopRule, Trace
-from dualfield.solvers.cccp import CCCP
-from dualfield.solvers.cccp_cuts import InnerCuts, InnerDescent
-from dualfield.solvers.cccp_records import Completion, LatentStatus, LatentTrace
+from dualfield.solvers.latent.cccp import CCCP
+from dualfield.solvers.latent.cuts import InnerCuts, InnerDescent
+from dualfield.solvers.latent.records import LatentStatus, LatentTrace
 
 
 class Planes:

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualfield.batch import Batch
+from dualfield.data import Batch
 from dualfield.objectives import ChainLoss
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.solvers import FlowSwap, Status, StopRule
-from dualfield.solvers.course import Course
+from dualfield.solvers.callbacks import Course
 from dualfield.solvers.progress import ProgressLine
 from dualfield.structures import Chain
 

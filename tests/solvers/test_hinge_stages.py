@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from dualfield import StructuredSVM
-from dualfield.objectives import SquaredNorm
+from dualfield.regularisers import SquaredNorm
 from dualfield.solvers import Status, mixture_master, simplex_master
-from dualfield.solvers.mixture_master import MixtureMaster
+from dualfield.solvers.planes.mixture_master import MixtureMaster
 from tests.reference.structured_svm import PlaneTable, crammer_singer, minimum, value
 
 

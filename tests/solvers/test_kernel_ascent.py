@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dualfield.batch import Batch
+from dualfield.data import Batch
 from dualfield.kernels import Kernel
 from dualfield.objectives import ChainLoss, KernelChain, KernelMargin
 from dualfield.scores import FeatureTable, LinearScores
@@ -449,7 +449,7 @@ class Hostile:
 def test_gaps_are_true_at_all_scales_and_in_both_precisions(seed, monkeypatch):
     hostile, found = Hostile(seed), []
     for least_nodes_of_single, tol, passes in ((0, 1e-3, 60), (1000, 1e-3, 60), (1000, 1e-8, 400)):
-        monkeypatch.setattr("dualfield.solvers.kernel_ascent._TINY", least_nodes_of_single)
+        monkeypatch.setattr("dualfield.solvers.kernel.ascent._TINY", least_nodes_of_single)
         found.append(KernelAscent().solve(hostile.problem, StopRule(tol, passes), random_state=seed))
     values = [hostile.primal(one) for one in found]
     for one, value_of_one in zip(found, values, strict=True):

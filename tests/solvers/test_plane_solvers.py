@@ -24,9 +24,9 @@ from dualfield.solvers import (
     Status,
     StopRule,
 )
-from dualfield.solvers.course import Course
+from dualfield.solvers.callbacks import Course
+from dualfield.solvers.planes.simplex_master import SimplexMaster
 from dualfield.solvers.progress import ProgressLine
-from dualfield.solvers.simplex_master import SimplexMaster
 from tests.objectives.problems import random_problem
 from tests.objectives.test_planes import KINDS, Choice, planes_of
 from tests.reference.structured_svm import PlaneTable, chain_tables, minimum, value

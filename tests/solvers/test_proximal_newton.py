@@ -10,9 +10,9 @@ import pytest
 from sklearn.linear_model import ElasticNet, Lasso
 
 from dualfield.solvers import LBFGS, Status, StopRule
-from dualfield.solvers.l1_quadratic import minimise_l1_quadratic, pseudo_gradient
-from dualfield.solvers.proximal_newton import ProximalNewton
-from dualfield.solvers.quasi_newton import Point
+from dualfield.solvers.primal.l1_quadratic import minimise_l1_quadratic, pseudo_gradient
+from dualfield.solvers.primal.proximal_newton import ProximalNewton
+from dualfield.solvers.primal.quasi_newton import Point
 from tests.objectives.problems import random_problem
 
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.optimize
 from sklearn.linear_model import ElasticNet, Lasso
 
-from dualfield.solvers.quasi_newton import LimitedMemory
+from dualfield.solvers.primal.quasi_newton import LimitedMemory
 
 
 def run(evaluate, start, memory=10, l1=0.0, most=2000):

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from dualfield import CRF
 from dualfield.solvers import LBFGS, SGD, AutoLinear, BlockDual, LinearSolution, Status, StopRule, Trace
-from dualfield.solvers.relay import solve_in_turn
+from dualfield.solvers.primal.relay import solve_in_turn
 from tests.objectives.problems import random_problem
 
 

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from dualfield.batch import Batch
-from dualfield.objectives import ChainPlanes, SquaredNorm, TableDivergence
+from dualfield.data import Batch
+from dualfield.objectives import ChainPlanes
+from dualfield.regularisers import SquaredNorm, TableDivergence
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.solvers import CuttingPlane, FlowSwap, Simplicial, Status, StopRule
-from dualfield.solvers.mixture_master import MixtureMaster
+from dualfield.solvers.planes.mixture_master import MixtureMaster
 from dualfield.structures import Chain
 from tests.estimators import hmm_reference as plain
 from tests.objectives.problems import random_problem

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dualfield.structures import Graph, graph
+from dualfield.structures import Graph
+from dualfield.structures.graph import graph
 from tests.structures.graph_problems import Problem, grid_edges, problems
 
 TOLERANCE = {"rtol": 1e-10, "atol": 1e-10}

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from dualfield.structures import Conditioned, Network, network_groups, network_hidden
-from dualfield.structures.network_groups import condition
+from dualfield.structures import Conditioned, Network
+from dualfield.structures.network import groups, hidden
+from dualfield.structures.network.groups import condition
 from tests.structures.network_problems import NetworkProblem, completions, network_problems, place, uses
 
 
@@ -53,9 +54,9 @@ def test_hidden_variables_by_enumeration(problem: NetworkProblem, listed: int, f
     """Listing, elimination, and groups of unlike examples give the same, whatever chunks they are cut into."""
     network, theta = problem.network, problem.theta
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(network_hidden, "MOST_LISTED", listed)
-        patch.setattr(network_hidden, "NUMBERS_OF_A_CHUNK", chunk)
-        patch.setattr(network_groups, "FEW_EXAMPLES", few)
+        patch.setattr(hidden, "MOST_LISTED", listed)
+        patch.setattr(hidden, "NUMBERS_OF_A_CHUNK", chunk)
+        patch.setattr(groups, "FEW_EXAMPLES", few)
         seen = []
         for examples, part in condition(network, problem.codes, problem.hidden):
             best, total, marginals = part.argmax(theta), part.log_partition(theta), part.marginals(theta)

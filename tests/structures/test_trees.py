@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import mutual_info_score
 
-from dualfield.structures import mutual_information, spanning_tree, trees
+from dualfield.structures import learnt_trees, mutual_information, spanning_tree
 
 many = settings(max_examples=30, deadline=None)
 
@@ -34,7 +34,7 @@ def peer(codes):
 def test_mutual_information(table, numbers):
     codes, groups = table
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trees, "NUMBERS_OF_A_CHUNK", numbers)
+        patch.setattr(learnt_trees, "NUMBERS_OF_A_CHUNK", numbers)
         got = mutual_information(codes)
         known = mutual_information(codes, given=groups)
     np.testing.assert_allclose(got, peer(codes), atol=1e-12)

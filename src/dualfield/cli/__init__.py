@@ -19,7 +19,6 @@ _COMMANDS = {
     "doctor": "Show what was built and check that it works.",
     "completion": "Print the script that completes commands in a shell.",
     "demo": "Read handwritten numbers digit by digit and as whole words.",
-    "reproduce": "Compute the tables and figures of a paper again.",
 }
 
 

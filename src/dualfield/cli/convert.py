@@ -116,8 +116,8 @@ def _write_data(data: LabelledData, target: str, to: str, template: str | None) 
 
 def _batch(data: LabelledData, template: str | None) -> Any:
     """Return the attributes of all tokens."""
-    from dualfield.batch import Batch
     from dualfield.cli.templates import read_template
+    from dualfield.data import Batch
 
     if data.format == "crfsuite":
         return Batch.build(data.X)

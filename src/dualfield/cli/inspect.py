@@ -86,7 +86,7 @@ def _facts(loaded: LoadedModel) -> Iterator[tuple[str, str]]:
 
 def _arrays(path: Path) -> Iterator[tuple[str, str]]:
     """Say which numbers a model consists of, where they have no names of their own."""
-    from dualfield.io import read_model_header
+    from dualfield.persistence import read_model_header
 
     for name, entry in read_model_header(path)["tensors"].items():
         if name != "training.trace":

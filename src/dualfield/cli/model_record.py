@@ -17,7 +17,7 @@ def origin(path: Path) -> str:
     """Say who wrote a model file."""
     if is_crfsuite_model(path):
         return "CRFsuite"
-    from dualfield.io import read_model_header
+    from dualfield.persistence import read_model_header
 
     header = read_model_header(path)
     return f"dualfield {header['dualfield_version']}, format {header['format_version']}"
@@ -93,7 +93,7 @@ def model_record(loaded: LoadedModel) -> dict[str, Any]:
 
 def _content(path: Path) -> dict[str, Any]:
     """Return all that a file says and holds, by the names that it has there."""
-    from dualfield.io.model_file import open_model
+    from dualfield.persistence.file import open_model
 
     file = open_model(path)
     header = {name: value for name, value in file.metadata.items() if name not in ("tensors", "parameters", "training")}
@@ -111,7 +111,7 @@ def _without_special(value: Any) -> Any:
 
 
 def _sequence_model(model: Any) -> dict[str, Any]:
-    from dualfield.estimators.explanation import window_labels
+    from dualfield.models.explanation import window_labels
 
     found: dict[str, Any] = {"order": model.structure_.order}
     if model.template is not None:

@@ -7,11 +7,11 @@ from dualfield.estimators.graphical import ConditionalGraphicalModel
 from dualfield.estimators.hmm import DiscriminativeHMM
 from dualfield.estimators.kernel_logistic import KernelLogisticRegression
 from dualfield.estimators.latent import LatentStructuredSVM
-from dualfield.estimators.latent_bags import LatentPosition
 from dualfield.estimators.latent_crf import LatentCRF
-from dualfield.estimators.latent_states import LatentChain, LatentMulticlass
 from dualfield.estimators.loading import load
 from dualfield.estimators.structured_svm import StructuredSVM
+from dualfield.objectives.latent_bags import LatentPosition
+from dualfield.objectives.latent_states import LatentChain, LatentMulticlass
 
 __all__ = [
     "CRF",

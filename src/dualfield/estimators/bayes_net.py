@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 
-from dualfield.estimators.bayes_net_columns import read_table
+from dualfield.data.checks import check_choice, check_integer, check_number
+from dualfield.data.columns import read_table
 from dualfield.estimators.bayes_net_data import NetworkData, read_data
 from dualfield.estimators.bayes_net_structure import check_structure
 from dualfield.estimators.bayes_net_training import PRIORS, counted, reference_tables, refuse_zeros, trained
-from dualfield.estimators.checks import check_choice, check_integer, check_number
 from dualfield.estimators.fitting import fitting
 from dualfield.estimators.saved_bayes_net import SavableNetwork
 from dualfield.estimators.table_training import check_floor, table_solver

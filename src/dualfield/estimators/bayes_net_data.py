@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, _check_y, check_consistent_length
 
-from dualfield.estimators.bayes_net_columns import ValueTable, encode, found_categories, given_categories
+from dualfield.data.columns import ValueTable, encode, found_categories, given_categories
 from dualfield.estimators.bayes_net_prediction import hidden_cells
 from dualfield.estimators.bayes_net_structure import (
     CLASS,

@@ -13,12 +13,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from dualfield.estimators.bayes_net_columns import MISSING, ValueTable, encode, read_table
+from dualfield.data.checks import check_integer
+from dualfield.data.columns import MISSING, ValueTable, encode, read_table
 from dualfield.estimators.bayes_net_structure import Names
-from dualfield.estimators.checks import check_integer
 from dualfield.estimators.fitting import Refittable
 from dualfield.structures import Network
-from dualfield.structures.network_groups import condition
+from dualfield.structures.network.groups import condition
 
 __all__ = ["NetworkPredictor"]
 

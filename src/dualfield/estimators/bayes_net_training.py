@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from dualfield.estimators.bayes_net_data import NetworkData
 from dualfield.estimators.table_training import table_rule
-from dualfield.objectives import NetworkPlanes, TableDivergence
+from dualfield.objectives import NetworkPlanes
+from dualfield.regularisers import TableDivergence
 from dualfield.solvers import LinearSolution, Simplicial, Status, Trace
 from dualfield.solvers.progress import ProgressLine
 from dualfield.structures import Network

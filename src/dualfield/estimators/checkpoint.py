@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield._native import StateError
-from dualfield.estimators.checks import check_flag, check_number
+from dualfield.data.checks import check_flag, check_number
 from dualfield.features import Template
-from dualfield.io.model_file import ModelFileError, open_model, write_model
-from dualfield.io.model_header import CHECKPOINT
+from dualfield.persistence.file import ModelFileError, open_model, write_model
+from dualfield.persistence.header import CHECKPOINT
 from dualfield.solvers import Status
 from dualfield.structures import Chain
 

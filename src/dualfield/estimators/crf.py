@@ -9,22 +9,22 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dualfield.data.checks import check_choice, check_number, pick_solver
+from dualfield.data.partial_labels import read_labels
 from dualfield.estimators.checkpoint import Checkpoint
-from dualfield.estimators.checks import check_choice, check_number, pick_solver
 from dualfield.estimators.crf_data import TrainingData, carry_over
 from dualfield.estimators.fitting import fitting
 from dualfield.estimators.kernel_chains import check_kernel_chains
-from dualfield.estimators.partial_labels import read_labels
-from dualfield.estimators.restored import restored_attributes
 from dualfield.estimators.saved import field
-from dualfield.estimators.saved_parameters import ParameterWriter
 from dualfield.estimators.trained import TrainedTagger
 from dualfield.features import Template
-from dualfield.io.model_file import ModelFile
 from dualfield.objectives import ChainLoss
+from dualfield.persistence.crfsuite_import import restored_attributes
+from dualfield.persistence.file import ModelFile
+from dualfield.persistence.parameters import ParameterWriter
 from dualfield.solvers import LBFGS, SGD, AutoLinear, BlockDual, LinearSolution, Moment, Perceptron, StopRule
-from dualfield.solvers.course import Course
-from dualfield.solvers.relay import solve_in_turn
+from dualfield.solvers.callbacks import Course
+from dualfield.solvers.primal.relay import solve_in_turn
 from dualfield.structures import Chain
 from dualfield.structures.checks import n_threads
 
@@ -236,7 +236,7 @@ class CRF(TrainedTagger):
         ----------
         X : list, generator, array or sparse matrix
             Sequences: lists of dicts, of lists of attribute strings, matrices of numbers, or one matrix and `lengths`;
-            see :meth:`dualfield.batch.Batch.build`. With a template, lists of rows of strings.
+            see :meth:`dualfield.data.Batch.build`. With a template, lists of rows of strings.
         y : list of lists of labels
             str, int or bool. None, or a set of labels, at a node means that its label is not known, or only in part;
             the likelihood is then that of what is known, and the problem is no longer convex.

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualfield.batch import Batch
-from dualfield.estimators.checks import check_column_names
-from dualfield.labels import Labels
+from dualfield.data import Batch, Labels
+from dualfield.data.checks import check_column_names
 from dualfield.scores import Expansion, FeatureTable, LinearScores
 from dualfield.structures import Chain, span_constraints
 

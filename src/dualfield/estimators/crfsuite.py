@@ -10,14 +10,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 import dualfield.estimators.crf as linear
-from dualfield.estimators.checks import check_choice, check_integer, check_number
+from dualfield.data.checks import check_choice, check_integer, check_number
 from dualfield.estimators.crf_data import TrainingData
 from dualfield.estimators.fitting import fitting
-from dualfield.estimators.restored import restored_attributes
 from dualfield.estimators.saved import field
-from dualfield.estimators.saved_parameters import ParameterWriter
 from dualfield.estimators.tagger import SequenceTagger
-from dualfield.io.model_file import ModelFile
+from dualfield.persistence.crfsuite_import import restored_attributes
+from dualfield.persistence.file import ModelFile
+from dualfield.persistence.parameters import ParameterWriter
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.solvers import LBFGS, SGD, AutoLinear, Perceptron, Status, Trace
 
@@ -189,7 +189,7 @@ class CRF(SequenceTagger):
         Parameters
         ----------
         X : list of lists of dicts
-            Sequences, in this or any other form that :meth:`dualfield.batch.Batch.build` takes.
+            Sequences, in this or any other form that :meth:`dualfield.data.Batch.build` takes.
         y : list of lists of str
             Their labels.
         X_dev, y_dev : default=None

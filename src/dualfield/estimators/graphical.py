@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight
 
+from dualfield.data import Labels
+from dualfield.data.fixed_size import read_fixed, read_fixed_labels, read_sequences
 from dualfield.estimators.fitting import fitting
-from dualfield.estimators.graphical_cliques import ChainLayout, GraphLayout, with_blank_row
 from dualfield.estimators.graphical_graph import put_together, seen_tuples
-from dualfield.estimators.graphical_input import read_fixed, read_fixed_labels, read_sequences
 from dualfield.estimators.graphical_parameters import (
     chain_order,
     check_combined,
@@ -32,7 +32,7 @@ from dualfield.estimators.graphical_training import (
     train_cliques,
 )
 from dualfield.estimators.saved_graphical import SavableCliques
-from dualfield.labels import Labels
+from dualfield.scores.cliques import ChainLayout, GraphLayout, with_blank_row
 from dualfield.solvers import Status
 from dualfield.solvers.base import relative_gap
 from dualfield.solvers.progress import ProgressLine
@@ -217,7 +217,7 @@ class ConditionalGraphicalModel(SavableCliques):
         Parameters
         ----------
         X : list of arrays of shape (length_i, d), or array
-            Sequences, in any form with numbers that :meth:`dualfield.batch.Batch.build` takes. For a fixed graph an
+            Sequences, in any form with numbers that :meth:`dualfield.data.Batch.build` takes. For a fixed graph an
             array of shape (n, n_nodes, d), a row for each node, or (n, d), rows that all cliques share.
         y : list of lists of labels, or array of shape (n, n_nodes)
             A label for each node.

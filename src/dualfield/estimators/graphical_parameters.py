@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dualfield.estimators.checks import check_choice, check_integer, check_number
-from dualfield.kernels import KERNEL_NAMES
+from dualfield.data.checks import check_choice, check_integer, check_number
+from dualfield.kernels.kernel import KERNEL_NAMES
 from dualfield.structures import Chain
 
 OWNER = "ConditionalGraphicalModel"

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.estimators.graphical_cliques import ChainLayout, GraphLayout, Index, Tying, with_blank_row
 from dualfield.estimators.graphical_graph import FixedGraph, put_together
 from dualfield.estimators.graphical_scores import CliqueBank, CliqueScores, CliqueTable
+from dualfield.scores.cliques import ChainLayout, GraphLayout, Index, Tying, with_blank_row
 from dualfield.structures import Chain, Scores, Single
 
 Floats = NDArray[np.float64]

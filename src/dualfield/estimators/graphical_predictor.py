@@ -14,14 +14,14 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from dualfield.data import Labels
+from dualfield.data.fixed_size import read_fixed, read_sequences, share_of_nodes
 from dualfield.estimators.fitting import Refittable
-from dualfield.estimators.graphical_cliques import graph_cliques
-from dualfield.estimators.graphical_input import read_fixed, read_sequences, share_of_nodes
 from dualfield.estimators.graphical_parameters import chain_order, check_padding, combined_weights, unseen_score
 from dualfield.estimators.graphical_prediction import Answer, ChainReader, GraphReader
 from dualfield.estimators.graphical_problems import CliqueModel
 from dualfield.estimators.graphical_scores import CliqueBank, CliqueTable
-from dualfield.labels import Labels
+from dualfield.scores.cliques import graph_cliques
 from dualfield.structures.checks import n_threads
 
 __all__ = ["GraphicalPredictor"]

@@ -12,10 +12,10 @@ from scipy.special import log_softmax
 from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
 
-from dualfield.estimators.graphical_cliques import Index, gather
 from dualfield.kernels import Kernel
-from dualfield.mercer import ROUNDING, NotPositiveError, check_curvature, check_mercer, refusals
+from dualfield.kernels.mercer import ROUNDING, NotPositiveError, check_curvature, check_mercer, refusals
 from dualfield.objectives import KernelMargin, KernelSoftmax
+from dualfield.scores.cliques import Index, gather
 from dualfield.solvers import Auto, KernelAscent, Solution, Status, StopRule, Trace
 from dualfield.solvers.progress import ProgressLine
 

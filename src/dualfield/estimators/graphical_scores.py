@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.estimators.graphical_cliques import Cliques, Index, Layout
 from dualfield.estimators.graphical_problems import CliqueModel, tuple_scores
+from dualfield.scores.cliques import Cliques, Index, Layout
 
 __all__ = ["CliqueTable"]
 

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from dualfield.estimators.checks import fixed_random_state
-from dualfield.estimators.graphical_cliques import ChainLayout, Cliques, GraphLayout, Layout, gather
+from dualfield.data.checks import fixed_random_state
 from dualfield.estimators.graphical_parameters import DEFAULT_C, clique_gamma
 from dualfield.estimators.graphical_problems import CliqueModel, CliqueProblem, solve_clique
 from dualfield.estimators.graphical_scores import SummedKernel
 from dualfield.kernels import Kernel
+from dualfield.scores.cliques import ChainLayout, Cliques, GraphLayout, Layout, gather
 from dualfield.solvers import Status, StopRule
 from dualfield.structures.checks import n_threads
 

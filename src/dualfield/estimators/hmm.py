@@ -8,17 +8,17 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualfield.estimators.checks import check_choice, check_integer
+from dualfield.data.checks import check_choice, check_integer
 from dualfield.estimators.fitting import fitting
 from dualfield.estimators.hmm_generative import GenerativeTagger
 from dualfield.estimators.hmm_prior import check_positive, check_smoothing, loss_table, reference_tables
-from dualfield.estimators.hmm_tables import TableLayout, Tables
 from dualfield.estimators.hmm_training import HMMData, MarginTraining, counted, read_training
 from dualfield.estimators.saved_hmm import restored_hmm, saved_hmm
-from dualfield.estimators.saved_parameters import ParameterWriter
 from dualfield.estimators.table_training import check_floor, table_rule, table_solver
 from dualfield.estimators.trained import TrainedTagger
-from dualfield.io.model_file import ModelFile
+from dualfield.persistence.file import ModelFile
+from dualfield.persistence.parameters import ParameterWriter
+from dualfield.scores.tables import TableLayout, Tables
 from dualfield.solvers import Simplicial
 from dualfield.structures.checks import n_threads
 

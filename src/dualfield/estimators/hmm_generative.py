@@ -11,9 +11,9 @@ from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from dualfield.estimators.checks import check_integer
+from dualfield.data.checks import check_integer
 from dualfield.estimators.hmm_prediction import TableTagger, impossible
-from dualfield.estimators.hmm_tables import Tables, normalised
+from dualfield.scores.tables import Tables, normalised
 
 __all__ = ["GenerativeTagger", "StateFilter"]
 

@@ -11,14 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dualfield import _native
-from dualfield.attributes import Vocabulary
-from dualfield.batch import Batch
-from dualfield.estimators.hmm_input import Observations, read_streams
-from dualfield.estimators.hmm_tables import TableLayout, Tables, clamped
+from dualfield.data import Batch, Labels, Vocabulary
+from dualfield.data.observations import Observations, read_streams
 from dualfield.estimators.hmm_training import read_states
 from dualfield.estimators.saved_tagger import Scored
 from dualfield.estimators.tagger import SequenceTagger
-from dualfield.labels import Labels
+from dualfield.scores.tables import TableLayout, Tables, clamped
 from dualfield.solvers import Status
 from dualfield.structures import Scores
 from dualfield.structures.checks import n_threads

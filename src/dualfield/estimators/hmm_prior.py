@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.estimators.checks import check_number
-from dualfield.estimators.hmm_tables import TableLayout, Tables, normalised
+from dualfield.data.checks import check_number
+from dualfield.scores.tables import TableLayout, Tables, normalised
 
 Floats = NDArray[np.float64]
 TABLES = ("start", "transition", "emission")

@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualfield.batch import Batch
+from dualfield.data import Batch, Labels
+from dualfield.data.input_forms import unwrapped
+from dualfield.data.observations import Observations, read_streams
+from dualfield.data.partial_labels import PartialLabels, read_labels
+from dualfield.data.symbols import Rare
 from dualfield.estimators.crf_data import example_weights
-from dualfield.estimators.hmm_input import Observations, read_streams
-from dualfield.estimators.hmm_symbols import Rare
-from dualfield.estimators.hmm_tables import TableLayout, Tables, clamped, logarithms, normalised
-from dualfield.estimators.partial_labels import PartialLabels, read_labels
-from dualfield.input_forms import unwrapped
-from dualfield.labels import Labels
-from dualfield.objectives import ChainPlanes, TableDivergence
+from dualfield.objectives import ChainPlanes
+from dualfield.regularisers import TableDivergence
+from dualfield.scores.tables import TableLayout, Tables, clamped, logarithms, normalised
 from dualfield.solvers import LinearSolution, Simplicial, Status, StopRule, Trace
 from dualfield.solvers.base import Progress
 

@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from dualfield.attributes import Vocabulary
-from dualfield.batch import Batch
-from dualfield.estimators.checks import check_integer, check_number
-from dualfield.estimators.explanation import Explanation, LinearSequence, column_name, explain, window_labels
+from dualfield.data import Batch, Labels, Vocabulary
+from dualfield.data.checks import check_integer, check_number
 from dualfield.estimators.fitting import Refittable
-from dualfield.estimators.spans import PredictedSpan, predict_spans
-from dualfield.labels import Labels
+from dualfield.models.explanation import Explanation, LinearSequence, column_name, explain, window_labels
+from dualfield.models.spans import PredictedSpan, predict_spans
 from dualfield.scores import Expansion, LinearScores
 from dualfield.structures import Chain, Scores
 

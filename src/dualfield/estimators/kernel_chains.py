@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.estimators.checks import check_number
+from dualfield.data.checks import check_number
 from dualfield.estimators.crf_data import TrainingData
-from dualfield.estimators.kernel_choice import check_kernel, chosen_gamma
-from dualfield.estimators.landmarks import check_landmarks, choose_landmarks
-from dualfield.estimators.reduced_chains import solve_reduced
-from dualfield.kernels import KERNEL_NAMES, Kernel
-from dualfield.mercer import check_mercer, refusals
+from dualfield.kernels import Kernel
+from dualfield.kernels.gamma import check_kernel, chosen_gamma
+from dualfield.kernels.kernel import KERNEL_NAMES
+from dualfield.kernels.landmarks import check_landmarks, choose_landmarks
+from dualfield.kernels.mercer import check_mercer, refusals
 from dualfield.objectives import KernelChain, KernelMargin
 from dualfield.scores import Expansion
-from dualfield.scores.expansion import rows_of
+from dualfield.scores.kernel import rows_of
 from dualfield.solvers import KernelAscent, LabellingSMO, LinearSolution, Solution, Start, StopRule
-from dualfield.solvers.course import Course
+from dualfield.solvers.callbacks import Course
+from dualfield.solvers.kernel.reduced_chains import solve_reduced
 
 Floats = NDArray[np.float64]
 _NAMES = tuple(name for name in KERNEL_NAMES if name != "precomputed")

@@ -17,7 +17,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from dualfield.estimators.checks import (
+from dualfield.data.checks import (
     check_flag,
     check_integer,
     check_kernel_values,
@@ -27,19 +27,19 @@ from dualfield.estimators.checks import (
     pick_solver,
 )
 from dualfield.estimators.fitting import fitting
-from dualfield.estimators.inducing import check_inducing, solve_with_inducing_points
-from dualfield.estimators.kernel_choice import check_kernel, chosen_gamma
 from dualfield.estimators.saved import Savable, from_file
 from dualfield.estimators.saved_kernel import KernelPoints, restored_parts, saved_parts
-from dualfield.estimators.saved_parameters import ParameterWriter
-from dualfield.io.model_file import ModelFile
 from dualfield.kernels import Kernel
-from dualfield.mercer import check_mercer, refusals
+from dualfield.kernels.gamma import check_kernel, chosen_gamma
+from dualfield.kernels.mercer import check_mercer, refusals
 from dualfield.objectives import KernelSoftmax
+from dualfield.persistence.file import ModelFile
+from dualfield.persistence.parameters import ParameterWriter
 from dualfield.solvers import LBFGS, SMO, Auto, NewtonCG, Online, Solution, Start, Status, StopRule, WorkingSet
-from dualfield.solvers.joint import JointKernelProblem, joint_scores, solve_joint
+from dualfield.solvers.kernel.inducing import check_inducing, solve_with_inducing_points
+from dualfield.solvers.kernel.joint import JointKernelProblem, joint_scores, solve_joint
+from dualfield.solvers.kernel.warm_start import solve_warm
 from dualfield.solvers.progress import ProgressLine
-from dualfield.solvers.warm_start import solve_warm
 from dualfield.structures.checks import n_threads
 
 __all__ = ["KernelLogisticRegression"]

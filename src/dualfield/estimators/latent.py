@@ -14,21 +14,22 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
-from dualfield.estimators.checks import check_choice, check_flag, check_integer, check_number
+from dualfield.data.checks import check_choice, check_flag, check_integer, check_number
 from dualfield.estimators.fitting import fitting
-from dualfield.estimators.latent_bags import LatentPosition
-from dualfield.estimators.latent_custom import LatentModel
 from dualfield.estimators.latent_prediction import LatentPrediction
-from dualfield.estimators.latent_states import LatentChain, LatentMulticlass
 from dualfield.estimators.latent_tasks import BagTask, CustomTask, StateTask
 from dualfield.estimators.saved_latent import SavableLatent, restored_hidden, save_hidden
-from dualfield.estimators.saved_parameters import ParameterWriter, Parts
 from dualfield.estimators.structured_svm import StructuredSVM
-from dualfield.io.model_file import ModelFile
+from dualfield.objectives.latent import Completion
+from dualfield.objectives.latent_bags import LatentPosition
+from dualfield.objectives.latent_custom import LatentModel
+from dualfield.objectives.latent_states import LatentChain, LatentMulticlass
+from dualfield.persistence.file import ModelFile
+from dualfield.persistence.parameters import ParameterWriter, Parts
 from dualfield.solvers import StopRule
 from dualfield.solvers.base import relative_gap
-from dualfield.solvers.cccp import CCCP
-from dualfield.solvers.cccp_records import Completion, LatentSolution, LatentStatus
+from dualfield.solvers.latent.cccp import CCCP
+from dualfield.solvers.latent.records import LatentSolution, LatentStatus
 from dualfield.solvers.progress import ProgressLine
 
 __all__ = ["LatentStructuredSVM"]
@@ -60,7 +61,7 @@ class LatentStructuredSVM(LatentPrediction, SavableLatent, BaseEstimator):  # ty
         the passes of each; None: 1000.
     latent : LatentChain, LatentMulticlass, LatentPosition or LatentModel, default=None
         What is hidden: sub-states of labels, components of classes, the instance of a bag that matters, or a model of
-        your own, see :class:`dualfield.estimators.latent_custom.LatentModel`. None: ``LatentChain()``.
+        your own, see :class:`dualfield.objectives.latent_custom.LatentModel`. None: ``LatentChain()``.
     n_restarts : int, default=6
         Runs from different starts, where these are random.
     init : {"random", "em", "weights"} or array, default="random"

@@ -15,19 +15,20 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from dualfield.estimators.checks import check_choice, check_integer, check_number
+from dualfield.data.checks import check_choice, check_integer, check_number
 from dualfield.estimators.crf import CRF
 from dualfield.estimators.fitting import fitting
-from dualfield.estimators.latent_chain import StateProblem
 from dualfield.estimators.latent_data import StateData, StateDecoder, StateTagger
 from dualfield.estimators.latent_start import given_states, hard_em
-from dualfield.estimators.latent_states import LatentChain, LatentMulticlass
 from dualfield.estimators.saved_latent import SavableLatent
-from dualfield.estimators.saved_parameters import Parts
+from dualfield.objectives.latent import Completion
+from dualfield.objectives.latent_chain import StateProblem
+from dualfield.objectives.latent_states import LatentChain, LatentMulticlass
+from dualfield.persistence.parameters import Parts
 from dualfield.solvers import LBFGS, Status, StopRule, Trace
-from dualfield.solvers.cccp import CCCP
-from dualfield.solvers.cccp_cuts import InnerDescent
-from dualfield.solvers.cccp_records import Completion, LatentStatus, LatentTrace
+from dualfield.solvers.latent.cccp import CCCP
+from dualfield.solvers.latent.cuts import InnerDescent
+from dualfield.solvers.latent.records import LatentStatus, LatentTrace
 from dualfield.solvers.progress import ProgressLine
 
 __all__ = ["LatentCRF"]

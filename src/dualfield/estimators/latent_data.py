@@ -12,14 +12,13 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield import _native
-from dualfield.batch import Batch
+from dualfield.data import Batch, Labels
+from dualfield.data.input_forms import unwrapped
 from dualfield.estimators.crf_data import TrainingData
-from dualfield.estimators.latent_chain import StateProblem
-from dualfield.estimators.latent_states import LatentChain, LatentMulticlass, StateSpace
 from dualfield.estimators.tagger import SequenceTagger
 from dualfield.features import Template
-from dualfield.input_forms import unwrapped
-from dualfield.labels import Labels
+from dualfield.objectives.latent_chain import StateProblem
+from dualfield.objectives.latent_states import LatentChain, LatentMulticlass, StateSpace
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.structures import Scores
 from dualfield.structures.checks import n_threads

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from dualfield.estimators.latent_chain import StateProblem, States
 from dualfield.estimators.latent_data import StateData
+from dualfield.objectives.latent_chain import StateProblem, States
 from dualfield.structures import Scores
 
 Floats = NDArray[np.float64]

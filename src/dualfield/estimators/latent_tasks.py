@@ -10,23 +10,23 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 
-from dualfield.attributes import Vocabulary
-from dualfield.batch import Batch
+from dualfield.data import Batch, Labels, Vocabulary
+from dualfield.data.input_forms import unwrapped
 from dualfield.estimators.crf_data import example_weights
-from dualfield.estimators.latent_bags import BagProblem, BagScores, LatentPosition, best_in_bags
-from dualfield.estimators.latent_chain import StateProblem, StateSolver
-from dualfield.estimators.latent_custom import CustomLatentProblem, LatentModel, check_latent_model
 from dualfield.estimators.latent_data import StateData, StateDecoder
 from dualfield.estimators.latent_start import given_states, hard_em
-from dualfield.estimators.latent_states import LatentChain, LatentMulticlass
 from dualfield.estimators.margin_data import FEW_FEATURES
-from dualfield.input_forms import unwrapped
-from dualfield.labels import Labels
+from dualfield.objectives.latent import Completion
+from dualfield.objectives.latent_bags import BagProblem, BagScores, LatentPosition, best_in_bags
+from dualfield.objectives.latent_chain import StateProblem
+from dualfield.objectives.latent_custom import CustomLatentProblem, LatentModel, check_latent_model
+from dualfield.objectives.latent_states import LatentChain, LatentMulticlass
 from dualfield.solvers import StopRule
-from dualfield.solvers.cccp_cuts import InnerCuts
-from dualfield.solvers.cccp_records import Completion, InnerSolver
-from dualfield.solvers.flow_swap import FlowSwap
-from dualfield.solvers.hinge_stages import PATIENCE
+from dualfield.solvers.dual.flow_swap import FlowSwap
+from dualfield.solvers.dual.hinge_stages import PATIENCE
+from dualfield.solvers.latent.cuts import InnerCuts
+from dualfield.solvers.latent.records import InnerSolver
+from dualfield.solvers.latent.states import StateSolver
 from dualfield.structures.custom_answers import read_only
 
 Floats = NDArray[np.float64]

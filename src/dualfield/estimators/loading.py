@@ -15,7 +15,7 @@ from dualfield.estimators.latent import LatentStructuredSVM
 from dualfield.estimators.latent_crf import LatentCRF
 from dualfield.estimators.saved import Savable, field
 from dualfield.estimators.structured_svm import StructuredSVM
-from dualfield.io.model_file import open_model
+from dualfield.persistence.file import open_model
 
 __all__ = ["load"]
 
@@ -58,7 +58,7 @@ def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
 
     Raises
     ------
-    dualfield.io.ModelFileError
+    dualfield.persistence.ModelFileError
         If the file is not a model, cut off, altered, or written by a newer version. The message begins with its name.
 
     Examples

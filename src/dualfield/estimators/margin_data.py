@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.batch import Batch
-from dualfield.estimators.checks import check_choice
-from dualfield.labels import Labels
+from dualfield.data import Batch, Labels
+from dualfield.data.checks import check_choice
 from dualfield.objectives import ChainLoss, ChainPlanes, CustomPlanes
 from dualfield.scores import LinearScores
 from dualfield.solvers import (
@@ -25,10 +24,10 @@ from dualfield.solvers import (
     Simplicial,
     StopRule,
 )
-from dualfield.solvers.course import Course
-from dualfield.solvers.hinge_stages import solve_in_stages
-from dualfield.solvers.plane_course import offered
-from dualfield.solvers.relay import never_worse_than_zero
+from dualfield.solvers.callbacks import Course
+from dualfield.solvers.dual.hinge_stages import solve_in_stages
+from dualfield.solvers.planes.course import offered
+from dualfield.solvers.primal.relay import never_worse_than_zero
 
 Floats = NDArray[np.float64]
 PLANE_SOLVERS = (CuttingPlane, LabellingSet, MarginalQP, PlaneFrankWolfe, PlaneSGD, Simplicial)

@@ -15,16 +15,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from dualfield.batch import Batch
-from dualfield.estimators.calibrated import Calibration, choose_temperature
+from dualfield.data import Batch, Labels
 from dualfield.estimators.crf_data import TrainingData, example_weights
 from dualfield.estimators.margin_data import check_signs, prepared_solve
 from dualfield.estimators.saved_margin import restored_margins, saved_margins
-from dualfield.estimators.saved_parameters import ParameterWriter
 from dualfield.estimators.trained import TrainedTagger
-from dualfield.io.model_file import ModelFile
-from dualfield.labels import Labels
+from dualfield.models.temperature_scaling import Calibration, choose_temperature
 from dualfield.objectives import CustomPlanes
+from dualfield.persistence.file import ModelFile
+from dualfield.persistence.parameters import ParameterWriter
 from dualfield.scores import Expansion, FeatureTable, LinearScores
 from dualfield.solvers import LinearSolution, Moment
 from dualfield.structures import Chain, check_custom_problem

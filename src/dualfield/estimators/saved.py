@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dualfield.estimators.fitting import Refittable
-from dualfield.estimators.saved_parameters import ParameterReader, ParameterWriter, Parts
-from dualfield.io.model_file import ModelFile, write_model
+from dualfield.persistence.file import ModelFile, write_model
+from dualfield.persistence.parameters import ParameterReader, ParameterWriter, Parts
 from dualfield.solvers import Status, Trace
 from dualfield.solvers.base import relative_gap
 

@@ -13,8 +13,8 @@ from dualfield.estimators.bayes_net_prediction import NetworkPredictor
 from dualfield.estimators.bayes_net_structure import Names, listed_structure
 from dualfield.estimators.saved import Savable, field
 from dualfield.estimators.saved_labels import restored_feature_names, save_feature_names
-from dualfield.estimators.saved_parameters import ParameterWriter
-from dualfield.io.model_file import ModelFile
+from dualfield.persistence.file import ModelFile
+from dualfield.persistence.parameters import ParameterWriter
 from dualfield.structures import Network
 
 Floats = NDArray[np.float64]

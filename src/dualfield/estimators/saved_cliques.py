@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from dualfield.estimators.graphical_problems import CliqueModel
 from dualfield.estimators.graphical_scores import SummedKernel
 from dualfield.estimators.saved import field
-from dualfield.estimators.saved_parameters import ParameterWriter, read_csr
-from dualfield.io.model_file import ModelFile
-from dualfield.kernels import KERNEL_NAMES, Kernel
+from dualfield.kernels import Kernel
+from dualfield.kernels.kernel import KERNEL_NAMES
+from dualfield.persistence.file import ModelFile
+from dualfield.persistence.parameters import ParameterWriter, read_csr
 from dualfield.solvers import Status
 
 

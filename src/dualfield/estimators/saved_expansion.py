@@ -9,9 +9,10 @@ import numpy as np
 from scipy import sparse
 
 from dualfield.estimators.saved import field
-from dualfield.estimators.saved_parameters import ParameterWriter, read_csr
-from dualfield.io.model_file import ModelFile
-from dualfield.kernels import KERNEL_NAMES, Kernel
+from dualfield.kernels import Kernel
+from dualfield.kernels.kernel import KERNEL_NAMES
+from dualfield.persistence.file import ModelFile
+from dualfield.persistence.parameters import ParameterWriter, read_csr
 from dualfield.scores import Expansion
 
 

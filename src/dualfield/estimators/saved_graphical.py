@@ -24,8 +24,8 @@ from dualfield.estimators.saved_labels import (
     restored_labels,
     save_feature_names,
 )
-from dualfield.estimators.saved_parameters import FREE_WINDOWS, ParameterWriter
-from dualfield.io.model_file import ModelFile
+from dualfield.persistence.file import ModelFile
+from dualfield.persistence.parameters import FREE_WINDOWS, ParameterWriter
 from dualfield.solvers.base import relative_gap
 from dualfield.structures import Chain, Graph
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.estimators.hmm_input import Observations
-from dualfield.estimators.hmm_symbols import Rare, SymbolTable
-from dualfield.estimators.hmm_tables import Tables
+from dualfield.data import Labels
+from dualfield.data.observations import Observations
+from dualfield.data.symbols import Rare, SymbolTable
 from dualfield.estimators.saved import field
 from dualfield.estimators.saved_labels import label_record, restored_labels
-from dualfield.estimators.saved_parameters import ParameterWriter
-from dualfield.io.model_file import ModelFile
-from dualfield.labels import Labels
+from dualfield.persistence.file import ModelFile
+from dualfield.persistence.parameters import ParameterWriter
+from dualfield.scores.tables import Tables
 
 Floats = NDArray[np.float64]
 _ROUNDING = 1e-9  # of sums of rows

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dualfield.estimators.checks import check_label_kernel
+from dualfield.data.checks import check_label_kernel
 from dualfield.estimators.saved import field
 from dualfield.estimators.saved_labels import (
     class_record,
@@ -17,8 +17,8 @@ from dualfield.estimators.saved_labels import (
     restored_feature_names,
     save_feature_names,
 )
-from dualfield.estimators.saved_parameters import ParameterWriter, read_csr
-from dualfield.io.model_file import ModelFile
+from dualfield.persistence.file import ModelFile
+from dualfield.persistence.parameters import ParameterWriter, read_csr
 
 
 def saved_parts(model: Any, writer: ParameterWriter) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualfield.data import Labels
 from dualfield.estimators.saved import field
-from dualfield.io.model_file import ModelFile
-from dualfield.labels import Labels
+from dualfield.persistence.file import ModelFile
 
 # By the kind of a NumPy type, what an entry of a list is in JSON.
 _ENTRIES = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}

@@ -9,18 +9,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.estimators.latent_bags import BagScores
 from dualfield.estimators.latent_data import StateDecoder, StateTagger
-from dualfield.estimators.latent_states import StateSpace
 from dualfield.estimators.latent_tasks import BagDecoder
 from dualfield.estimators.saved import Savable, field
 from dualfield.estimators.saved_labels import label_record, restored_labels
-from dualfield.estimators.saved_parameters import ParameterReader, ParameterWriter
 from dualfield.estimators.saved_tagger import StoredWeights, restored_columns, restored_vocabulary, saved_weights
-from dualfield.io.mapped_vocabulary import vocabulary_arrays
-from dualfield.io.model_file import ModelFile
+from dualfield.objectives.latent_bags import BagScores
+from dualfield.objectives.latent_states import StateSpace
+from dualfield.persistence.file import ModelFile
+from dualfield.persistence.mapped_vocabulary import vocabulary_arrays
+from dualfield.persistence.parameters import ParameterReader, ParameterWriter
 from dualfield.solvers import Status, Trace
-from dualfield.solvers.cccp_records import LatentStatus, LatentTrace
+from dualfield.solvers.latent.records import LatentStatus, LatentTrace
 
 Floats = NDArray[np.float64]
 _COLUMNS = len(dataclasses.fields(LatentTrace))

@@ -6,12 +6,12 @@ import dataclasses
 import math
 from typing import Any
 
-from dualfield.estimators.calibrated import Calibration
 from dualfield.estimators.saved import field
 from dualfield.estimators.saved_expansion import expansion_record
 from dualfield.estimators.saved_labels import restored_feature_names, save_feature_names
-from dualfield.estimators.saved_parameters import ParameterWriter
-from dualfield.io.model_file import ModelFile
+from dualfield.models.temperature_scaling import Calibration
+from dualfield.persistence.file import ModelFile
+from dualfield.persistence.parameters import ParameterWriter
 from dualfield.structures import Chain
 
 

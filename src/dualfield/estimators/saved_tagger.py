@@ -7,14 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.attributes import Vocabulary
-from dualfield.batch import Batch
+from dualfield.data import Batch, Vocabulary
 from dualfield.estimators.saved import field
 from dualfield.estimators.saved_expansion import expansion_record
 from dualfield.estimators.saved_labels import label_record, restored_labels
-from dualfield.estimators.saved_parameters import CLIQUES, ParameterReader, ParameterWriter
-from dualfield.io.mapped_vocabulary import MappedVocabulary, read_vocabulary, vocabulary_arrays
-from dualfield.io.model_file import ModelFile
+from dualfield.persistence.file import ModelFile
+from dualfield.persistence.mapped_vocabulary import MappedVocabulary, read_vocabulary, vocabulary_arrays
+from dualfield.persistence.parameters import CLIQUES, ParameterReader, ParameterWriter
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.structures import Chain
 

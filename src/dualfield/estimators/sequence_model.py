@@ -9,17 +9,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from dualfield.attributes import Vocabulary
-from dualfield.batch import Batch
-from dualfield.estimators.checks import check_column_names
+from dualfield.data import Batch, Labels, Vocabulary
+from dualfield.data.checks import check_column_names
 from dualfield.estimators.saved import Savable, field, from_file
 from dualfield.estimators.saved_expansion import restored_expansion, saved_expansion
 from dualfield.estimators.saved_labels import restored_feature_names, save_feature_names
-from dualfield.estimators.saved_parameters import ParameterWriter
 from dualfield.estimators.saved_tagger import Scored, StoredWeights, restored_parts, saved_parts
 from dualfield.features import Template
-from dualfield.io.model_file import ModelFile
-from dualfield.labels import Labels
+from dualfield.persistence.file import ModelFile
+from dualfield.persistence.parameters import ParameterWriter
 from dualfield.scores import Expansion, LinearScores
 from dualfield.structures import Chain, Scores
 from dualfield.structures.checks import n_threads

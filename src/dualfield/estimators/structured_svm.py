@@ -9,8 +9,9 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dualfield.data import Labels
+from dualfield.data.checks import check_choice, check_number
 from dualfield.estimators.checkpoint import Checkpoint
-from dualfield.estimators.checks import check_choice, check_number
 from dualfield.estimators.crf_data import TrainingData, carry_over
 from dualfield.estimators.fitting import fitting
 from dualfield.estimators.kernel_chains import check_kernel_chains
@@ -23,7 +24,6 @@ from dualfield.estimators.margin_data import (
 )
 from dualfield.estimators.margin_outputs import MarginOutputs
 from dualfield.features import Template
-from dualfield.labels import Labels
 from dualfield.objectives import ChainLoss, ChainPlanes
 from dualfield.objectives.planes_slack import SlackArgmax
 from dualfield.solvers import LinearSolution, Moment

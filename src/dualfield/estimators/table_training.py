@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.estimators.checks import check_flag, check_integer, check_number, pick_solver
+from dualfield.data.checks import check_flag, check_integer, check_number, pick_solver
 from dualfield.solvers import Simplicial, StopRule
 
 Floats = NDArray[np.float64]

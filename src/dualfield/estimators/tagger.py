@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from dualfield import _native
-from dualfield.estimators.checks import check_integer
+from dualfield.data.checks import check_integer
 from dualfield.estimators.inspection import TaggerInspection
 from dualfield.estimators.sequence_model import SequenceModel
 from dualfield.structures import Scores
@@ -61,7 +61,7 @@ class SequenceTagger(SequenceModel, TaggerInspection):
         Parameters
         ----------
         X : list, generator, array or sparse matrix
-            Sequences, in any form that :meth:`dualfield.batch.Batch.build` takes.
+            Sequences, in any form that :meth:`dualfield.data.Batch.build` takes.
         lengths : array of int, default=None
             How many rows of a flat `X` each sequence has.
 

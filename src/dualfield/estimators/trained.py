@@ -13,9 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from dualfield._native import StateError
-from dualfield.batch import Batch
-from dualfield.estimators.checkpoint import Checkpoint, fingerprint
-from dualfield.estimators.checks import (
+from dualfield.data import Batch, Labels
+from dualfield.data.checks import (
     check_choice,
     check_column_names,
     check_flag,
@@ -23,6 +22,8 @@ from dualfield.estimators.checks import (
     check_number,
     fixed_random_state,
 )
+from dualfield.data.partial_labels import read_labels
+from dualfield.estimators.checkpoint import Checkpoint, fingerprint
 from dualfield.estimators.crf_data import (
     TrainingData,
     build_chain,
@@ -32,13 +33,11 @@ from dualfield.estimators.crf_data import (
     pair_columns,
 )
 from dualfield.estimators.kernel_chains import check_kernel_chains, fit_kernel_chains
-from dualfield.estimators.partial_labels import read_labels
 from dualfield.estimators.tagger import SequenceTagger
 from dualfield.features import Template
-from dualfield.labels import Labels
 from dualfield.scores import Expansion
 from dualfield.solvers import LinearSolution, Moment, Status, Trace
-from dualfield.solvers.course import Course
+from dualfield.solvers.callbacks import Course
 from dualfield.solvers.progress import ProgressLine
 from dualfield.structures.checks import n_threads
 

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield import _native
-from dualfield.attributes import Vocabulary
-from dualfield.batch import Batch
+from dualfield.data import Batch, Vocabulary
+from dualfield.data.input_forms import unwrapped
 from dualfield.features.standard import chunking_text, default_text
-from dualfield.input_forms import unwrapped
 
 __all__ = ["Template", "TemplateRows"]
 
@@ -91,7 +90,7 @@ class Template:
 
     See Also
     --------
-    dualfield.batch.Batch : What the attributes end up in.
+    dualfield.data.Batch : What the attributes end up in.
 
     Examples
     --------

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dualfield.batch import Batch
+from dualfield.data import Batch, Labels
 from dualfield.io.text_lines import Source, Target, numbered_lines, source_name, write_lines
-from dualfield.labels import Labels
 
 Weighted = dict[str, float]
 Items = list[list[list[str]]] | list[list[Weighted]]
@@ -93,7 +92,7 @@ def write_crfsuite_items(X: Any, y: Any, target: Target) -> None:
     Parameters
     ----------
     X : list of sequences of items
-        Items in any form that :meth:`Batch.build <dualfield.batch.Batch.build>` reads as attributes: lists of str, or
+        Items in any form that :meth:`Batch.build <dualfield.data.Batch.build>` reads as attributes: lists of str, or
         dicts. ``{"w": "dog"}`` is the attribute ``w:dog``, written ``w\:dog``.
     y : list of lists of str
         A label for each item.

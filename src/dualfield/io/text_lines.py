@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, BinaryIO
 
-from dualfield.io.aside import written_aside
+from dualfield.io.atomic import atomic_write
 
 Source = str | os.PathLike[str] | IO[str] | IO[bytes] | Iterable[str]
 Target = str | os.PathLike[str] | IO[str]
@@ -83,7 +83,7 @@ def write_lines(target: Target, lines: Iterable[str]) -> None:
         target.writelines(line + "\n" for line in lines)
         return
     is_stream = Path(target).exists() and not (Path(target).is_file() or Path(target).is_dir())
-    with Path(target).open("wb") if is_stream else written_aside(target) as file:
+    with Path(target).open("wb") if is_stream else atomic_write(target) as file:
         if Path(target).suffix == ".gz":
             # Without time and name the same lines give the same file.
             with gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0) as compressed:

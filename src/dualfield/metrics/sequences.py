@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dualfield.input_forms import unwrapped
+from dualfield.data.input_forms import unwrapped
 
 
 def paired(y_true: Any, y_pred: Any) -> tuple[list[list[Any]], list[list[Any]]]:

@@ -8,9 +8,9 @@ from dualfield.objectives.planes import PlaneProblem, Planes
 from dualfield.objectives.planes_chain import ChainPlanes
 from dualfield.objectives.planes_custom import CustomPlanes
 from dualfield.objectives.planes_network import NetworkPlanes
-from dualfield.objectives.regularisers import Interior, Regulariser, Response
-from dualfield.objectives.squared_norm import SquaredNorm
-from dualfield.objectives.table_divergence import TableDivergence
+from dualfield.regularisers.base import Interior, Regulariser, Response
+from dualfield.regularisers.squared_norm import SquaredNorm
+from dualfield.regularisers.table_divergence import TableDivergence
 
 __all__ = [
     "ChainLoss",

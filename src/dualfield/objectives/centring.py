@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield import _native
-from dualfield.kernels import Kernel, Points, natural_shift, row_blocks, shifted
+from dualfield.kernels import Kernel
+from dualfield.kernels.kernel import Points, natural_shift, row_blocks, shifted
 
 __all__ = ["centred_matrix", "offset_share", "row_means"]
 

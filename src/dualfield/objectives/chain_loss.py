@@ -52,7 +52,7 @@ class ChainLoss:
     Examples
     --------
     >>> import numpy as np
-    >>> from dualfield.batch import Batch
+    >>> from dualfield.data import Batch
     >>> from dualfield.objectives import ChainLoss
     >>> from dualfield.scores import FeatureTable, LinearScores
     >>> from dualfield.structures import Chain
@@ -95,7 +95,7 @@ class ChainLoss:
         Examples
         --------
         >>> import numpy as np
-        >>> from dualfield.batch import Batch
+        >>> from dualfield.data import Batch
         >>> from dualfield.objectives import ChainLoss
         >>> from dualfield.scores import FeatureTable, LinearScores
         >>> from dualfield.structures import Chain
@@ -130,7 +130,7 @@ class ChainLoss:
         Examples
         --------
         >>> import numpy as np
-        >>> from dualfield.batch import Batch
+        >>> from dualfield.data import Batch
         >>> from dualfield.objectives import ChainLoss
         >>> from dualfield.scores import FeatureTable, LinearScores
         >>> from dualfield.structures import Chain
@@ -163,7 +163,7 @@ class ChainLoss:
         Examples
         --------
         >>> import numpy as np
-        >>> from dualfield.batch import Batch
+        >>> from dualfield.data import Batch
         >>> from dualfield.objectives import ChainLoss
         >>> from dualfield.scores import FeatureTable, LinearScores
         >>> from dualfield.structures import Chain
@@ -208,7 +208,7 @@ class ChainLoss:
         Examples
         --------
         >>> import numpy as np
-        >>> from dualfield.batch import Batch
+        >>> from dualfield.data import Batch
         >>> from dualfield.objectives import ChainLoss
         >>> from dualfield.scores import FeatureTable, LinearScores
         >>> from dualfield.structures import Chain

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield import _native
-from dualfield.batch import Batch
+from dualfield.data import Batch
 from dualfield.kernels import Kernel
 from dualfield.scores import Expansion, LinearScores
 from dualfield.scores.limits import end_limits

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
 from dualfield import _native
-from dualfield.kernels import Kernel, natural_shift, row_blocks, shifted
+from dualfield.kernels import Kernel
+from dualfield.kernels.kernel import natural_shift, row_blocks, shifted
 from dualfield.objectives.centring import centred_matrix, offset_share, row_means
 
 __all__ = ["KernelSoftmax"]

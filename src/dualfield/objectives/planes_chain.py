@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield import _native
-from dualfield.batch import Batch
+from dualfield.data import Batch
 from dualfield.objectives.planes import Planes
 from dualfield.objectives.planes_features import Entries, PartFeatures
 from dualfield.objectives.planes_slack import SlackArgmax
@@ -65,7 +65,7 @@ class ChainPlanes:
     Examples
     --------
     >>> import numpy as np
-    >>> from dualfield.batch import Batch
+    >>> from dualfield.data import Batch
     >>> from dualfield.objectives import ChainPlanes
     >>> from dualfield.scores import FeatureTable, LinearScores
     >>> from dualfield.structures import Chain
@@ -135,7 +135,7 @@ class ChainPlanes:
         Examples
         --------
         >>> import numpy as np
-        >>> from dualfield.batch import Batch
+        >>> from dualfield.data import Batch
         >>> from dualfield.objectives import ChainPlanes
         >>> from dualfield.scores import FeatureTable, LinearScores
         >>> from dualfield.structures import Chain
@@ -190,7 +190,7 @@ class ChainPlanes:
         Examples
         --------
         >>> import numpy as np
-        >>> from dualfield.batch import Batch
+        >>> from dualfield.data import Batch
         >>> from dualfield.objectives import ChainPlanes
         >>> from dualfield.scores import FeatureTable, LinearScores
         >>> from dualfield.structures import Chain

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from dualfield.batch import Batch
+from dualfield.data import Batch
 from dualfield.scores import FeatureTable, LinearScores
 
 Ints = NDArray[np.int64]

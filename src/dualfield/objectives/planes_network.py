@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dualfield.objectives.planes import Planes
 from dualfield.structures import Conditioned, Network
-from dualfield.structures.network_groups import condition
+from dualfield.structures.network.groups import condition
 
 __all__ = ["NetworkPlanes"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualfield.input_forms import unwrapped
+from dualfield.data.input_forms import unwrapped
 from dualfield.metrics.sequences import flat, paired
 from dualfield.plotting.markup import shortened
 

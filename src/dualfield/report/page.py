@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from dualfield.io.aside import written_aside
+from dualfield.io.atomic import atomic_write
 from dualfield.plotting.markup import Html, escape
 from dualfield.plotting.style import DRAWING_STYLE
 
@@ -130,7 +130,7 @@ def write_page(path: str | os.PathLike[str], document: str) -> None:
     ['report.html']
     """
     check_target(Path(path).resolve())
-    with written_aside(path) as file:
+    with atomic_write(path) as file:
         file.write(document.encode())
 
 

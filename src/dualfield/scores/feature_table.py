@@ -11,7 +11,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from dualfield import _native
-from dualfield.batch import Batch
+from dualfield.data import Batch
 
 __all__ = ["FeatureTable"]
 
@@ -87,7 +87,7 @@ class FeatureTable:
 
         Examples
         --------
-        >>> from dualfield.batch import Batch
+        >>> from dualfield.data import Batch
         >>> batch = Batch.build([[["a"], ["a", "b"]]])
         >>> FeatureTable.observed(batch, np.array([0, 1], dtype=np.int32), 2).outputs
         array([0, 1, 1], dtype=int32)

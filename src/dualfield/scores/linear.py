@@ -11,7 +11,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from dualfield import _native
-from dualfield.batch import Batch
+from dualfield.data import Batch
 from dualfield.scores.feature_table import FeatureTable, native_rows
 from dualfield.scores.limits import end_limits
 from dualfield.structures import Chain, Scores
@@ -78,7 +78,7 @@ class LinearScores:
     Examples
     --------
     >>> import numpy as np
-    >>> from dualfield.batch import Batch
+    >>> from dualfield.data import Batch
     >>> from dualfield.scores import FeatureTable, LinearScores
     >>> from dualfield.structures import Chain
     >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))

@@ -2,21 +2,22 @@
 
 from dualfield.solvers.auto import Auto, AutoLinear
 from dualfield.solvers.base import LinearSolution, Moment, Solution, Start, Status, StopRule, Trace
-from dualfield.solvers.block_dual import BlockDual
-from dualfield.solvers.cutting_plane import Cuts, CuttingPlane
-from dualfield.solvers.flow_swap import FlowSwap
-from dualfield.solvers.kernel_ascent import KernelAscent
-from dualfield.solvers.labelling_set import LabellingSet
-from dualfield.solvers.labelling_smo import LabellingSMO
-from dualfield.solvers.lbfgs import LBFGS
-from dualfield.solvers.marginal_qp import MarginalQP
-from dualfield.solvers.newton import NewtonCG
-from dualfield.solvers.one_by_one import SGD, Perceptron
-from dualfield.solvers.plane_frank_wolfe import PlaneFrankWolfe
-from dualfield.solvers.plane_sgd import PlaneSGD
-from dualfield.solvers.simplicial import Simplicial
-from dualfield.solvers.smo import SMO
-from dualfield.solvers.working_set import Online, WorkingSet
+from dualfield.solvers.dual.block_dual import BlockDual
+from dualfield.solvers.dual.flow_swap import FlowSwap
+from dualfield.solvers.kernel.ascent import KernelAscent
+from dualfield.solvers.kernel.labelling_smo import LabellingSMO
+from dualfield.solvers.kernel.newton import NewtonCG
+from dualfield.solvers.kernel.smo import SMO
+from dualfield.solvers.kernel.working_set import Online, WorkingSet
+from dualfield.solvers.planes.cutting_plane import Cuts, CuttingPlane
+from dualfield.solvers.planes.frank_wolfe import PlaneFrankWolfe
+from dualfield.solvers.planes.labelling_set import LabellingSet
+from dualfield.solvers.planes.marginal_qp import MarginalQP
+from dualfield.solvers.planes.sgd import PlaneSGD
+from dualfield.solvers.planes.simplicial import Simplicial
+from dualfield.solvers.primal.lbfgs import LBFGS
+from dualfield.solvers.primal.perceptron import Perceptron
+from dualfield.solvers.primal.sgd import SGD
 
 __all__ = [
     "LBFGS",

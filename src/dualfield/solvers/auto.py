@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from dualfield.objectives import ChainLoss, KernelSoftmax
 from dualfield.solvers.base import LinearSolution, Progress, Solution, Start, Status, StopRule
-from dualfield.solvers.block_dual import BlockDual
-from dualfield.solvers.kernel_tasks import SMALL
-from dualfield.solvers.lbfgs import LBFGS
-from dualfield.solvers.newton import NewtonCG
-from dualfield.solvers.relay import ChainSolver, solve_in_turn
-from dualfield.solvers.working_set import WorkingSet
+from dualfield.solvers.dual.block_dual import BlockDual
+from dualfield.solvers.kernel.newton import NewtonCG
+from dualfield.solvers.kernel.tasks import SMALL
+from dualfield.solvers.kernel.working_set import WorkingSet
+from dualfield.solvers.primal.lbfgs import LBFGS
+from dualfield.solvers.primal.relay import ChainSolver, solve_in_turn
 
 __all__ = ["Auto", "AutoLinear"]
 
@@ -120,7 +120,7 @@ class AutoLinear:
         Examples
         --------
         >>> import numpy as np
-        >>> from dualfield.batch import Batch
+        >>> from dualfield.data import Batch
         >>> from dualfield.objectives import ChainLoss
         >>> from dualfield.scores import FeatureTable, LinearScores
         >>> from dualfield.solvers import AutoLinear, StopRule

@@ -5,11 +5,11 @@ from dualfield.structures.chain import Chain
 from dualfield.structures.constraints import span_constraints
 from dualfield.structures.custom import CustomProblem, check_custom_problem
 from dualfield.structures.graph import Graph
+from dualfield.structures.learnt_trees import mutual_information, spanning_tree
 from dualfield.structures.network import Network
-from dualfield.structures.network_hidden import Conditioned
-from dualfield.structures.records import KBest, Marginals, Scores
+from dualfield.structures.network.hidden import Conditioned
+from dualfield.structures.scores import KBest, Marginals, Scores
 from dualfield.structures.single import Single
-from dualfield.structures.trees import mutual_information, spanning_tree
 
 __all__ = [
     "Chain",

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from dualfield import _native
 from dualfield.structures.checks import Codes, Floats, check_codes, check_count, check_temperature, draw_seed
-from dualfield.structures.records import KBest, Marginals, Scores
+from dualfield.structures.scores import KBest, Marginals, Scores
 
 
 class Structure(ABC):

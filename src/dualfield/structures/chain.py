@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from dualfield import _native
 from dualfield.structures.base import Structure
 from dualfield.structures.checks import Codes, Floats, check_codes, check_cost, check_int, n_threads
-from dualfield.structures.records import Scores
+from dualfield.structures.scores import Scores
 
 # A table of all windows of labels larger than this is refused: list the windows that occur instead.
 MOST_CLIQUES = 50_000_000

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from dualfield import _native
 from dualfield.structures.base import Structure
 from dualfield.structures.checks import Codes, Floats, as_floats, check_cost, check_int, n_threads
-from dualfield.structures.records import Scores
+from dualfield.structures.scores import Scores
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""What a fitted model is asked beyond its structure: explanations, spans, calibration."""

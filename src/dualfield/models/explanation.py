@@ -1,0 +1,242 @@
+"""Why a sequence has its labels: the best labelling against its rivals, weight by weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from dualfield.data import Batch, Vocabulary
+from dualfield.models.spans import Restriction, restricted_copies
+from dualfield.scores import FeatureTable, LinearScores
+from dualfield.structures import Chain, Scores
+
+__all__ = ["Explanation", "TokenExplanation"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class TokenExplanation:
+    """Why a token has its label: the best labelling against the best one that has another label there.
+
+    Attributes
+    ----------
+    position : int
+        The token, counted from 0.
+    label : str, int or bool
+        Its predicted label.
+    probability : float
+        The probability of that label.
+    runner_up : str, int, bool or None
+        The label that it has in the best labelling with another one there; None if no other is allowed.
+    alternative : list
+        That labelling.
+    difference : float
+        The score of the predicted labelling less that of the alternative; infinite if there is none.
+    contributions : list of (str, float)
+        What the difference is the sum of, the largest in size first: attributes and transitions wherever the two
+        labellings differ.
+    n_shown : int
+        How many of them are printed.
+
+    Examples
+    --------
+    >>> from dualfield import CRF
+    >>> model = CRF(tol=1e-9).fit([[["a"], ["b"]], [["b"], ["a"]]], [["x", "y"], ["y", "x"]])
+    >>> token = model.explain([["a"], ["b"]])[1]
+    >>> token.label, token.runner_up, token.alternative
+    ('y', 'x', ['x', 'x'])
+    >>> print(token)
+    1: y with probability 0.68, not x; the scores differ by 1.00
+        +0.641  b: y, not x
+        +0.364  transition: x > y, not x > x
+    """
+
+    position: int
+    label: Any
+    probability: float
+    runner_up: Any
+    alternative: list[Any]
+    difference: float
+    contributions: list[tuple[str, float]]
+    n_shown: int = 10
+
+    def __str__(self) -> str:
+        head = f"{self.position}: {self.label} with probability {self.probability:.2f}"
+        if self.runner_up is None:
+            return f"{head}; no other label is allowed"
+        lines = [f"{head}, not {self.runner_up}; the scores differ by {self.difference:.2f}"]
+        lines += [f"    {value:+.3f}  {what}" for what, value in self.contributions[: self.n_shown]]
+        rest = self.contributions[self.n_shown :]
+        if rest:
+            lines.append(f"    {sum(value for _, value in rest):+.3f}  {len(rest)} more")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a sequence has its labels, token by token; made by ``explain`` of a model.
+
+    Attributes
+    ----------
+    tokens : list of TokenExplanation
+        One for each token; also found by indexing.
+
+    Examples
+    --------
+    >>> from dualfield import CRF
+    >>> explanation = CRF().fit([[["a"], ["b"]]], [["x", "y"]]).explain([["a"], ["b"]])
+    >>> explanation.labels
+    ['x', 'y']
+    >>> len(explanation), explanation[1].label
+    (2, 'y')
+    """
+
+    tokens: list[TokenExplanation]
+
+    @property
+    def labels(self) -> list[Any]:
+        """The predicted labels."""
+        return [token.label for token in self.tokens]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __getitem__(self, position: int) -> TokenExplanation:
+        return self.tokens[position]
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.tokens))
+
+
+def explain(sequence: LinearSequence, temperature: float, n_shown: int) -> Explanation:
+    """Hold the best labelling of a sequence against the best one with another label, for each node."""
+    chain, scores, classes = sequence.chain, sequence.scores, sequence.classes
+    best = chain.argmax(scores)
+    likely = chain.marginals(scores, temperature=temperature).node
+    tokens = []
+    for position, other in enumerate(_alternatives(chain, scores, best)):
+        label, probability = classes[best[position]], float(likely[position, best[position]])
+        if other is None:
+            tokens.append(TokenExplanation(position, label, probability, None, [], np.inf, [], n_shown))
+            continue
+        contributions = sorted(sequence.contributions(best, other, position), key=lambda item: -abs(item[1]))
+        difference = float((chain.score(scores, best) - chain.score(scores, other))[0])
+        labels = [classes[code] for code in other]
+        tokens.append(
+            TokenExplanation(position, label, probability, labels[position], labels, difference, contributions, n_shown)
+        )
+    return Explanation(tokens)
+
+
+class LinearSequence:
+    """One sequence under a linear model: its scores, and the weights that they are sums of."""
+
+    def __init__(
+        self,
+        score_map: LinearScores,
+        parameters: Floats,
+        nodes: Batch,
+        pairs: Batch | None,
+        vocabulary: Vocabulary | None,
+        pair_vocabulary: Vocabulary | None,
+        classes: Sequence[Any],
+    ) -> None:
+        self.chain, self.classes = score_map.chain, classes
+        self.vocabulary, self.pair_vocabulary = vocabulary, pair_vocabulary
+        self.scores = score_map.scores(parameters, nodes, pairs)
+        self.weights = score_map.unpack(parameters)
+        self.nodes, self.pairs = nodes.to_csr(), None if pairs is None else pairs.to_csr()
+        self.node_weights = _Lookup(score_map.node, self.weights.node)
+        self.pair_weights = None if score_map.pair is None else _Lookup(score_map.pair, self.weights.pair)
+
+    def contributions(self, best: Codes, other: Codes, position: int) -> list[tuple[str, float]]:
+        """Return what the scores of two labellings differ by; places other than the position are named."""
+        found: list[tuple[str, float]] = []
+        for t in np.flatnonzero(best != other).tolist():
+            sides = f"{self._place(t, position)}: {self.classes[best[t]]}, not {self.classes[other[t]]}"
+            found += self._attributes(
+                self.nodes, self.node_weights, self.vocabulary, t, int(best[t]), int(other[t]), sides
+            )
+            for end, at, weights in (("start", 0, self.weights.start), ("stop", len(best) - 1, self.weights.stop)):
+                if t == at:
+                    found.append((f"{end}{sides}", float(weights[best[t]] - weights[other[t]])))
+        mine, theirs = self.chain.clique_indices(best), self.chain.clique_indices(other)
+        for edge in np.flatnonzero(mine != theirs).tolist():
+            one, two = int(mine[edge]), int(theirs[edge])
+            sides = f"{self._place(edge + 1, position)}: {self._window(one)}, not {self._window(two)}"
+            found.append((f"transition{sides}", float(self.weights.cliques[one] - self.weights.cliques[two])))
+            if self.pairs is not None and self.pair_weights is not None:
+                names = self.pair_vocabulary
+                found += self._attributes(self.pairs, self.pair_weights, names, edge + 1, one, two, sides)
+        return [(what, value) for what, value in found if value]
+
+    @staticmethod
+    def _attributes(
+        rows: scipy.sparse.csr_array,
+        weights: _Lookup,
+        names: Vocabulary | None,
+        t: int,
+        best: int,
+        other: int,
+        sides: str,
+    ) -> list[tuple[str, float]]:
+        entries = slice(int(rows.indptr[t]), int(rows.indptr[t + 1]))
+        columns = rows.indices[entries]
+        values = rows.data[entries] * (weights(columns, best) - weights(columns, other))
+        return [
+            (column_name(names, column) + sides, value)
+            for column, value in zip(columns.tolist(), values.tolist(), strict=True)
+        ]
+
+    def _window(self, clique: int) -> str:
+        return " > ".join(map(str, window_labels(self.classes, self.chain.cliques[clique].tolist())))
+
+    @staticmethod
+    def _place(t: int, position: int) -> str:
+        return "" if t == position else f" at {t}"
+
+
+class _Lookup:
+    """Weights of a table by column and output; zero for what is no feature."""
+
+    def __init__(self, table: FeatureTable, weights: Floats) -> None:
+        self.size, self.weights = table.n_outputs, np.append(weights, 0.0)
+        self.keys = table.columns * table.n_outputs + table.outputs  # rising
+
+    def __call__(self, columns: NDArray[Any], output: int) -> Floats:
+        wanted = columns.astype(np.int64) * self.size + output
+        at = np.searchsorted(self.keys, wanted)
+        known = at < len(self.keys)
+        known[known] = self.keys[at[known]] == wanted[known]
+        return np.asarray(self.weights[np.where(known, at, len(self.keys))])
+
+
+def _alternatives(chain: Chain, scores: Scores, best: Codes) -> list[Codes | None]:
+    """Return, for each node, the best labelling with another label there; None where there is none."""
+    others = np.ones((len(best), chain.n_labels), dtype=bool)
+    others[np.arange(len(best)), best] = False
+    possible = (chain.max_marginals(scores) > -np.inf) & others
+    nodes = np.flatnonzero(possible.any(axis=1))
+    found: list[Codes | None] = [None] * len(best)
+    wanted = [Restriction(0, np.array([t]), others[t : t + 1]) for t in nodes.tolist()]
+    for part, _, copies in restricted_copies(scores, wanted):
+        for t, labels in zip(nodes[part].tolist(), chain.argmax(copies).reshape(-1, len(best)), strict=True):
+            found[t] = labels
+    return found
+
+
+def window_labels(names: Sequence[Any], row: Sequence[int]) -> tuple[Any, ...]:
+    """Return the labels of a window; places before the first node are left out."""
+    return tuple(names[code] for code in row if code >= 0)
+
+
+def column_name(names: Vocabulary | None, column: int) -> str:
+    """Return the attribute of a column, or ``x[3]`` where columns are numbers."""
+    return f"x[{column}]" if names is None else names.attribute(column)

@@ -1,0 +1,139 @@
+"""The objective of labels with sub-states, as the concave-convex procedure sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualfield.data import Batch
+from dualfield.objectives.chain_loss import ChainLoss
+from dualfield.objectives.latent import Completion
+from dualfield.objectives.planes_features import PartFeatures
+from dualfield.scores import LinearScores
+from dualfield.structures import Scores
+
+Floats = NDArray[np.float64]
+States = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class StateProblem:
+    r"""Chains over states z of which training knows the labels: sets of allowed states.
+
+    .. math::
+        R(w) = \tfrac{1}{2} \|w\|^2 + \sum_i c_i [ M_T(A_i w + \Delta_i) - M_{T'}(A_i w \mid \mathrm{allowed}) ]
+
+    with T = T' = 0 for the latent structural SVM and 1 for the hidden-state CRF. The cost of a state is that of its
+    label, so the states of the true label cost nothing.
+
+    Parameters
+    ----------
+    nodes, pairs : Batch
+        Features of nodes, and those of pairs of labels if there are any.
+    score_map : LinearScores
+        Over states.
+    allowed : bool array of shape (n_nodes, n_states)
+        The states of the true labels.
+    weights : array of shape (n_examples,)
+        c_i.
+    cost : array of shape (n_states, n_states), default=None
+        Cost of a state (column) where another is true (row).
+    temperature : float, default=0.0
+        T of the first term.
+    n_threads : int, default=1
+        Number of threads.
+    """
+
+    nodes: Batch
+    pairs: Batch | None
+    score_map: LinearScores
+    allowed: NDArray[np.bool_]
+    weights: Floats
+    cost: Floats | None = None
+    temperature: float = 0.0
+    n_threads: int = 1
+
+    @property
+    def n_parameters(self) -> int:
+        """Length of w."""
+        return self.score_map.n_parameters
+
+    def objective(
+        self, states: States, *, allowed: bool = False, temperature: float | None = None, cost: bool = True
+    ) -> ChainLoss:
+        """Return the losses with completed truth, or with the allowed states in its place."""
+        heat = self.temperature if temperature is None else temperature
+        bound = self.score_map.bind(
+            self.nodes,
+            self.pairs if self.score_map.pair is not None else None,
+            np.ascontiguousarray(states, dtype=np.int32),
+            self.weights,
+            self.cost if cost else None,
+            self.allowed if allowed else None,
+            heat,
+        )
+        return ChainLoss(self.score_map, bound, convex=not allowed, n_threads=self.n_threads)
+
+    def loss_and_gradient(self, w: Floats) -> tuple[float, Floats]:
+        """Return the first term and a subgradient."""
+        # The native losses subtract a truth. Any allowed labelling will do, if its score is added again.
+        objective, features = self._reference
+        loss, gradient = objective.loss_and_gradient(w)
+        return loss + float(w @ features), gradient + features
+
+    def loss(self, w: Floats) -> float:
+        """Return the first term."""
+        return self.loss_and_gradient(w)[0]
+
+    def complete(self, w: Floats, temperature: float = 0.0) -> Completion:
+        """Return the best allowed states, and their features or at T > 0 the expected ones."""
+        scores = self._allowed_scores(w)
+        states = self.score_map.chain.argmax(scores, n_jobs=self.n_threads)
+        features = self.features(states)
+        if temperature == 0.0:
+            return Completion(states, features)
+        # The gradients of both differ by the expectation over allowed states less the features of these states.
+        fixed = self.objective(states, temperature=temperature, cost=False).loss_and_gradient(w)[1]
+        summed = self.objective(states, allowed=True, temperature=temperature, cost=False).loss_and_gradient(w)[1]
+        expected = features + fixed - summed
+        values = self.score_map.chain.log_partition(scores, temperature=temperature, n_jobs=self.n_threads)
+        value = float(self.weights @ values)
+        return Completion(states, expected, value - float(w @ expected), temperature)
+
+    def start(self, random_state: Any) -> States:
+        """Draw allowed states, all labellings of an example with the same probability."""
+        nothing = self._allowed_scores(np.zeros(self.n_parameters))
+        return np.asarray(self.score_map.chain.sample(nothing, 1, random_state=random_state)[0], dtype=np.int32)
+
+    def features(self, states: NDArray[Any]) -> Floats:
+        """Return Σ c_i Φ(x_i, z_i)."""
+        offsets, lengths = self.nodes.offsets, self.nodes.lengths
+        own, at, some = np.repeat(self.weights, lengths), np.arange(len(states)), lengths > 0
+        inside = np.ones(len(states), dtype=bool)
+        inside[offsets[:-1][some]] = False
+        late, cliques = at[inside], self.score_map.chain.clique_indices(states, offsets)
+        row, ends = np.zeros(len(states), dtype=np.int64), (offsets[:-1][some], offsets[1:][some] - 1)
+        parts = [
+            self._parts.labels(at, states, own, row),
+            self._parts.windows(late, cliques, own[late], row[late]),
+            *(self._parts.ends(states[end], bool(last), own[end], row[end]) for last, end in enumerate(ends)),
+        ]
+        return np.asarray(self._parts.matrix(parts, 1).toarray()[0])
+
+    def _allowed_scores(self, w: Floats) -> Scores:
+        scores = self.score_map.scores(w, self.nodes, self.pairs, self.n_threads)
+        node = np.where(self.allowed, scores.node, -np.inf)
+        return Scores(node, scores.offsets, scores.transition, scores.start, scores.stop)
+
+    @cached_property
+    def _reference(self) -> tuple[ChainLoss, Floats]:
+        states = self.score_map.chain.argmax(self._allowed_scores(np.zeros(self.n_parameters)))
+        return self.objective(states), self.features(states)
+
+    @cached_property
+    def _parts(self) -> PartFeatures:
+        return PartFeatures(self.score_map, self.nodes, self.pairs)

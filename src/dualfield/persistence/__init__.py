@@ -1,0 +1,5 @@
+"""Model files and checkpoints: one safetensors file each, read without trust."""
+
+from dualfield.persistence.file import ModelFileError, read_model_header
+
+__all__ = ["ModelFileError", "read_model_header"]

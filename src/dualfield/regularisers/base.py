@@ -1,0 +1,380 @@
+"""What keeps parameters small or near a reference: R of the formula, with its conjugate."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+__all__ = ["Interior", "Regulariser", "Response"]
+
+Floats = NDArray[np.float64]
+_DENSE = 0.05  # the share of rows that use a column above which sparse products are slower than dense ones
+
+
+class Response(NamedTuple):
+    r"""The parameters that answer a slope.
+
+    Attributes
+    ----------
+    w : array of shape (n_parameters,)
+        The minimiser of :math:`R(w) + \langle \mu, w \rangle + \frac{\gamma}{2} \|w - \bar w\|^2`.
+    value : float
+        The minimum, a concave function of :math:`\mu` whose gradient is w.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.regularisers import SquaredNorm
+    >>> SquaredNorm(2).respond(np.array([1.0, -2.0])).value
+    -2.5
+    """
+
+    w: Floats
+    value: float
+
+
+class Interior(Protocol):
+    r"""Parameters strictly inside the domain of a regulariser, with multipliers for its constraints.
+
+    They are on the way to the minimiser of :math:`R(w) + \langle \mu, w \rangle + \frac{\gamma}{2} \|w - \bar w\|^2`
+    for a :math:`\mu` that itself is on its way. Newton's equations at a point say how w turns when :math:`\mu` does,
+    and every multiplier times its slack goes to a common target :math:`\tau`.
+
+    Attributes
+    ----------
+    w : array of shape (n_parameters,)
+        The parameters.
+    n_pairs : int
+        Number of constraints.
+    complementarity : float
+        The sum over the constraints of multiplier times slack.
+    metric : array of shape (n_parameters,) or None
+        The matrix of Newton's equations where it is diagonal; None where it is not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scipy.sparse
+    >>> from dualfield.regularisers import SquaredNorm
+    >>> inside = SquaredNorm(2).interior(scipy.sparse.csr_array([[1.0, 2.0]]))
+    >>> inside.linearise(np.zeros(2))
+    >>> inside.gram()                                # one plane: its slope, squared
+    array([[5.]])
+    """
+
+    n_pairs: int
+
+    @property
+    @abstractmethod
+    def w(self) -> Floats:
+        """The parameters."""
+
+    @property
+    @abstractmethod
+    def complementarity(self) -> float:
+        """Sum of multipliers times slacks."""
+
+    @property
+    @abstractmethod
+    def decrement(self) -> float:
+        """How far the parameters are from answering the slope: what is left of the gradient, in its own metric."""
+
+    @property
+    @abstractmethod
+    def metric(self) -> Floats | None:
+        """Diagonal of Newton's equations; None where they have more than a diagonal."""
+
+    @abstractmethod
+    def linearise(self, slope: Floats) -> None:
+        """Set up Newton's equations.
+
+        Parameters
+        ----------
+        slope : array of shape (n_parameters,)
+            μ now.
+
+        Examples
+        --------
+        >>> from dualfield.regularisers import Interior
+        >>> callable(Interior.linearise)
+        True
+        """
+
+    @abstractmethod
+    def gram(self) -> Floats:
+        """Return how the heights of the planes fall with their shares: the planes' slopes, through w, on each other.
+
+        Returns
+        -------
+        array of shape (m, m)
+            A new array, which may be written to.
+
+        Examples
+        --------
+        >>> from dualfield.regularisers import Interior
+        >>> callable(Interior.gram)
+        True
+        """
+
+    @abstractmethod
+    def turn(self, change: Floats, target: float) -> Floats:
+        """Solve Newton's equations.
+
+        Parameters
+        ----------
+        change : array of shape (n_parameters,)
+            How the slope changes.
+        target : float
+            What multiplier times slack is to become, τ.
+
+        Returns
+        -------
+        array of shape (n_parameters,)
+            How w changes; the change of the multipliers is kept for :meth:`longest` and :meth:`move`.
+
+        Examples
+        --------
+        >>> from dualfield.regularisers import Interior
+        >>> callable(Interior.turn)
+        True
+        """
+
+    @abstractmethod
+    def longest(self) -> float:
+        """Return how far the last turn can be followed before a multiplier or a slack is zero.
+
+        Returns
+        -------
+        float
+            A length, possibly infinite.
+
+        Examples
+        --------
+        >>> from dualfield.regularisers import Interior
+        >>> callable(Interior.longest)
+        True
+        """
+
+    @abstractmethod
+    def move(self, length: float) -> None:
+        """Follow the last turn.
+
+        Parameters
+        ----------
+        length : float
+            Shorter than the longest.
+
+        Examples
+        --------
+        >>> from dualfield.regularisers import Interior
+        >>> callable(Interior.move)
+        True
+        """
+
+
+class Regulariser(Protocol):
+    r"""A convex function R of the parameters, and the minimum of it plus something linear.
+
+    All that the solver ``simplicial`` knows of a model besides its planes. The dual of
+    :math:`\min_w R(w) + \sum_i c_i \max_y [ b_i(y) + \langle a_i(y), w \rangle ]` is the maximum of
+
+    .. math::
+        \omega + \min_w \, [ R(w) + \langle \mu, w \rangle ]
+
+    over the mixtures :math:`(\mu, \omega)` of planes.
+
+    Attributes
+    ----------
+    n_parameters, needs_anchor : int, bool
+        Length of w; whether the minimum is smooth only with the term :math:`\frac{\gamma}{2} \|w - \bar w\|^2`.
+
+    Examples
+    --------
+    >>> from dualfield.regularisers import SquaredNorm, TableDivergence# two of them
+    """
+
+    @property
+    @abstractmethod
+    def n_parameters(self) -> int:
+        """Length of w."""
+
+    @property
+    @abstractmethod
+    def needs_anchor(self) -> bool:
+        """Whether the solver must stay near an anchor."""
+
+    @abstractmethod
+    def origin(self) -> Floats:
+        """Return the parameters that minimise R.
+
+        Returns
+        -------
+        array of shape (n_parameters,)
+            Where a solver begins.
+
+        Examples
+        --------
+        >>> from dualfield.regularisers import SquaredNorm
+        >>> SquaredNorm(2).origin()
+        array([0., 0.])
+        """
+
+    @abstractmethod
+    def nearest(self, w: Floats) -> Floats:
+        """Return the allowed parameters nearest to given ones.
+
+        Parameters
+        ----------
+        w : array of shape (n_parameters,)
+            Parameters.
+
+        Returns
+        -------
+        array of shape (n_parameters,)
+            The point of the domain of R with the least Euclidean distance.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.regularisers import SquaredNorm
+        >>> SquaredNorm(2, np.array([True, False])).nearest(np.array([-1.0, -1.0]))
+        array([ 0., -1.])
+        """
+
+    @abstractmethod
+    def value(self, w: Floats) -> float:
+        """Return R(w).
+
+        Parameters
+        ----------
+        w : array of shape (n_parameters,)
+            Allowed parameters.
+
+        Returns
+        -------
+        float
+            R(w).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.regularisers import SquaredNorm
+        >>> SquaredNorm(2).value(np.array([3.0, 4.0]))
+        12.5
+        """
+
+    @abstractmethod
+    def bound(self, slope: Floats) -> float:
+        """Return the minimum of R(w) + ⟨slope, w⟩.
+
+        Parameters
+        ----------
+        slope : array of shape (n_parameters,)
+            μ of the formula.
+
+        Returns
+        -------
+        float
+            The minimum; with ω of the same mixture, a bound from below on the objective.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.regularisers import SquaredNorm
+        >>> SquaredNorm(1).bound(np.array([2.0]))
+        -2.0
+        """
+
+    @abstractmethod
+    def respond(self, slope: Floats, anchor: Floats | None = None, pull: float = 0.0) -> Response:
+        """Return the minimiser of R(w) + ⟨slope, w⟩ and half the pull times the squared distance from the anchor.
+
+        Parameters
+        ----------
+        slope : array of shape (n_parameters,)
+            μ of the formula.
+        anchor : array of shape (n_parameters,), default=None
+            Where the parameters are pulled to; needed if ``needs_anchor``.
+        pull : float, default=0.0
+            How strongly; above 0 if ``needs_anchor``.
+
+        Returns
+        -------
+        Response
+            The minimiser and the minimum.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.regularisers import SquaredNorm
+        >>> SquaredNorm(1).respond(np.array([2.0])).w
+        array([-2.])
+        """
+
+    @abstractmethod
+    def interior(
+        self, rows: scipy.sparse.csr_array, near: Floats | None = None, anchor: Floats | None = None, pull: float = 0.0
+    ) -> Interior:
+        """Return parameters inside the domain, for Newton's equations.
+
+        Parameters
+        ----------
+        rows : scipy.sparse.csr_array of shape (m, n_parameters)
+            Slopes of the planes that are asked about.
+        near : array of shape (n_parameters,), default=None
+            Where to begin; None: at the origin.
+        anchor, pull
+            As in :meth:`respond`.
+
+        Returns
+        -------
+        Interior
+            A point with multipliers.
+
+        Examples
+        --------
+        >>> import scipy.sparse
+        >>> from dualfield.regularisers import SquaredNorm
+        >>> SquaredNorm(2).interior(scipy.sparse.csr_array([[1.0, 2.0]])).w
+        array([0., 0.])
+        """
+
+
+class RowProducts:
+    """Products V diag(weights) V' of sparse rows V, for one choice of weights after another.
+
+    Columns that many rows use are multiplied densely, others sparsely.
+
+    Parameters
+    ----------
+    rows : scipy.sparse.csr_array of shape (m, n)
+        V.
+    """
+
+    def __init__(self, rows: scipy.sparse.csr_array) -> None:
+        uses = np.bincount(rows.indices, minlength=rows.shape[1])
+        often = uses > _DENSE * rows.shape[0]
+        self._often, self._seldom = np.flatnonzero(often), np.flatnonzero(~often & (uses > 0))
+        by_column = rows.tocsc()
+        self._full = by_column[:, self._often].toarray()
+        self._sparse = by_column[:, self._seldom].tocsr()
+
+    def __call__(self, weights: Floats) -> Floats:
+        roots = np.sqrt(weights)
+        scaled = self._full * roots[self._often]
+        result: Floats = scaled @ scaled.T
+        if self._seldom.size:
+            few = self._sparse.copy()
+            few.data = few.data * roots[self._seldom][few.indices]
+            result += (few @ few.T).toarray()
+        return result
+
+
+def room(values: Floats, change: Floats) -> float:
+    """Return the length at which the first of positive values is zero."""
+    falling = change < 0.0
+    return float((values[falling] / -change[falling]).min(initial=np.inf))

@@ -1,0 +1,113 @@
+"""Node scores that come from a kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualfield.data import Batch
+from dualfield.kernels import Kernel
+from dualfield.scores.feature_table import FeatureTable
+
+__all__ = ["Expansion"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Expansion:
+    """Node scores as an expansion in kernel functions: label k scores Σ_j coefficients[j, k] k(points[j], x).
+
+    A chain takes them as columns, one for each label: :attr:`table` says that each column scores its own label.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel function.
+    points : array or sparse matrix of shape (n_points, n_columns)
+        Where the kernel functions stand.
+    coefficients : array of shape (n_points, n_labels)
+        Their coefficients.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.data import Batch
+    >>> from dualfield.kernels import Kernel
+    >>> from dualfield.scores import Expansion
+    >>> expansion = Expansion(Kernel("linear"), np.array([[1.0]]), np.array([[2.0, -2.0]]))
+    >>> expansion.columns(Batch.build([np.array([[3.0], [0.0]])])).dense
+    array([[ 6., -6.],
+           [ 0.,  0.]])
+    """
+
+    kernel: Kernel
+    points: Any
+    coefficients: Floats
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the input."""
+        return int(self.points.shape[1])
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return int(self.coefficients.shape[1])
+
+    @staticmethod
+    def table(n_labels: int) -> FeatureTable:
+        """Return the table in which each column scores its own label.
+
+        Parameters
+        ----------
+        n_labels : int
+            Number of labels.
+
+        Returns
+        -------
+        FeatureTable
+            One feature for each label.
+
+        Examples
+        --------
+        >>> from dualfield.scores import Expansion
+        >>> Expansion.table(2).outputs
+        array([0, 1], dtype=int32)
+        """
+        return FeatureTable(np.arange(n_labels + 1), np.arange(n_labels, dtype=np.int32), n_labels)
+
+    def columns(self, batch: Batch, n_threads: int = 1) -> Batch:
+        """Return the node scores of examples as a batch with a column for each label.
+
+        Parameters
+        ----------
+        batch : Batch
+            The examples.
+        n_threads : int, default=1
+            Number of threads.
+
+        Returns
+        -------
+        Batch
+            Dense, of the same lengths.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.data import Batch
+        >>> from dualfield.kernels import Kernel
+        >>> from dualfield.scores import Expansion
+        >>> Expansion(Kernel(), np.array([[1.0]]), np.ones((1, 1))).columns(Batch.build([np.array([[1.0]])])).dense
+        array([[1.]])
+        """
+        node = self.kernel.scores(rows_of(batch), self.points, self.coefficients, n_threads)
+        return Batch(batch.offsets, self.n_labels, np.ascontiguousarray(node))
+
+
+def rows_of(batch: Batch) -> Any:
+    """Return the rows of all nodes: a dense matrix, or compressed rows."""
+    return batch.dense if batch.dense is not None else batch.to_csr()

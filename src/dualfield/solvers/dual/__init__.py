@@ -1,0 +1,1 @@
+"""Dual ascent, example by example."""

@@ -1,0 +1,144 @@
+"""Block dual ascent for linear chains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualfield import _native
+from dualfield.objectives import ChainLoss
+from dualfield.solvers.base import LinearSolution, Progress, Status, StopRule, Trace
+
+__all__ = ["BlockDual"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class BlockDual:
+    """Dual ascent example by example, with exponentiated gradients.
+
+    Needs the log-loss (any temperature above zero, any cost), no penalty on absolute values, examples with all their
+    labels, and no features of label pairs. Memory: 8 bytes for each node and label and for each example and label pair,
+    16 for tolerances below 2e-6, within `memory`. The ascent runs on one thread, so that it does not depend on their
+    number; certificates use all of them.
+
+    Parameters
+    ----------
+    memory : float, default=4e9
+        Bytes that its state may take.
+    patience : float, default=inf
+        Give up where more passes than this are expected.
+
+    Examples
+    --------
+    >>> from dualfield import CRF
+    >>> from dualfield.solvers import BlockDual
+    >>> CRF(solver=BlockDual(memory=1e9)).solver.memory
+    1000000000.0
+    """
+
+    memory: float = 4e9
+    patience: float = np.inf
+
+    def missing(self, objective: ChainLoss, tol: float = 1e-4) -> str | None:
+        """Say what an objective has that this solver cannot take.
+
+        Parameters
+        ----------
+        objective : ChainLoss
+            What is to be minimised.
+        tol : float, default=1e-4
+            How far: below 2e-6 the state takes twice the memory.
+
+        Returns
+        -------
+        str or None
+            A sentence; None if nothing is missing.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.data import Batch
+        >>> from dualfield.objectives import ChainLoss
+        >>> from dualfield.scores import FeatureTable, LinearScores
+        >>> from dualfield.solvers import BlockDual
+        >>> from dualfield.structures import Chain
+        >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
+        >>> data = score_map.bind(Batch.build([np.ones((1, 1))]), labels=np.zeros(1, np.int32), weights=np.ones(1))
+        >>> BlockDual().missing(ChainLoss(score_map, data, l1_ratio=0.5))
+        'It penalises absolute values (l1_ratio > 0).'
+        """
+        if objective.data.temperature == 0.0:
+            return "Its temperature is zero: it is the hinge."
+        if objective.l1_ratio > 0:
+            return "It penalises absolute values (l1_ratio > 0)."
+        if not objective.convex:
+            return "Some examples are labelled only in part."
+        if objective.score_map.pair is not None:
+            return "Features score pairs of labels (pair_features)."
+        needed = _native.block_dual_bytes(objective.data, tol)
+        if needed > self.memory:
+            return f"The state of the dual takes {needed / 1e9:.1f} GB, more than the {self.memory / 1e9:.1f} allowed."
+        return None
+
+    def solve(
+        self,
+        objective: ChainLoss,
+        rule: StopRule,
+        start: Floats | None = None,
+        told: Progress | None = None,
+        random_state: Any = None,
+    ) -> LinearSolution:
+        """Solve an objective.
+
+        Parameters
+        ----------
+        objective : ChainLoss
+            What to minimise.
+        rule : StopRule
+            When to stop.
+        start : array of shape (n_parameters,), default=None
+            Begin with the labellings that these parameters make likely; None: with the true ones.
+        told : callable, default=None
+            Told of the course.
+        random_state : int, default=None
+            Seed of the order of the examples.
+
+        Returns
+        -------
+        LinearSolution
+            The point, its gap and the course.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.data import Batch
+        >>> from dualfield.objectives import ChainLoss
+        >>> from dualfield.scores import FeatureTable, LinearScores
+        >>> from dualfield.solvers import BlockDual, StopRule
+        >>> from dualfield.structures import Chain
+        >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
+        >>> data = score_map.bind(Batch.build([np.ones((1, 1))]), labels=np.zeros(1, np.int32), weights=np.ones(1))
+        >>> BlockDual().solve(ChainLoss(score_map, data), StopRule(1e-6)).status.value
+        'converged'
+        """
+        reason = self.missing(objective, rule.tol)
+        if reason is not None:
+            raise ValueError(f"solver='block_dual' cannot take this problem. {reason} Use solver='lbfgs' or 'auto'.")
+        result: Any = _native.solve_block_dual(
+            objective.data,
+            start,
+            rule.tol,
+            rule.max_passes,
+            random_state or 0,
+            objective.n_threads,
+            min(self.patience, 1e300),
+            told,
+            getattr(told, "interval", 0.05),
+        )
+        parameters, value, gap, outcome, n_iter, rows = result
+        return LinearSolution(parameters, value, gap, Status(outcome), n_iter, Trace.from_rows(rows), "block_dual")

@@ -1,0 +1,173 @@
+"""The hinge on chains without a choice of solver: swaps of mass, and mixtures of planes where these crawl."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualfield.objectives import ChainLoss, ChainPlanes
+from dualfield.solvers.base import LinearSolution, Status, StopRule, Trace, relative_gap
+from dualfield.solvers.callbacks import Course, Later
+from dualfield.solvers.dual.flow_swap import FlowSwap
+from dualfield.solvers.planes.simplicial import Simplicial, SimplicialParts
+
+__all__ = ["solve_in_stages"]
+
+Floats = NDArray[np.float64]
+PATIENCE = 300.0  # passes of swaps to begin with: enough for most problems
+_SHARE = 2.0  # work of mixtures for each unit of work of swaps
+# What a pass of swaps costs, in multiplications of a dense system: for each node, and for each feature of a node. There
+# are few labels with mass, however many there are.
+_NODE, _FEATURE = 2000.0, 25.0
+
+
+def solve_in_stages(
+    loss: ChainLoss, planes: ChainPlanes, rule: StopRule, start: Floats | None, course: Course, seed: int
+) -> LinearSolution:
+    """Swap mass as long as that promises to end soon, else let mixtures of planes run in turns with it.
+
+    Where features have offsets or different scales, or C is large, swaps crawl and mixtures of planes, whose steps are
+    Newton's, do not; where there are many labels and features it is the other way round. Nobody knows beforehand. Turns
+    get twice as long each time, and are measured in counted work, so that the whole takes a few times as long as the
+    better one alone, and comes out the same on every machine. The result is the best point of all stages with the best
+    bound of all.
+
+    Parameters
+    ----------
+    loss, planes : ChainLoss, ChainPlanes
+        The same objective, as either solver takes it. There must be few parameters: mixtures are solved densely.
+    rule : StopRule
+        When to stop.
+    start : array of shape (n_parameters,) or None
+        Weights that the result must not be worse than.
+    course : Course
+        Goes along. States are kept of the first stage, which lead to the others again.
+    seed : int
+        Seed of the order of the examples.
+
+    Returns
+    -------
+    LinearSolution
+        The point, its gap and the whole course.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.data import Batch
+    >>> from dualfield.objectives import ChainLoss, ChainPlanes
+    >>> from dualfield.scores import FeatureTable, LinearScores
+    >>> from dualfield.solvers import StopRule
+    >>> from dualfield.solvers.callbacks import Course
+    >>> from dualfield.solvers.dual.hinge_stages import solve_in_stages
+    >>> from dualfield.solvers.progress import ProgressLine
+    >>> from dualfield.structures import Chain
+    >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
+    >>> batch, truth, cost = Batch.build([np.ones((1, 1))]), np.zeros(1, np.int32), 1.0 - np.eye(2)
+    >>> loss = ChainLoss(score_map, score_map.bind(batch, None, truth, np.ones(1), cost, temperature=0.0))
+    >>> planes = ChainPlanes(score_map, batch, truth, np.ones(1), cost)
+    >>> solve_in_stages(loss, planes, StopRule(1e-6), None, Course(ProgressLine("fit", 0)), 0).solver
+    'flow_swap'
+    """
+    return _Stages(loss, planes, rule, course, seed).to_the_end(start)
+
+
+class _Stages:
+    """Two solvers that take turns, and what they have reached together."""
+
+    def __init__(self, loss: ChainLoss, planes: ChainPlanes, rule: StopRule, course: Course, seed: int) -> None:
+        self._loss, self._planes, self._rule, self._course, self._seed = loss, planes, rule, course, seed
+        self._mixtures: SimplicialParts | None = None
+        self._told: Later | None = None  # of the mixtures
+        self._n_mixed = 0  # rows of their trace that are in the whole one
+        self._swapped = 0.0  # passes
+
+    def to_the_end(self, start: Floats | None) -> LinearSolution:
+        patience = PATIENCE
+        first = StopRule(self._rule.tol, min(patience, self._rule.max_passes))
+        found = FlowSwap().solve(self._loss, first, start, self._course, self._seed)
+        self._found, self._flow = found, found.dual
+        self._swapped = float(found.trace.passes[-1])
+        crawls = moves = True  # swaps are not done, mixtures can go on
+        while crawls and self._goes_on():
+            is_stuck = found.status is Status.STALLED
+            if moves and (is_stuck or not _ends_soon(found.trace, self._rule.tol)):
+                work = np.inf if is_stuck else _SHARE * patience * self._pass_work()
+                moves = self._mix(work).status is Status.TOO_SLOW
+                if not self._goes_on():
+                    break
+            patience = 2.0 * patience if moves else np.inf
+            crawls = moves or not is_stuck
+            found = found if is_stuck else self._swap(patience)
+        return self._found
+
+    def _goes_on(self) -> bool:
+        over = self._found.status not in (Status.ITERATION_LIMIT, Status.STALLED, Status.TOO_SLOW)
+        return not over and self._passes < self._rule.max_passes
+
+    @property
+    def _passes(self) -> float:
+        return float(self._found.trace.passes[-1])
+
+    def _pass_work(self) -> float:
+        """Return what a pass of swaps costs, in multiplications of a dense system."""
+        batch = self._planes.batch
+        return _NODE * batch.n_nodes + _FEATURE * float(batch.to_csr().nnz)
+
+    def _mix(self, work: float) -> LinearSolution:
+        """Let mixtures do some more work."""
+        spent, seconds = self._passes - self._n_mixed, float(self._found.trace.seconds[-1])
+        if self._mixtures is None or self._told is None:
+            self._told = self._course.later(spent, seconds)
+            self._mixtures = SimplicialParts(
+                Simplicial(), self._planes, self._rest(), self._found.parameters, self._told
+            )
+        self._told.passes = spent
+        mixed = self._mixtures.go_on(self._mixtures.work + work)
+        rows = mixed.trace.rows()[self._n_mixed :] + np.array([0.0, 0.0, 0.0, spent, self._told.seconds])
+        self._n_mixed = len(mixed.trace)
+        self._take(mixed, rows)
+        return mixed
+
+    def _swap(self, until: float) -> LinearSolution:
+        """Let swaps go on from where they were."""
+        spent, seconds = self._passes, float(self._found.trace.seconds[-1])
+        rest = StopRule(self._rule.tol, min(until - self._swapped, self._rest().max_passes))
+        told = self._course.later(spent, seconds)
+        more = FlowSwap().solve(self._loss, rest, self._found.parameters, told, self._seed, self._flow)
+        self._flow, self._swapped = more.dual, self._swapped + float(more.trace.passes[-1])
+        self._take(more, more.trace.rows() + np.array([0.0, 0.0, 0.0, spent, seconds]))
+        return more
+
+    def _rest(self) -> StopRule:
+        return StopRule(self._rule.tol, self._rule.max_passes - self._passes)
+
+    def _take(self, stage: LinearSolution, rows: Floats) -> None:
+        """Keep the best point and the best bound, and what was done."""
+        found = self._found
+        bound = max(found.objective - found.gap, stage.objective - stage.gap)
+        best = found if found.objective <= stage.objective else stage
+        rows[:, 0] = np.minimum(np.minimum.accumulate(rows[:, 0]), found.objective)
+        rows[:, 1] = np.maximum(np.maximum.accumulate(rows[:, 1]), found.objective - found.gap)
+        rows[:, 2] = np.maximum(rows[:, 0] - rows[:, 1], 0.0)
+        gap = max(best.objective - bound, 0.0)
+        self._found = dataclasses.replace(
+            stage,
+            parameters=best.parameters,
+            objective=best.objective,
+            gap=gap,
+            status=Status.CONVERGED if relative_gap(best.objective, gap) <= self._rule.tol else stage.status,
+            n_iter=found.n_iter + stage.n_iter,
+            trace=Trace.from_rows(np.concatenate([found.trace.rows(), rows])),
+            dual=self._flow,
+        )
+
+
+def _ends_soon(trace: Trace, tol: float) -> bool:
+    """Whether twice the passes would be enough, if the gap falls as much as it did over the last half of them."""
+    passes, gap = trace.passes, trace.gap
+    half = float(gap[int(np.searchsorted(passes, 0.5 * passes[-1]))])
+    if not 0.0 < gap[-1] < half < np.inf:
+        return False
+    return relative_gap(float(trace.objective[-1]), float(gap[-1] * gap[-1] / half)) <= tol

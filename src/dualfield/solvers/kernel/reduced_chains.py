@@ -1,0 +1,135 @@
+"""Kernel chains in the span of landmarks, certified against the full problem."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualfield.data import Batch
+from dualfield.kernels import Kernel
+from dualfield.kernels.landmarks import landmark_root
+from dualfield.kernels.mercer import ROUNDING, check_curvature
+from dualfield.objectives import ChainLoss, KernelChain
+from dualfield.scores import Expansion, FeatureTable, LinearScores
+from dualfield.solvers import AutoLinear, FlowSwap, LinearSolution, StopRule, Trace
+from dualfield.solvers.callbacks import Course
+
+Floats = NDArray[np.float64]
+
+
+def solve_reduced(
+    problem: KernelChain, landmarks: Any, rule: StopRule, course: Course, seed: int
+) -> tuple[LinearSolution, Expansion]:
+    """Solve the problem in the span of the landmarks to the tolerance, then bound what was lost (Nyström).
+
+    In that span the model is linear in features Φ = K(x, landmarks) K(landmarks, landmarks)^(-1/2), and its primal
+    value is that of the full problem; its losses are computed from the coefficients of the landmarks, as predictions
+    are. With its dual point μ, primal − dual_full(μ) bounds the distance from the minimum of the full problem, up to
+    rounding, which is added; it costs one pass over the full kernel matrix, streamed.
+    """
+    kernel, n_labels = problem.kernel, problem.chain.n_labels
+    root = landmark_root(kernel, landmarks, problem.n_threads)
+    # Features divided by the scale, with losses that count scale² times: the same problem, scale² times as large.
+    scale = float(problem.scale)
+    features = np.ascontiguousarray(kernel.scores(problem.points, landmarks, root / scale, problem.n_threads))
+    batch = Batch(problem.offsets, features.shape[1], features)
+    table = FeatureTable.all(features.shape[1], n_labels)
+    score_map = LinearScores(problem.chain, table, None, problem.clique_mask, problem.with_ends)
+    data = score_map.bind(
+        batch, None, problem.labels, scale**2 * problem.weights, problem.cost, temperature=float(problem.temperature)
+    )
+    solver = AutoLinear() if problem.temperature > 0.0 else FlowSwap()
+    solution = solver.solve(ChainLoss(score_map, data, n_threads=problem.n_threads), rule, None, course, seed)
+    weights = score_map.unpack(solution.parameters)
+    expansion = Expansion(kernel, landmarks, np.ascontiguousarray(root @ weights.node.reshape(-1, n_labels)) / scale)
+    node = kernel.scores(problem.points, landmarks, expansion.coefficients, problem.n_threads)
+    own = np.concatenate([weights.cliques, *([weights.start, weights.stop] if problem.with_ends else [])])
+    objective = 0.5 * float(np.square(solution.parameters).sum()) / scale**2 + problem.loss(node, own)
+    rest, dual, square = _full_dual(problem, score_map, batch, solution)
+    size = _size(kernel, problem.points, rest)
+    magnitude = float(size @ (size + _size(kernel, landmarks, expansion.coefficients)))
+    reach = float(np.repeat(problem.weights, batch.lengths) @ np.abs(node).max(axis=1, initial=0.0)) + objective
+    check_curvature(square, magnitude)
+    check_curvature(objective - dual, magnitude + 1e-6 * reach)
+    gap = max(objective - dual, 0.0) + ROUNDING * (magnitude + reach)
+    solution = replace(solution, objective=objective)
+    course_so_far = solution.trace.rows() / np.array([scale**2, scale**2, scale**2, 1.0, 1.0])
+    last = course_so_far[-1]
+    rows = np.vstack([course_so_far, [objective, objective - gap, gap, last[3] + 1.0, last[4]]])
+    parameters = problem.score_map.pack(np.ones(n_labels), weights.cliques, weights.start, weights.stop)
+    return replace(solution, parameters=parameters, gap=gap, trace=Trace.from_rows(rows), dual=None), expansion
+
+
+def _size(kernel: Kernel, points: Any, coefficients: Floats) -> Floats:
+    """Return Σ_i |B_ik| √K_ii for each label k: no sum of kernel values with these coefficients has larger terms."""
+    return np.asarray(np.sqrt(np.maximum(kernel.diagonal(points), 0.0)) @ np.abs(coefficients))
+
+
+def _full_dual(
+    problem: KernelChain, score_map: LinearScores, batch: Batch, solution: LinearSolution
+) -> tuple[Floats, float, float]:
+    """Return coefficients, a value of the full dual, and ⟨B, K B⟩, at the dual point of a reduced problem's solution.
+
+    The value is at that point, or nearer to the truth.
+    """
+    each = np.repeat(problem.weights, batch.lengths)[:, None]
+    cost = None if problem.cost is None else problem.cost[problem.labels]
+    if problem.temperature > 0.0:
+        scores = score_map.scores(solution.parameters, batch, n_threads=problem.n_threads)
+        found = problem.chain.marginals(
+            scores, temperature=problem.temperature, cost=cost, cliques="sum", n_jobs=problem.n_threads
+        )
+        assert found.clique is not None
+        node, cliques = found.node, found.clique.reshape(batch.n_examples, -1)
+        best = problem.chain.log_partition(scores, temperature=problem.temperature, cost=cost)
+        weights = score_map.unpack(solution.parameters)
+        inner = (each * node * scores.node).sum() + problem.weights @ (cliques @ weights.cliques)
+        if problem.with_ends:
+            inner += sum((each * node)[at] @ end for at, end in _ends(problem, weights.start, weights.stop))
+        value = float(problem.weights @ best - inner)  # Σ c (T H + ⟨D, μ⟩)
+    else:
+        node, cliques = _flow_marginals(problem, solution.dual or {})
+        value = 0.0 if cost is None else float((each * node * cost).sum())
+    truth = problem.chain.clique_indices(problem.labels, problem.offsets)
+    first = np.concatenate([[0], np.cumsum(np.maximum(batch.lengths - 1, 0))])
+    np.subtract.at(cliques, (np.repeat(np.arange(batch.n_examples), np.diff(first)), truth), 1.0)
+    rest = -each * node
+    rest[np.arange(len(rest)), problem.labels] += each[:, 0]
+    bend = float(np.vdot(rest, problem.kernel.scores(problem.points, problem.points, rest, problem.n_threads)))
+    shared = float(((problem.weights @ cliques * problem.score_map.clique_mask) ** 2).sum())
+    if problem.with_ends:
+        occupied = batch.lengths > 0
+        starts, stops = batch.offsets[:-1][occupied], batch.offsets[1:][occupied] - 1
+        shared += float((rest[starts].sum(axis=0) ** 2).sum() + (rest[stops].sum(axis=0) ** 2).sum())
+    square = bend + float(problem.scale) ** 2 * shared
+    # On the line from the truth, where everything is zero, to this point the dual is at least t value − ½ t² square:
+    # entropies are concave, costs linear.
+    step = min(1.0, value / square) if square > 0.0 else 1.0
+    return rest, step * value - 0.5 * step**2 * square, bend
+
+
+def _ends(problem: KernelChain, start: Floats, stop: Floats) -> list[tuple[int, Floats]]:
+    """Return the rows of first and last nodes with the weights that they score."""
+    occupied = np.flatnonzero(np.diff(problem.offsets) > 0)
+    first = [(int(problem.offsets[i]), start) for i in occupied]
+    return first + [(int(problem.offsets[i + 1]) - 1, stop) for i in occupied]
+
+
+def _flow_marginals(problem: KernelChain, flow: dict[str, NDArray[Any]]) -> tuple[Floats, Floats]:
+    """Return node marginals, and clique marginals summed over the edges of each example, of a flow."""
+    n_labels, n_nodes = problem.chain.n_labels, len(problem.labels)
+    rows = np.repeat(np.arange(n_nodes), flow["edge_counts"].astype(np.int64))
+    before, label = flow["edge_labels"].astype(np.int64).reshape(-1, 2).T
+    masses = flow["edge_masses"]
+    node = np.zeros((n_nodes, n_labels))
+    np.add.at(node, (rows, label), masses)
+    inside = np.ones(n_nodes, dtype=bool)
+    inside[problem.offsets[:-1][np.diff(problem.offsets) > 0]] = False
+    example = np.repeat(np.arange(len(problem.weights)), np.diff(problem.offsets))
+    edges = inside[rows]
+    cliques = np.zeros((len(problem.weights), problem.chain.n_cliques))
+    np.add.at(cliques, (example[rows[edges]], before[edges] * n_labels + label[edges]), masses[edges])
+    return node, cliques

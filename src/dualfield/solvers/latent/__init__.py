@@ -1,0 +1,1 @@
+"""The concave-convex procedure for latent variables."""

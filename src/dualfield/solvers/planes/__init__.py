@@ -1,0 +1,1 @@
+"""Solvers that see losses as maxima of planes."""

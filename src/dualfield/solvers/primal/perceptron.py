@@ -1,0 +1,86 @@
+"""The structured perceptron."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualfield import _native
+from dualfield.objectives import ChainLoss
+from dualfield.solvers.base import LinearSolution, Progress, StopRule
+from dualfield.solvers.primal.sgd import certified, epochs
+
+__all__ = ["Perceptron"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Perceptron:
+    """Collins' structured perceptron: moves from what was predicted to what is true.
+
+    Minimises nothing in particular and knows no C; the scores are not logarithms of probabilities. Needs examples with
+    all their labels.
+
+    Parameters
+    ----------
+    average : bool, default=True
+        Return the mean of all points.
+
+    Examples
+    --------
+    >>> from dualfield.solvers import Perceptron
+    >>> Perceptron().average
+    True
+    """
+
+    average: bool = True
+
+    def solve(
+        self,
+        objective: ChainLoss,
+        rule: StopRule,
+        start: Floats | None = None,
+        told: Progress | None = None,
+        random_state: Any = None,
+    ) -> LinearSolution:
+        """Make as many epochs as the rule says, or until no mistake is left.
+
+        Parameters
+        ----------
+        objective, rule, start, told, random_state
+            As for :meth:`SGD.solve`.
+
+        Returns
+        -------
+        LinearSolution
+            The point, its gap and the course.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.data import Batch
+        >>> from dualfield.objectives import ChainLoss
+        >>> from dualfield.scores import FeatureTable, LinearScores
+        >>> from dualfield.solvers import Perceptron, StopRule
+        >>> from dualfield.structures import Chain
+        >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
+        >>> data = score_map.bind(Batch.build([np.ones((1, 1))]), labels=np.zeros(1, np.int32), weights=np.ones(1))
+        >>> Perceptron().solve(ChainLoss(score_map, data), StopRule(1e-6)).n_iter
+        1
+        """
+        if not objective.convex:
+            raise ValueError("solver='perceptron' needs examples with all their labels. Use solver='lbfgs' or 'sgd'.")
+        result = _native.solve_perceptron(
+            objective.data,
+            start,
+            epochs(rule),
+            self.average,
+            random_state or 0,
+            told,
+            getattr(told, "interval", 0.05),
+        )
+        return certified(objective, result, rule, "perceptron")

@@ -1,0 +1,119 @@
+"""Stochastic gradients, one example after another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualfield import _native
+from dualfield.objectives import ChainLoss
+from dualfield.solvers.base import LinearSolution, Progress, Status, StopRule, Trace, relative_gap
+
+__all__ = ["SGD"]
+
+Floats = NDArray[np.float64]
+_EPOCHS = 30
+
+
+@dataclass(frozen=True)
+class SGD:
+    """Stochastic gradients, averaged over the second half of the epochs.
+
+    Takes every objective without a penalty on absolute values. Quick to a good model, slow to an exact one: it makes
+    its epochs and stops, and the gap of where it ends is reported.
+
+    Parameters
+    ----------
+    rate : float, default=None
+        Length of the first step; it shrinks as 1 / t. None: chosen by trying some on a few hundred examples.
+    average : bool, default=True
+        Return the mean of the later points, not the last one.
+    n_epochs : int, default=None
+        Epochs; None: as the rule says.
+    n_seen : int, default=0
+        Examples that the start has seen already: steps are as short, and the penalty as weak, as if they were part of
+        the data.
+
+    Examples
+    --------
+    >>> from dualfield.solvers import SGD
+    >>> SGD(average=False).average
+    False
+    """
+
+    rate: float | None = None
+    average: bool = True
+    n_epochs: int | None = None
+    n_seen: int = 0
+
+    def solve(
+        self,
+        objective: ChainLoss,
+        rule: StopRule,
+        start: Floats | None = None,
+        told: Progress | None = None,
+        random_state: Any = None,
+    ) -> LinearSolution:
+        """Solve an objective as far as the epochs go.
+
+        Parameters
+        ----------
+        objective, start, told, random_state
+            As for :meth:`BlockDual.solve`; begins at `start` itself, or at zero.
+        rule : StopRule
+            ``max_passes`` is the number of epochs, 30 if it is infinite.
+
+        Returns
+        -------
+        LinearSolution
+            The point, its gap and the course.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.data import Batch
+        >>> from dualfield.objectives import ChainLoss
+        >>> from dualfield.scores import FeatureTable, LinearScores
+        >>> from dualfield.solvers import SGD, StopRule
+        >>> from dualfield.structures import Chain
+        >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
+        >>> data = score_map.bind(Batch.build([np.ones((1, 1))]), labels=np.zeros(1, np.int32), weights=np.ones(1))
+        >>> SGD().solve(ChainLoss(score_map, data), StopRule(1e-6)).n_iter
+        30
+        """
+        if self.rate is not None and not self.rate > 0:
+            raise ValueError(f"The 'rate' parameter of SGD must be None or a float in (0, inf). Got {self.rate!r}.")
+        if self.n_epochs is not None and self.n_epochs < 1:
+            raise ValueError(f"The 'n_epochs' parameter of SGD must be None or at least 1. Got {self.n_epochs!r}.")
+        if objective.l1_ratio > 0:
+            raise ValueError("solver='sgd' cannot penalise absolute values (l1_ratio > 0). Use solver='lbfgs'.")
+        result = _native.solve_sgd(
+            objective.data,
+            start,
+            epochs(rule) if self.n_epochs is None else self.n_epochs,
+            self.rate or 0.0,
+            self.average,
+            random_state or 0,
+            self.n_seen,
+            told,
+            getattr(told, "interval", 0.05),
+        )
+        return certified(objective, result, rule, "sgd")
+
+
+def epochs(rule: StopRule) -> int:
+    return _EPOCHS if np.isinf(rule.max_passes) else int(rule.max_passes)
+
+
+def certified(objective: ChainLoss, result: Any, rule: StopRule, solver: str) -> LinearSolution:
+    """Look at where a solver without a gap has ended."""
+    parameters, _, _, outcome, n_iter, rows = result
+    value, gap = objective.certify(parameters)
+    status = Status.CONVERGED if relative_gap(value, gap) <= rule.tol else Status.FINISHED
+    if outcome in ("interrupted", "stopped"):
+        status = Status(outcome)
+    last = [value, value - gap, gap, rows[-1][3], rows[-1][4]]
+    return LinearSolution(parameters, value, gap, status, n_iter, Trace.from_rows(np.array([last])), solver)
