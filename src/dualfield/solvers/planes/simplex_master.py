@@ -17,7 +17,7 @@ __all__ = ["SimplexMaster"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _RIDGE = 1e-13  # beside the largest entry of the diagonal: planes may depend on each other
-_MOST_STEPS = 1000
+_MOST_STEPS, _LAST_STEPS = 1000, 50  # in all, and after the way through the inside: what is left then is rounding
 _PATIENCE, _LEAST_PATIENCE = 20, 2  # steps before a way through the inside is tried
 _INSIDE = 0.2  # of the tolerance is left to it
 _NOTHING = 1e-13
@@ -183,15 +183,18 @@ class SimplexMaster:
         >>> master.w
         array([0.5])
         """
+        most = _MOST_STEPS
         for step in range(_MOST_STEPS):
             heights, slack = self.values(), self._slack()
             highest = np.zeros(self.n_blocks)  # the plane 0 is among them
             np.maximum.at(highest, self.blocks, heights)
             rounding = _ROUNDING * float(highest.sum() + self._norms.max(initial=0.0) * (self._norms @ self.shares))
-            if float(highest.sum() - heights @ self.shares) <= max(tol, rounding) or not self._step(heights, slack):
+            is_done = step >= most or float(highest.sum() - heights @ self.shares) <= max(tol, rounding)
+            if is_done or not self._step(heights, slack):
                 return
             if step + 1 == self._patience:
                 self._cross(_INSIDE * max(tol, rounding))
+                most = step + _LAST_STEPS
                 # What was needed once will be needed again: the next planes are like these.
                 self._patience = max(self._patience // 2, _LEAST_PATIENCE)
 
