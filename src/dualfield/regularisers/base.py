@@ -191,10 +191,12 @@ class Regulariser(Protocol):
     ----------
     n_parameters, needs_anchor : int, bool
         Length of w; whether the minimum is smooth only with the term :math:`\frac{\gamma}{2} \|w - \bar w\|^2`.
+    resolution : float
+        What rounding makes of R where it is zero: smaller gaps mean nothing.
 
     Examples
     --------
-    >>> from dualfield.regularisers import SquaredNorm, TableDivergence# two of them
+    >>> from dualfield.regularisers import SquaredNorm, TableDivergence   # two of them
     """
 
     @property
@@ -206,6 +208,11 @@ class Regulariser(Protocol):
     @abstractmethod
     def needs_anchor(self) -> bool:
         """Whether the solver must stay near an anchor."""
+
+    @property
+    @abstractmethod
+    def resolution(self) -> float:
+        """What rounding makes of R where it is zero."""
 
     @abstractmethod
     def origin(self) -> Floats:

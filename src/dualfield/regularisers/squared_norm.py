@@ -39,6 +39,7 @@ class SquaredNorm:
     """
 
     needs_anchor = False
+    resolution = 0.0
 
     def __init__(self, n_parameters: int, positive: NDArray[np.bool_] | None = None) -> None:
         self.n_parameters, self._positive = n_parameters, positive

@@ -91,6 +91,11 @@ class TableDivergence:
         )
 
     @property
+    def resolution(self) -> float:
+        """What rounding makes of a divergence that is zero: its terms are of this size everywhere."""
+        return 4.0 * float(np.finfo(np.float64).eps) * float(self._reference @ np.abs(self._origin))
+
+    @property
     def n_rows(self) -> int:
         """Number of rows of all tables."""
         return len(self._starts) - 1

@@ -41,10 +41,12 @@ class PlaneCourse:
         When to stop.
     told : callable or None
         Told of the course.
+    resolution : float, default=0.0
+        Of the objective: gaps are not smaller, and one of this size is as good as none.
     """
 
-    def __init__(self, problem: PlaneProblem, rule: StopRule, told: Progress | None) -> None:
-        self._rule, self._told = rule, told
+    def __init__(self, problem: PlaneProblem, rule: StopRule, told: Progress | None, resolution: float = 0.0) -> None:
+        self._rule, self._told, self._resolution = rule, told, resolution
         if getattr(told, "resume", None) is not None:
             raise ValueError("This solver cannot go on from a checkpoint. Use solver='auto' without one.")
         self._pass_end = getattr(told, "pass_end", None)
@@ -55,7 +57,7 @@ class PlaneCourse:
     @property
     def gap(self) -> float:
         """The best value minus the best bound."""
-        return max(self._primal - self._dual, 0.0) if self._rows else np.inf
+        return max(self._primal - self._dual, self._resolution) if self._rows else np.inf
 
     @property
     def primal(self) -> float:
@@ -89,11 +91,11 @@ class PlaneCourse:
         if look.primal < self._primal:
             self._best, self._primal = look.w.copy(), look.primal
         self._dual = max(self._dual, look.dual)
-        gap = max(self._primal - self._dual, 0.0)
+        gap = max(self._primal - self._dual, self._resolution)
         self._rows.append((self._primal, self._dual, gap, look.passes, time.perf_counter() - self._began))
         if self._told is not None:
             self._told(*self._rows[-1])
-        if relative_gap(self._primal, gap) <= self._rule.tol:
+        if relative_gap(self._primal, gap) <= self._rule.tol or gap <= self._resolution:
             return Status.CONVERGED
         if self._pass_end is not None and self._pass_end(self):
             return Status.STOPPED

@@ -155,7 +155,7 @@ class SimplicialParts:
         regulariser: Regulariser | None = None,
     ) -> None:
         chosen = SquaredNorm(objective.n_parameters, objective.positive) if regulariser is None else regulariser
-        self._course = PlaneCourse(objective, rule, told)
+        self._course = PlaneCourse(objective, rule, told, chosen.resolution)
         self._run = _Run(settings, objective, chosen, rule, self._course)
         self._looks = self._run.looks(start)
 
