@@ -9,7 +9,8 @@ import pytest
 
 from dualfield import StructuredSVM
 from dualfield.regularisers import SquaredNorm
-from dualfield.solvers import Status, mixture_master, simplex_master
+from dualfield.solvers import Status
+from dualfield.solvers.planes import mixture_master, simplex_master
 from dualfield.solvers.planes.mixture_master import MixtureMaster
 from tests.reference.structured_svm import PlaneTable, crammer_singer, minimum, value
 

@@ -304,7 +304,7 @@ def test_values_that_are_streamed_change_nothing(temperature, monkeypatch):
         Chain(3), Kernel("rbf", gamma=0.05), X, offsets, y, np.full(60, 2.0), cost, temperature, n_threads=2
     )
     kept = KernelAscent(set_size=60).solve(problem, StopRule(1e-4, 500))
-    monkeypatch.setattr("dualfield.kernels._STREAM_FROM", 0)
+    monkeypatch.setattr("dualfield.kernels.kernel._STREAM_FROM", 0)
     matrix = problem.matrix(single=False)
     coefficients = random.normal(size=(len(y), 3))
     expected = problem.kernel.values(X, X) @ coefficients
