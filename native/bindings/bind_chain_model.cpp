@@ -11,7 +11,7 @@
 #include "chain_arrays.hpp"
 #include "dualfield/solvers/dual/block_dual.hpp"
 #include "dualfield/solvers/dual/flow_swap.hpp"
-#include "dualfield/solvers/kernel/online.hpp"
+#include "dualfield/solvers/primal/online.hpp"
 #include "moment.hpp"
 #include "register.hpp"
 

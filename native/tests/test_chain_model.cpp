@@ -10,7 +10,7 @@
 #include "dualfield/objectives/chain_model.hpp"
 #include "dualfield/solvers/dual/block_dual.hpp"
 #include "dualfield/solvers/dual/flow_swap.hpp"
-#include "dualfield/solvers/kernel/online.hpp"
+#include "dualfield/solvers/primal/online.hpp"
 #include "dualfield/vector/routines.hpp"
 
 using namespace dualfield;

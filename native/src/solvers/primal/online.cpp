@@ -1,5 +1,5 @@
 // Stochastic gradients with averaging, and the averaged perceptron.
-#include "dualfield/solvers/kernel/online.hpp"
+#include "dualfield/solvers/primal/online.hpp"
 
 #include <algorithm>
 #include <cmath>
