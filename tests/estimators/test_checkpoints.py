@@ -101,6 +101,9 @@ def altered(path, **changes):
         ("lbfgs", "factor", 0, 0.0, "factor does not agree with moved and change"),
         ("lbfgs", "n_iter", 0, 2**63, "n_iter must be one number below"),
         ("lbfgs", "best", 0, np.inf, "best holds what is not a finite number"),
+        ("lbfgs", "x", 4, 2.0, "x has weights that the model does not have"),  # zeros for alignment, which would score
+        ("sgd", "v", 4, 2.0, "v has weights that the model does not have"),
+        ("flow_swap", "best", 4, 2.0, "best has weights that the model does not have"),
     ],
 )
 def test_numbers_that_cannot_be_are_refused(solver, name, at, value, said, tmp_path):

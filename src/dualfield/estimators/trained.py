@@ -38,6 +38,7 @@ from dualfield.features import Template
 from dualfield.scores import Expansion
 from dualfield.solvers import LinearSolution, Moment, Status, Trace
 from dualfield.solvers.callbacks import Course
+from dualfield.solvers.kept_state import refuse_unused
 from dualfield.solvers.progress import ProgressLine
 from dualfield.structures.checks import n_threads
 
@@ -189,6 +190,8 @@ class TrainedTagger(SequenceTagger):
                 None if states is None else states.resume,
             )
             try:
+                if data is not None and course.resume is not None:
+                    refuse_unused(course.resume, data.score_map.used)
                 solution = solve(course, seed)
             except StateError as error:
                 raise error if states is None else states.refused(error) from None

@@ -111,6 +111,13 @@ class LinearScores:
         """Length of the vector of parameters, which holds some zeros for alignment."""
         return int(self._model.size)
 
+    @property
+    def used(self) -> NDArray[np.bool_]:
+        """Which parameters can differ from zero."""
+        pair = None if self.pair is None else np.ones(self.pair.outputs.size)
+        ends, cliques = np.ones(self.chain.n_labels), np.ones(self.chain.n_cliques)
+        return np.asarray(self.pack(np.ones(self.node.outputs.size), cliques, ends, ends, pair) != 0.0)
+
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_model"}
 

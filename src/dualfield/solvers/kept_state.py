@@ -11,7 +11,41 @@ from dualfield._native import StateError
 
 State = dict[str, NDArray[Any]]
 
-__all__ = ["kept_count", "kept_indices", "kept_numbers", "kept_rows"]
+__all__ = ["kept_count", "kept_indices", "kept_numbers", "kept_rows", "refuse_unused"]
+
+# Vectors, or several of them one after another, with an entry for each parameter.
+_BY_PARAMETER = ("x", "best", "dual_at", "moved", "change", "steepest", "w", "mean", "v", "u", "parameters_before")
+
+
+def refuse_unused(state: State, used: NDArray[np.bool_]) -> None:
+    """Raise if a state has weights where the model has none: they would score, and no bound knows of them.
+
+    Parameters
+    ----------
+    state : dict
+        Arrays by name.
+    used : bool array of shape (n_parameters,)
+        Which parameters are weights; the others are zeros for alignment.
+
+    Raises
+    ------
+    StateError
+        If there is one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.solvers.kept_state import refuse_unused
+    >>> refuse_unused({"w": np.array([1.0, 0.0])}, np.array([True, False]))
+    >>> refuse_unused({"w": np.array([1.0, 2.0])}, np.array([True, False]))
+    Traceback (most recent call last):
+    ...
+    dualfield._native.StateError: w has weights that the model does not have
+    """
+    for name in _BY_PARAMETER:
+        found = state.get(name)
+        if found is not None and found.size % used.size == 0 and found.reshape(-1, used.size)[:, ~used].any():
+            raise StateError(f"{name} has weights that the model does not have")
 
 
 def kept_numbers(state: State, name: str, size: int | None = None) -> NDArray[np.float64]:
