@@ -39,15 +39,15 @@ class BoundObjective {
         }
         return values.release();
     }
-    auto loss_and_gradient(const Numbers& w) {
+    auto evaluate(const Numbers& w) {
         const double* point = data_.checked(w);
         Output<double> gradient({w.size()});
-        double value;
+        double value, magnitude;
         {
             const nb::gil_scoped_release unlocked;
-            value = objective_.loss_and_gradient(point, gradient.data());
+            value = objective_.loss_and_gradient(point, gradient.data(), &magnitude);
         }
-        return std::make_pair(value, gradient.release());
+        return std::make_tuple(value, gradient.release(), magnitude);
     }
 
   private:
@@ -240,7 +240,8 @@ void register_chain_models(nb::module_& module) {
         .def(nb::init<const BoundData&, std::size_t>(), "data"_a, "n_threads"_a, nb::keep_alive<1, 2>())
         .def("loss", &BoundObjective::loss, "w"_a.noconvert())
         .def("losses", &BoundObjective::losses, "w"_a.noconvert(), "Of each example, without its weight.")
-        .def("loss_and_gradient", &BoundObjective::loss_and_gradient, "w"_a.noconvert());
+        .def("evaluate", &BoundObjective::evaluate, "w"_a.noconvert(),
+             "Returns the loss, its gradient, and the size of what was subtracted from each other.");
     module.def("tag", &tag_all, "data"_a, "w"_a.noconvert(), "n_threads"_a, "with_cost"_a = false,
                "Best labels of all nodes, with the cost of wrong ones if it is asked for.");
     module.def("score_nodes", &score_all, "data"_a, "w"_a.noconvert(), "n_threads"_a,

@@ -96,17 +96,14 @@ class Exact:
 
     def value(self, point: Point) -> float:
         """The objective, as a float that is right in all its digits but the last few."""
-        A, points = _decimals(point.coefficients), self.X if point.points is None else point.points
-        if self.kernel is None:
-            F, total = _decimals(self.X) @ A + _NOTHING, self._penalty(point.coefficients.astype(Wide))
-        else:
-            F = self.kernel.decimals(self.X, points) @ A + _NOTHING
-            total = Wide(str((A * (self.kernel.decimals(points, points) @ A)).sum() / 2))
-        if point.bias is not None:
-            F = F + _decimals(point.bias)
-        if not all(number.is_finite() for number in F.flat):
+        F = self.scores(point)
+        if not np.isfinite(F).all():
             return float("inf")
-        F = _wide(F)
+        if self.kernel is None:
+            total = self._penalty(point.coefficients.astype(Wide))
+        else:
+            A, points = _decimals(point.coefficients), self.X if point.points is None else point.points
+            total = Wide(str((A * (self.kernel.decimals(points, points) @ A)).sum() / 2))
         trans = np.zeros((self.n_labels, self.n_labels), Wide)
         if point.transitions is not None:
             trans = point.transitions.astype(Wide)
@@ -114,6 +111,12 @@ class Exact:
         if not np.isfinite(trans).all():
             return float("inf")
         return float(total + self._losses(F, trans))
+
+    def scores(self, point: Point) -> np.ndarray:
+        """Scores of all nodes and labels, with the bias."""
+        A, points = _decimals(point.coefficients), self.X if point.points is None else point.points
+        basis = _decimals(self.X) if self.kernel is None else self.kernel.decimals(self.X, points)
+        return _wide(basis @ A + _NOTHING + (0 if point.bias is None else _decimals(point.bias)))
 
     def _penalty(self, weights: np.ndarray) -> np.longdouble:
         ridge, lasso = 1 - Wide(self.l1_ratio), Wide(self.l1_ratio)

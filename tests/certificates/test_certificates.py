@@ -26,6 +26,8 @@ FOUND = [
     ("plain", "StructuredSVM-marginal", 1321),  # a warm start that was worse than zero weights
     ("plain", "StructuredSVM-auto", 2018),  # "converged" because the gap was below 1e-14, as the objective nearly was
     ("plain", "StructuredSVM-simplicial", 2595),  # the same
+    ("plain", "CRF-auto", 5142),  # a difference of numbers of 1e11 as a lower bound on 1e-7
+    ("plain", "KernelLogisticRegression-working_set", 5951),  # coefficients that summed to zero, but for rounding
     ("plain", "DiscriminativeHMM", 4252),  # a divergence of zero, and nothing but its rounding to lower
     ("plain", "KernelLogisticRegression-smo", 1706),  # refused for scores kept as differences from large logits
     ("indefinite", "KernelLogisticRegression-auto", 1580),  # negative by less than a hundredth, and refused rightly

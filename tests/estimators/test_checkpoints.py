@@ -116,6 +116,16 @@ def test_numbers_that_cannot_be_are_refused(solver, name, at, value, said, tmp_p
     assert path.exists()
 
 
+@pytest.mark.parametrize("solver", ["sgd", "perceptron"])
+def test_a_course_without_rows_is_refused(solver, tmp_path):
+    path = tmp_path / "fit.checkpoint"
+    begun(solver, path, passes=60.0)  # all of them: nothing is left to be added
+    forger = Forger(path, CHECKPOINT)
+    path.write_bytes(forger.bytes_of(forger.metadata, {**forger.arrays, "trace": np.zeros((0, 5))}))
+    with pytest.raises(ValueError, match="cannot be used: trace must have rows"):
+        model(solver).fit(*problem(), checkpoint=path)
+
+
 @pytest.mark.parametrize("name", ["best", "dual_at", "x"])
 def test_bounds_are_those_of_the_points_in_the_file(name, tmp_path):
     path = tmp_path / "fit.checkpoint"

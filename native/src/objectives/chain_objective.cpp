@@ -1,6 +1,7 @@
 // Losses of all examples and their gradient.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -191,7 +192,11 @@ double ChainObjective::add(Worker& worker, const double* w, double scale, std::s
     const auto maximum = [&](double sign) {
         if (!maximise(worker, scores, first, !targets.empty())) return std::nan("");
         double total = 0.0;
-        for (std::size_t i = 0; i < n; ++i) total += data_.weights[first + i] * worker.maxima.data()[i];
+        for (std::size_t i = 0; i < n; ++i) {
+            const double weighted = data_.weights[first + i] * worker.maxima.data()[i];
+            total += weighted;
+            worker.magnitude += std::abs(weighted);
+        }
         if (!targets.empty() && !data_.allowed) subtract_truth(worker, first, last);
         for (const GradientTarget& target : targets)
             add_gradient(worker, first, last, {target.vector, sign * target.factor});
@@ -203,7 +208,11 @@ double ChainObjective::add(Worker& worker, const double* w, double scale, std::s
         worker.chunk.forbid(first, last);
         return loss - maximum(-1.0);
     }
-    for (std::size_t i = 0; i < n; ++i) loss -= data_.weights[first + i] * scale * true_score(scores, first + i, i);
+    for (std::size_t i = 0; i < n; ++i) {
+        const double weighted = data_.weights[first + i] * scale * true_score(scores, first + i, i);
+        loss -= weighted;
+        worker.magnitude += std::abs(weighted);
+    }
     return loss;
 }
 
@@ -263,19 +272,21 @@ double ChainObjective::loss(const double* w) {
     return total;
 }
 
-double ChainObjective::loss_and_gradient(const double* w, double* gradient) {
+double ChainObjective::loss_and_gradient(const double* w, double* gradient, double* magnitude) {
     const std::size_t size = model_.size(), n_shards = shards_.size() - 1;
     std::vector<Worker> workers = one_for_each<Worker>(n_threads_, model_, data_, features_);
     // The first shard writes where the sum will be.
     std::vector<Buffer> others(n_shards - 1);
-    std::vector<double> parts(n_shards, 0.0);
+    std::vector<double> parts(n_shards, 0.0), sizes(n_shards, 0.0);
     const auto target = [&](std::size_t s) { return s == 0 ? gradient : others[s - 1].data(); };
     parallel_for(n_shards, n_threads_, [&](std::size_t worker, std::size_t s) {
         if (s > 0) others[s - 1].require(size);
         const GradientTarget own{target(s), 1.0};
         std::fill_n(own.vector, size, 0.0);
+        workers[worker].magnitude = 0.0;
         for (std::size_t c = shards_[s]; c < shards_[s + 1]; ++c)
             parts[s] += add(workers[worker], w, 1.0, chunks_[c], chunks_[c + 1], {&own, 1});
+        sizes[s] = workers[worker].magnitude;
     });
     constexpr std::size_t kPiece = 1 << 14;
     parallel_for((size + kPiece - 1) / kPiece, n_threads_, [&](std::size_t, std::size_t piece) {
@@ -285,6 +296,7 @@ double ChainObjective::loss_and_gradient(const double* w, double* gradient) {
     });
     double total = 0.0;
     for (const double part : parts) total += part;
+    if (magnitude) *magnitude = std::accumulate(sizes.begin(), sizes.end(), 0.0);
     return total;
 }
 

@@ -141,17 +141,47 @@ class ChainLoss:
         >>> score_map.unpack(ChainLoss(score_map, data).loss_and_gradient(np.zeros(score_map.n_parameters))[1]).node
         array([-0.5,  0.5])
         """
-        return self._native.loss_and_gradient(w)
+        loss, gradient, _ = self._native.evaluate(w)
+        return loss, gradient
 
-    def gap(self, w: Floats, loss: float, gradient: Floats) -> tuple[float, float]:
+    def evaluate(self, w: Floats) -> tuple[float, Floats, float]:
+        """Return losses, their gradient, and the magnitude of what the losses are differences of.
+
+        Parameters
+        ----------
+        w : array of shape (n_parameters,)
+            Parameters.
+
+        Returns
+        -------
+        loss, gradient
+            As :meth:`loss_and_gradient` returns them.
+        magnitude : float
+            Σ_i c_i (|maximum| + |score of the truth|), of which rounding takes its share.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.data import Batch
+        >>> from dualfield.objectives import ChainLoss
+        >>> from dualfield.scores import FeatureTable, LinearScores
+        >>> from dualfield.structures import Chain
+        >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
+        >>> data = score_map.bind(Batch.build([np.ones((1, 1))]), labels=np.zeros(1, np.int32), weights=np.ones(1))
+        >>> ChainLoss(score_map, data).evaluate(score_map.pack(np.array([1e9, 0.0]), np.zeros(4)))[::2]
+        (0.0, 2000000000.0)
+        """
+        return self._native.evaluate(w)
+
+    def gap(self, w: Floats, loss: float, gradient: Floats, magnitude: float = 0.0) -> tuple[float, float]:
         """Return primal value and duality gap, given the losses and their gradient at w.
 
         Parameters
         ----------
         w : array of shape (n_parameters,)
             Parameters.
-        loss, gradient
-            As :meth:`loss_and_gradient` returns them.
+        loss, gradient, magnitude
+            As :meth:`evaluate` returns them.
 
         Returns
         -------
@@ -173,7 +203,7 @@ class ChainLoss:
         ... )
         >>> objective = ChainLoss(score_map, data)
         >>> w = np.zeros(objective.n_parameters)
-        >>> objective.gap(w, *objective.loss_and_gradient(w))[1]
+        >>> round(objective.gap(w, *objective.loss_and_gradient(w))[1], 12)
         0.25
         """
         ridge, lasso = 1.0 - self.l1_ratio, self.l1_ratio
@@ -190,7 +220,8 @@ class ChainLoss:
             over = np.maximum(share * sizes - lasso, 0.0)
             conjugate = float(over @ over) / (2.0 * ridge) if ridge > 0.0 else 0.0
             gap = value - (share * entropy - conjugate)
-        return value, max(gap, _ROUNDING * (value + abs(inner)))
+        # Far from the minimum the gap is a difference of large numbers; so is the bound, value less gap.
+        return value, gap + _ROUNDING * (value + magnitude + float(np.abs(w) @ sizes))
 
     def certify(self, w: Floats) -> tuple[float, float]:
         """Return primal value and duality gap of any parameters.
@@ -219,7 +250,7 @@ class ChainLoss:
         >>> round(ChainLoss(score_map, data, l1_ratio=1.0).certify(np.zeros(score_map.n_parameters))[1], 12)
         0.0
         """
-        return self.gap(w, *self.loss_and_gradient(w))
+        return self.gap(w, *self.evaluate(w))
 
 
 def _share(entropy: float, sizes: Floats, ridge: float, lasso: float) -> float:

@@ -157,7 +157,8 @@ class ChainObjective {
     // loss_i of every example [n], without c_i.
     void losses(const double* w, double* out, const SeeScores& see = {});
     // The same, and its gradient [size].
-    double loss_and_gradient(const double* w, double* gradient);
+    // `magnitude`, if given: sum_i c_i (|maximum| + |score of the truth|), of which rounding takes its share.
+    double loss_and_gradient(const double* w, double* gradient, double* magnitude = nullptr);
 
     // What one thread computes with.
     struct Worker {
@@ -165,6 +166,7 @@ class ChainObjective {
             : chunk(model, data, features) {}
         ChunkScores chunk;
         Buffer nodes, cliques, maxima, scratch;
+        double magnitude = 0.0;  // of what was subtracted from each other so far
         std::vector<std::int32_t> labels;
         std::vector<std::int64_t> chosen;
     };

@@ -97,7 +97,7 @@ class ChainDescent:
             self._best = Point(best, self._objective.certify(best)[0], self._run.point.gradient)
             if self._dual_at.size and self._objective.convex:
                 value, gap = self._objective.certify(kept_numbers(state, "dual_at", size))
-                self._dual = max(self._dual, value - gap)
+                self._bound(self._dual_at, value - gap)
         except ValueError as error:
             if isinstance(error, StateError):
                 raise
@@ -209,8 +209,7 @@ class ChainDescent:
         if not self._objective.convex:
             self._dual = self._gap = float("nan")
             return
-        # Losses are differences of scores, whose size is about that of the weights times their largest slopes.
-        terms = abs(self._best.value) + float(np.abs(self._best.x) @ self._steepest)
+        terms = abs(self._best.value) + self._terms(self._best.x)
         self._gap = max(self._best.value - self._dual, _ROUNDING * terms)
 
     def _is_good_enough(self, point: Point, tol: float) -> bool:
@@ -249,8 +248,8 @@ class ChainDescent:
     def _evaluate(self, w: Floats) -> tuple[float, Floats]:
         if self._n_evaluations >= self._most:
             raise _SpentError
-        loss, gradient = self._objective.loss_and_gradient(w)
-        value, gap = self._objective.gap(w, loss, gradient)
+        loss, gradient, magnitude = self._objective.evaluate(w)
+        value, gap = self._objective.gap(w, loss, gradient, magnitude)
         gradient += (1.0 - self._objective.l1_ratio) * w
         if not self._n_evaluations:
             self._first = value
@@ -265,8 +264,13 @@ class ChainDescent:
         return value, gradient
 
     def _bound(self, w: Floats, dual: float) -> None:
+        dual -= _ROUNDING * self._terms(w)
         if dual > self._dual:
             self._dual, self._dual_at = dual, w
+
+    def _terms(self, w: Floats) -> float:
+        """Losses are differences of scores, whose size is about that of the weights times their largest slopes."""
+        return float(np.abs(w) @ self._steepest)
 
     def _gap_at(self, point: Point) -> float:
         # The last evaluation is nearly always that of the point; a search that fell back gives another.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield import _native
+from dualfield._native import StateError
 from dualfield.objectives import ChainLoss
 from dualfield.solvers.base import LinearSolution, Progress, Status, StopRule, Trace, relative_gap
 
@@ -111,6 +112,8 @@ def epochs(rule: StopRule) -> int:
 def certified(objective: ChainLoss, result: Any, rule: StopRule, solver: str) -> LinearSolution:
     """Look at where a solver without a gap has ended."""
     parameters, _, _, outcome, n_iter, rows = result
+    if not len(rows):
+        raise StateError("trace must have rows of 5 numbers")
     value, gap = objective.certify(parameters)
     status = Status.CONVERGED if relative_gap(value, gap) <= rule.tol else Status.FINISHED
     if outcome in ("interrupted", "stopped"):
