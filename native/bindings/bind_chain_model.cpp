@@ -12,7 +12,7 @@
 #include "dualfield/solvers/dual/block_dual.hpp"
 #include "dualfield/solvers/dual/flow_swap.hpp"
 #include "dualfield/solvers/primal/online.hpp"
-#include "moment.hpp"
+#include "pass_end.hpp"
 #include "register.hpp"
 
 using namespace nanobind::literals;
@@ -61,26 +61,26 @@ class BoundObjective {
 };
 
 // Runs a solver without the interpreter lock; returns parameters, objective, gap, outcome, iterations, trace.
-// `told` is called now and then with where the solver stands. If it has an attribute `pass_end`, that is called at the
-// end of passes with a BoundMoment, and a true value that it returns ends the solve; `resume`, if it has one that is
-// not None, is the state to begin with.
+// `listener`, an object of dualfield.solvers.callbacks or none, is called now and then with where the solver stands.
+// Its `pass_end`, if there is one, is called at the end of passes with a BoundMoment, and a true value that it returns
+// ends the solve; `resume`, if there is one, is the state to begin with.
 template <class Solve>
-nb::object run(const BoundData& data, const MaybeNumbers& start, nb::object told, double interval, Solve solve) {
+nb::object run(const BoundData& data, const MaybeNumbers& start, nb::object listener, Solve solve) {
     data.need_features();
     data.need_labels();
     const double* begin = start ? data.checked(*start) : nullptr;
-    const nb::object pass_end = nb::getattr(told, "pass_end", nb::none());
-    const nb::object resume = nb::getattr(told, "resume", nb::none());
-    Watch watch(std::move(told), interval, 0.0);
+    const nb::object pass_end = nb::getattr(listener, "pass_end", nb::none());
+    const nb::object resume = nb::getattr(listener, "resume", nb::none());
+    Watch watch(std::move(listener), 0.0);
     SolverState state;
     if (!resume.is_none()) state = read_state(nb::cast<nb::dict>(resume), &watch);
     LinearSolution solution;
     {
         const nb::gil_scoped_release unlocked;
-        Companion companion{[&](const Progress& now) { return watch(now); }, {}, resume.is_none() ? nullptr : &state};
+        Callbacks callbacks{[&](const Progress& now) { return watch(now); }, {}, resume.is_none() ? nullptr : &state};
         if (!pass_end.is_none())
-            companion.pass_end = [&](const Moment& moment) { return tell_pass_end(pass_end, moment, watch); };
-        solution = solve(begin, companion);
+            callbacks.pass_end = [&](const Moment& moment) { return tell_pass_end(pass_end, moment, watch); };
+        solution = solve(begin, callbacks);
     }
     return nb::make_tuple(copied(solution.parameters), solution.objective, solution.gap,
                           std::string(name_of(solution.outcome)), solution.n_iterations, watch.release());
@@ -90,52 +90,52 @@ void register_solvers(nb::module_& module) {
     module.def(
         "solve_block_dual",
         [](const BoundData& data, MaybeNumbers start, double tolerance, double most_passes, std::uint64_t seed,
-           std::size_t n_threads, double patience, nb::object told, double interval) {
+           std::size_t n_threads, double patience, nb::object callbacks) {
             const BlockDualSettings settings{tolerance, most_passes, seed, n_threads, patience};
-            return run(data, start, std::move(told), interval, [&](const double* begin, const Companion& companion) {
-                return solve_block_dual(data.model.model, data.data, begin, settings, companion);
+            return run(data, start, std::move(callbacks), [&](const double* begin, const Callbacks& native) {
+                return solve_block_dual(data.model.model, data.data, begin, settings, native);
             });
         },
         "data"_a, "start"_a.none(), "tolerance"_a, "most_passes"_a, "seed"_a, "n_threads"_a, "patience"_a,
-        "told"_a.none(), "interval"_a, "Returns parameters, objective, gap, outcome, number of epochs, trace.");
+        "callbacks"_a.none(), "Returns parameters, objective, gap, outcome, number of epochs, trace.");
     module.def(
         "solve_sgd",
         [](const BoundData& data, MaybeNumbers start, std::size_t n_epochs, double rate, bool average,
-           std::uint64_t seed, std::size_t n_seen, nb::object told, double interval) {
+           std::uint64_t seed, std::size_t n_seen, nb::object callbacks) {
             const SgdSettings settings{n_epochs, rate, average, seed, n_seen};
-            return run(data, start, std::move(told), interval, [&](const double* begin, const Companion& companion) {
-                return solve_sgd(data.model.model, data.data, begin, settings, companion);
+            return run(data, start, std::move(callbacks), [&](const double* begin, const Callbacks& native) {
+                return solve_sgd(data.model.model, data.data, begin, settings, native);
             });
         },
-        "data"_a, "start"_a.none(), "n_epochs"_a, "rate"_a, "average"_a, "seed"_a, "n_seen"_a, "told"_a.none(),
-        "interval"_a, "Returns what solve_block_dual returns; objective and gap are not computed.");
+        "data"_a, "start"_a.none(), "n_epochs"_a, "rate"_a, "average"_a, "seed"_a, "n_seen"_a, "callbacks"_a.none(),
+        "Returns what solve_block_dual returns; objective and gap are not computed.");
     module.def(
         "solve_perceptron",
         [](const BoundData& data, MaybeNumbers start, std::size_t n_epochs, bool average, std::uint64_t seed,
-           nb::object told, double interval) {
+           nb::object callbacks) {
             const PerceptronSettings settings{n_epochs, average, seed};
-            return run(data, start, std::move(told), interval, [&](const double* begin, const Companion& companion) {
-                return solve_perceptron(data.model.model, data.data, begin, settings, companion);
+            return run(data, start, std::move(callbacks), [&](const double* begin, const Callbacks& native) {
+                return solve_perceptron(data.model.model, data.data, begin, settings, native);
             });
         },
-        "data"_a, "start"_a.none(), "n_epochs"_a, "average"_a, "seed"_a, "told"_a.none(), "interval"_a,
+        "data"_a, "start"_a.none(), "n_epochs"_a, "average"_a, "seed"_a, "callbacks"_a.none(),
         "Returns what solve_block_dual returns; objective and gap are not computed.");
     module.def(
         "solve_flow_swap",
         [](const BoundData& data, MaybeNumbers start, std::optional<StateDict> flow, double tolerance,
-           double most_passes, std::uint64_t seed, std::size_t n_threads, nb::object told, double interval) {
+           double most_passes, std::uint64_t seed, std::size_t n_threads, nb::object callbacks) {
             const FlowSwapSettings settings{tolerance, most_passes, seed, n_threads};
             SolverState begin_flow, end_flow;
             if (flow) begin_flow = read_state(*flow);
             nb::object result =
-                run(data, start, std::move(told), interval, [&](const double* begin, const Companion& companion) {
+                run(data, start, std::move(callbacks), [&](const double* begin, const Callbacks& native) {
                     return solve_flow_swap(data.model.model, data.data, begin, flow ? &begin_flow : nullptr, settings,
-                                           companion, &end_flow);
+                                           native, &end_flow);
                 });
             return std::make_pair(result, as_dict(end_flow));
         },
         "data"_a, "start"_a.none(), "flow"_a.none(), "tolerance"_a, "most_passes"_a, "seed"_a, "n_threads"_a,
-        "told"_a.none(), "interval"_a, "Returns what solve_block_dual returns, and the flow as a dict of arrays.");
+        "callbacks"_a.none(), "Returns what solve_block_dual returns, and the flow as a dict of arrays.");
     module.def(
         "block_dual_bytes",
         [](const BoundData& data, double tolerance) {

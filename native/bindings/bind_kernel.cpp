@@ -14,8 +14,8 @@
 #include "dualfield/kernels/gram.hpp"
 #include "dualfield/objectives/kernel_problem.hpp"
 #include "kernel_matrix.hpp"
+#include "progress.hpp"
 #include "register.hpp"
-#include "watch.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -34,8 +34,7 @@ struct Task {
     std::optional<Input<double, 1>> start_bias;
     double tolerance, most_passes, start_passes, start_seconds;
     std::size_t n_threads;
-    nb::object told;
-    double interval;  // seconds between two calls of told
+    nb::object callbacks;
     const KernelMatrix* rough;
     std::optional<Input<double, 2>> correction;
     double noise;
@@ -77,7 +76,7 @@ class Watching {
 template <class Solve>
 nb::object run(const KernelMatrix& matrix, const Task& task, Solve&& solve) {
     task.check(std::visit([](const auto& gram) { return gram->size(); }, matrix.gram));
-    Watch watch(task.told, task.interval, task.start_passes);
+    Watch watch(task.callbacks, task.start_passes);
     const Watching calls(matrix.calls);
     KernelSolution solution;
     {
@@ -127,15 +126,15 @@ void register_kernels(nb::module_& module) {
             [](Task* self, Input<std::int32_t, 1> labels, Input<double, 1> weights, std::size_t n_classes, bool pinned,
                bool with_bias, std::optional<Input<double, 2>> label_kernel, std::optional<Input<double, 2>> start,
                std::optional<Input<double, 1>> start_bias, double tolerance, double most_passes, double start_passes,
-               double start_seconds, std::size_t n_threads, nb::object told, double interval, const KernelMatrix* rough,
+               double start_seconds, std::size_t n_threads, nb::object callbacks, const KernelMatrix* rough,
                std::optional<Input<double, 2>> correction, double noise) {
                 new (self) Task{labels,    weights,    n_classes, pinned,      with_bias,    label_kernel,
                                 start,     start_bias, tolerance, most_passes, start_passes, start_seconds,
-                                n_threads, told,       interval,  rough,       correction,   noise};
+                                n_threads, callbacks,  rough,     correction,  noise};
             },
             nb::kw_only(), "labels"_a, "weights"_a, "n_classes"_a, "pinned"_a, "with_bias"_a, "label_kernel"_a.none(),
             "start"_a.none(), "start_bias"_a.none(), "tolerance"_a, "most_passes"_a, "start_passes"_a,
-            "start_seconds"_a, "n_threads"_a, "told"_a.none(), "interval"_a = 0.05, "rough"_a.none() = nb::none(),
+            "start_seconds"_a, "n_threads"_a, "callbacks"_a.none(), "rough"_a.none() = nb::none(),
             "correction"_a.none() = nb::none(), "noise"_a = 0.0);
 
     module.def(

@@ -10,8 +10,8 @@
 #include "chain_arrays.hpp"
 #include "dualfield/solvers/kernel/kernel_ascent.hpp"
 #include "kernel_matrix.hpp"
+#include "progress.hpp"
 #include "register.hpp"
-#include "watch.hpp"
 
 using namespace nanobind::literals;
 
@@ -26,8 +26,7 @@ struct Ask {
     std::optional<Input<double, 2>> start;
     AscentSettings settings;
     std::size_t n_threads;
-    nb::object told;
-    double interval;
+    nb::object callbacks;
 };
 
 std::size_t n_points(const KernelMatrix& matrix) {
@@ -42,7 +41,7 @@ nb::object run(DualBlocks& blocks, Ask& ask) {
     const KernelMatrix& exact = ask.exact ? *ask.exact : ask.matrix;
     require(exact.gram.index() == 1 && n_points(exact) == n, "exact must be the same matrix in double precision");
     Gram<double>& proof = *std::get<1>(exact.gram);
-    Watch watch(std::move(ask.told), ask.interval, 0.0);
+    Watch watch(std::move(ask.callbacks), 0.0);
     KernelSolution solution;
     {
         const nb::gil_scoped_release unlocked;
@@ -77,7 +76,7 @@ void register_kernel_ascent(nb::module_& module) {
            Input<std::int32_t, 1> truth, Input<double, 1> weights, std::size_t n_labels,
            std::optional<Input<double, 2>> cost, std::optional<Input<double, 2>> start, double tolerance,
            double most_passes, std::size_t set_size, std::size_t n_sweeps, std::uint64_t seed, std::size_t n_threads,
-           nb::object told, double interval) {
+           nb::object callbacks) {
             const std::size_t n = members.shape(0), n_slots = members.shape(1), q = outputs.shape(0);
             require(n_slots > 0 && outputs.shape(1) == n_slots, "members and outputs must have the same slots");
             require(truth.size() == n && weights.size() == n, "truth and weights must have one entry for each example");
@@ -96,20 +95,21 @@ void register_kernel_ascent(nb::module_& module) {
                                               .truth = {truth.data(), n},
                                               .weights = {weights.data(), n},
                                               .cost = data_or_null(cost)});
-            Ask ask{matrix,    exact,           start,   {tolerance, most_passes, set_size, n_sweeps, seed},
-                    n_threads, std::move(told), interval};
+            Ask ask{matrix,    exact,
+                    start,     {tolerance, most_passes, set_size, n_sweeps, seed},
+                    n_threads, std::move(callbacks)};
             return run(*blocks, ask);
         },
         "matrix"_a, "exact"_a.none(), "members"_a.noconvert(), "outputs"_a.noconvert(), "truth"_a.noconvert(),
         "weights"_a.noconvert(), "n_labels"_a, "cost"_a.noconvert().none(), "start"_a.noconvert().none(), "tolerance"_a,
-        "most_passes"_a, "set_size"_a, "n_sweeps"_a, "seed"_a, "n_threads"_a, "told"_a.none(), "interval"_a = 0.05,
+        "most_passes"_a, "set_size"_a, "n_sweeps"_a, "seed"_a, "n_threads"_a, "callbacks"_a.none(),
         "Returns coefficients, weights, objective, gap, outcome, number of epochs, trace.");
     module.def(
         "solve_kernel_chains",
         [](const KernelMatrix& matrix, const KernelMatrix* exact, const BoundData& data, double scale,
            std::optional<Input<double, 2>> start, std::optional<Input<double, 1>> start_weights, double tolerance,
            double most_passes, std::size_t set_size, std::size_t n_sweeps, std::uint64_t seed, std::size_t n_threads,
-           nb::object told, double interval) {
+           nb::object callbacks) {
             data.need_labels();
             const ChainModel& model = data.model.model;
             require(!model.node && !model.pair && !data.data.allowed,
@@ -121,13 +121,14 @@ void register_kernel_ascent(nb::module_& module) {
                 require(start_weights->size() == model.size(), "start_weights must have an entry for each weight");
                 std::copy_n(start_weights->data(), model.size(), blocks->weights().begin());
             }
-            Ask ask{matrix,    exact,           start,   {tolerance, most_passes, set_size, n_sweeps, seed},
-                    n_threads, std::move(told), interval};
+            Ask ask{matrix,    exact,
+                    start,     {tolerance, most_passes, set_size, n_sweeps, seed},
+                    n_threads, std::move(callbacks)};
             return run(*blocks, ask);
         },
         "matrix"_a, "exact"_a.none(), "data"_a, "scale"_a, "start"_a.noconvert().none(),
         "start_weights"_a.noconvert().none(), "tolerance"_a, "most_passes"_a, "set_size"_a, "n_sweeps"_a, "seed"_a,
-        "n_threads"_a, "told"_a.none(), "interval"_a = 0.05, "Returns what solve_kernel_table returns.");
+        "n_threads"_a, "callbacks"_a.none(), "Returns what solve_kernel_table returns.");
 }
 
 }  // namespace dualfield::bindings

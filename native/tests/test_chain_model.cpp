@@ -235,7 +235,7 @@ TEST(solvers_stop_when_told) {
 // Stops after some passes, and goes on from the state it had then.
 template <class Solve>
 void check_resumed(const Solve& solve, std::initializer_list<int> stops = {1, 2, 5}) {
-    const LinearSolution whole = solve(Companion{kSilent});
+    const LinearSolution whole = solve(Callbacks{kSilent});
     for (const int n_passes : stops) {
         int passes = 0;
         SolverState state;
@@ -245,25 +245,25 @@ void check_resumed(const Solve& solve, std::initializer_list<int> stops = {1, 2,
             CHECK(moment.parameters().size() == whole.parameters.size() && moment.progress().passes > 0.0);
             return Outcome::stopped;
         };
-        CHECK(solve(Companion{kSilent, stop}).outcome == Outcome::stopped);
-        const LinearSolution rest = solve(Companion{kSilent, {}, &state});
+        CHECK(solve(Callbacks{kSilent, stop}).outcome == Outcome::stopped);
+        const LinearSolution rest = solve(Callbacks{kSilent, {}, &state});
         CHECK(rest.parameters == whole.parameters && rest.n_iterations == whole.n_iterations);
         CHECK(rest.outcome == whole.outcome && rest.gap == whole.gap);
         state.erase("order");
-        CHECK_THROWS(solve(Companion{kSilent, {}, &state}), std::invalid_argument);
+        CHECK_THROWS(solve(Callbacks{kSilent, {}, &state}), std::invalid_argument);
     }
 }
 
 TEST(solvers_go_on_where_they_were) {
     const Problem p(3, {.n_examples = 100}, 17);
     for (const double tolerance : {1e-5, 1e-8})
-        check_resumed([&](const Companion& companion) {
-            return solve_block_dual(p.model, p.data, nullptr, {.tolerance = tolerance}, companion);
+        check_resumed([&](const Callbacks& callbacks) {
+            return solve_block_dual(p.model, p.data, nullptr, {.tolerance = tolerance}, callbacks);
         });
     check_resumed(
-        [&](const Companion& companion) { return solve_sgd(p.model, p.data, nullptr, {.n_epochs = 12}, companion); });
-    check_resumed([&](const Companion& companion) {
-        return solve_perceptron(p.model, p.data, nullptr, {.n_epochs = 12}, companion);
+        [&](const Callbacks& callbacks) { return solve_sgd(p.model, p.data, nullptr, {.n_epochs = 12}, callbacks); });
+    check_resumed([&](const Callbacks& callbacks) {
+        return solve_perceptron(p.model, p.data, nullptr, {.n_epochs = 12}, callbacks);
     });
 }
 
@@ -275,8 +275,8 @@ TEST(flow_swap_certifies_its_minimum) {
                 Problem p(n_labels, options, ++seed);
                 p.data.temperature = 0.0;
                 SolverState flow;
-                const auto solve = [&](const Companion& companion) {
-                    return solve_flow_swap(p.model, p.data, nullptr, nullptr, {.tolerance = 1e-6}, companion, &flow);
+                const auto solve = [&](const Callbacks& callbacks) {
+                    return solve_flow_swap(p.model, p.data, nullptr, nullptr, {.tolerance = 1e-6}, callbacks, &flow);
                 };
                 const LinearSolution solution = solve({kSilent});
                 CHECK(solution.outcome == Outcome::converged);
@@ -299,8 +299,8 @@ TEST(flow_swap_certifies_its_minimum) {
 TEST(flow_swap_goes_on_where_it_was) {
     Problem p(3, {.n_examples = 100}, 17);
     p.data.temperature = 0.0;
-    const auto solve = [&](const Companion& companion) {
-        return solve_flow_swap(p.model, p.data, nullptr, nullptr, {.tolerance = 1e-9}, companion, nullptr);
+    const auto solve = [&](const Callbacks& callbacks) {
+        return solve_flow_swap(p.model, p.data, nullptr, nullptr, {.tolerance = 1e-9}, callbacks, nullptr);
     };
     check_resumed(solve, {1, 2});
     CHECK_THROWS(solve_block_dual(p.model, p.data, nullptr, {}, {kSilent}), std::invalid_argument);

@@ -26,7 +26,7 @@ def test_sizes_of_kernel_tasks_are_checked():
         "start_passes": 0.0,
         "start_seconds": 0.0,
         "n_threads": 1,
-        "told": None,
+        "callbacks": None,
     }
     _native.solve_newton(matrix, _native.KernelTask(**good), 0.1)
     wrong = [

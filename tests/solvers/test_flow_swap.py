@@ -12,7 +12,7 @@ from dualfield.data import Batch
 from dualfield.objectives import ChainLoss
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.solvers import FlowSwap, Status, StopRule
-from dualfield.solvers.callbacks import Course
+from dualfield.solvers.callbacks import FitCallbacks
 from dualfield.solvers.progress import ProgressLine
 from dualfield.structures import Chain
 
@@ -151,18 +151,18 @@ def test_it_goes_on_to_the_same_weights(passes):
         states.append(state)
 
     line = ProgressLine("fit", 0)
-    course = Course(line, lambda moment, w: next(looks) >= passes, keep, lambda: True)
-    first = FlowSwap().solve(problem.objective, rule, told=course, random_state=4)
+    course = FitCallbacks(line, lambda moment, w: next(looks) >= passes, keep, lambda: True)
+    first = FlowSwap().solve(problem.objective, rule, callbacks=course, random_state=4)
     assert first.status is Status.STOPPED
-    rest = FlowSwap().solve(problem.objective, rule, told=Course(line, resume=states[-1]), random_state=4)
+    rest = FlowSwap().solve(problem.objective, rule, callbacks=FitCallbacks(line, resume=states[-1]), random_state=4)
     assert np.array_equal(rest.parameters, whole.parameters)
     assert (rest.gap, rest.n_iter) == (whole.gap, whole.n_iter)
 
 
 def test_moments_are_certified():
     problem, moments = Problem(13, n=40, longest=7, n_labels=3), []
-    course = Course(ProgressLine("fit", 0), lambda moment, w: moments.append((moment, w)))
-    best = FlowSwap().solve(problem.objective, StopRule(1e-8, 1e5), told=course).objective
+    course = FitCallbacks(ProgressLine("fit", 0), lambda moment, w: moments.append((moment, w)))
+    best = FlowSwap().solve(problem.objective, StopRule(1e-8, 1e5), callbacks=course).objective
     for moment, w in moments:
         assert moment.dual <= best * (1 + 1e-7) <= moment.objective * (1 + 2e-7)
         assert problem.objective.certify(w)[0] == pytest.approx(moment.objective, rel=1e-9)

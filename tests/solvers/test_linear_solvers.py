@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dualfield.solvers import LBFGS, SGD, AutoLinear, BlockDual, Perceptron, Status, StopRule
+from dualfield.solvers.callbacks import Callbacks
 from tests.objectives.problems import random_problem
 
 EXACT = [BlockDual(), LBFGS(), AutoLinear()]
@@ -204,7 +205,7 @@ def test_limit_on_passes(solver):
 
 @pytest.mark.parametrize("solver", [BlockDual(), LBFGS(), SGD(), Perceptron()], ids=lambda one: type(one).__name__)
 def test_whoever_watches_may_raise(solver):
-    class Told:
+    class Raising(Callbacks):
         interval = 0.0
 
         def __call__(self, *row):
@@ -213,7 +214,7 @@ def test_whoever_watches_may_raise(solver):
 
     problem, _, _ = solved("plain", 30.0)
     with pytest.raises(LookupError, match="enough"):
-        solver.solve(problem.loss(), StopRule(1e-9, 100), told=Told())
+        solver.solve(problem.loss(), StopRule(1e-9, 100), callbacks=Raising())
 
 
 def test_what_solvers_cannot_take():

@@ -24,7 +24,7 @@ from dualfield.solvers import (
     Status,
     StopRule,
 )
-from dualfield.solvers.callbacks import Course
+from dualfield.solvers.callbacks import FitCallbacks
 from dualfield.solvers.planes.simplex_master import SimplexMaster
 from dualfield.solvers.progress import ProgressLine
 from tests.objectives.problems import random_problem
@@ -214,7 +214,7 @@ def test_interruption_returns_the_best_point(solver):
         if row[3] >= 2:
             raise KeyboardInterrupt
 
-    solution = solver.solve(objective, StopRule(1e-12), told=told, random_state=0)
+    solution = solver.solve(objective, StopRule(1e-12), callbacks=told, random_state=0)
     assert solution.status == Status.INTERRUPTED
     check_claim(problem, solution, tables, best)
 
@@ -228,7 +228,9 @@ def test_a_monitor_ends_it(solver):
         seen.append((moment.objective, moment.gap, w.copy()))
         return len(seen) == 3
 
-    solution = solver.solve(objective, StopRule(1e-12), told=Course(ProgressLine("fit", 0), monitor), random_state=0)
+    solution = solver.solve(
+        objective, StopRule(1e-12), callbacks=FitCallbacks(ProgressLine("fit", 0), monitor), random_state=0
+    )
     assert solution.status == Status.STOPPED
     assert len(seen) == 3
     assert seen[-1][0] == solution.objective

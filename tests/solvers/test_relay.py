@@ -20,7 +20,7 @@ class Scripted:
     def __init__(self, *ends):
         self.ends, self.began, self.rules = list(ends), [], []
 
-    def solve(self, objective, rule, start=None, told=None, random_state=None):
+    def solve(self, objective, rule, start=None, callbacks=None, random_state=None):
         self.began.append(start)
         self.rules.append(rule)
         w, status, passes = self.ends.pop(0)

@@ -23,7 +23,7 @@ from dualfield.persistence.crfsuite_import import restored_attributes
 from dualfield.persistence.file import ModelFile
 from dualfield.persistence.parameters import ParameterWriter
 from dualfield.solvers import LBFGS, SGD, AutoLinear, BlockDual, LinearSolution, Moment, Perceptron, StopRule
-from dualfield.solvers.callbacks import Course
+from dualfield.solvers.callbacks import FitCallbacks
 from dualfield.solvers.primal.relay import solve_in_turn
 from dualfield.structures import Chain
 from dualfield.structures.checks import n_threads
@@ -385,11 +385,11 @@ class CRF(TrainedTagger):
         most = (np.inf if endless else _DEFAULT_PASSES) if self.max_iter is None else float(self.max_iter)
         rule = StopRule(float(self.tol), most)
 
-        def solve(course: Course, seed: int) -> LinearSolution:
+        def solve(callbacks: FitCallbacks, seed: int) -> LinearSolution:
             # A stream goes on from its weights whatever they are for this part of it; the perceptron has no objective.
             if is_stream or isinstance(solver, (AutoLinear, Perceptron)):
-                return solver.solve(objective, rule, start, course, seed)
-            return solve_in_turn([solver], objective, rule, start, course, seed)
+                return solver.solve(objective, rule, start, callbacks, seed)
+            return solve_in_turn([solver], objective, rule, start, callbacks, seed)
 
         return self._run(solve, data, start, monitor, checkpoint)
 

@@ -123,13 +123,15 @@ class MarginTraining:
         self.divergence = TableDivergence(layout.pack(reference), layout.rows(), floor, n_threads)
         self.n_completions = 0
 
-    def solve(self, solver: Simplicial, rule: StopRule, start: Floats | None, told: Progress | None) -> LinearSolution:
+    def solve(
+        self, solver: Simplicial, rule: StopRule, start: Floats | None, callbacks: Progress | None
+    ) -> LinearSolution:
         """Minimise the objective, and count how often unknown states are completed."""
         theta = self.divergence.origin() if start is None else self.divergence.nearest(start)
         if self.data.allowed is None:
             states = self.data.states
-            return solver.solve(self._planes(states), rule, theta, told, regulariser=self.divergence)
-        return self._complete_and_solve(solver, rule, theta, told)
+            return solver.solve(self._planes(states), rule, theta, callbacks, regulariser=self.divergence)
+        return self._complete_and_solve(solver, rule, theta, callbacks)
 
     def _planes(self, states: Codes) -> ChainPlanes:
         data = self.data
@@ -158,14 +160,14 @@ class MarginTraining:
         return self.divergence.value(theta) + float(self.weights @ np.maximum(heights, 0.0))
 
     def _complete_and_solve(
-        self, solver: Simplicial, rule: StopRule, theta: Floats, told: Progress | None
+        self, solver: Simplicial, rule: StopRule, theta: Floats, callbacks: Progress | None
     ) -> LinearSolution:
         """Alternate: the best states for the tables, then the best tables for the states. The objective never rises."""
         rows: list[Floats] = []
         passes = seconds = 0.0
         n_iter, states = 0, self.completion(theta)
         while True:
-            found = solver.solve(self._planes(states), rule, theta, told, regulariser=self.divergence)
+            found = solver.solve(self._planes(states), rule, theta, callbacks, regulariser=self.divergence)
             course = found.trace.rows() + np.array([0.0, 0.0, 0.0, passes, seconds])
             rows.append(course)
             passes, seconds = float(course[-1, 3]), float(course[-1, 4])

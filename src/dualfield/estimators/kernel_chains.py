@@ -19,7 +19,7 @@ from dualfield.objectives import KernelChain, KernelMargin
 from dualfield.scores import Expansion
 from dualfield.scores.kernel import rows_of
 from dualfield.solvers import KernelAscent, LabellingSMO, LinearSolution, Solution, Start, StopRule
-from dualfield.solvers.callbacks import Course
+from dualfield.solvers.callbacks import FitCallbacks
 from dualfield.solvers.kernel.reduced_chains import solve_reduced
 
 Floats = NDArray[np.float64]
@@ -52,7 +52,7 @@ def check_kernel_chains(model: Any) -> Any:
 
 
 def fit_kernel_chains(
-    model: Any, data: TrainingData, temperature: float, solver: Any, threads: int, course: Course, seed: int
+    model: Any, data: TrainingData, temperature: float, solver: Any, threads: int, callbacks: FitCallbacks, seed: int
 ) -> tuple[LinearSolution, Expansion]:
     """Train the model; its parameters are the clique scores, and the expansion gives the node scores."""
     if data.allowed is not None:
@@ -86,15 +86,15 @@ def fit_kernel_chains(
     with refusals(kernel):
         if model.kernel_approx is not None:
             landmarks = choose_landmarks(kernel, points, model.kernel_approx, seed, threads)
-            return solve_reduced(problem, landmarks, rule, course, seed)
+            return solve_reduced(problem, landmarks, rule, callbacks, seed)
         if temperature == 0.0 and isinstance(solver, KernelAscent) and _has_nodes_only(problem):
-            return _solve_nodes(problem, solver, rule, course, seed)
-        solution: Solution = solver.solve(problem, rule, _start(model, problem), course, seed)
+            return _solve_nodes(problem, solver, rule, callbacks, seed)
+        solution: Solution = solver.solve(problem, rule, _start(model, problem), callbacks, seed)
         return as_linear(problem, solution), _supported(kernel, points, solution.coefficients)
 
 
 def _solve_nodes(
-    problem: KernelChain, solver: KernelAscent, rule: StopRule, course: Course, seed: int
+    problem: KernelChain, solver: KernelAscent, rule: StopRule, callbacks: FitCallbacks, seed: int
 ) -> tuple[LinearSolution, Expansion]:
     """Solve a problem without transitions: every node on its own, by projections onto the simplex."""
     n_labels, weights = problem.chain.n_labels, np.repeat(problem.weights, np.diff(problem.offsets))
@@ -113,7 +113,7 @@ def _solve_nodes(
         problem.cache_bytes,
         problem.n_threads,
     )
-    solution = solver.solve(nodes, rule, None, course, seed)
+    solution = solver.solve(nodes, rule, None, callbacks, seed)
     solution = replace(solution, bias=np.zeros(problem.chain.n_cliques))
     return as_linear(problem, solution), _supported(problem.kernel, points, solution.coefficients)
 

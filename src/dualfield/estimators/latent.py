@@ -200,11 +200,11 @@ class LatentStructuredSVM(LatentPrediction, SavableLatent, BaseEstimator):  # ty
         procedure = CCCP(int(self.max_iter), float(self.tol), float(base.tol), passes, 0.0, bool(self.anneal))
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self._n_runs()).tolist()
         with threadpool_limits(1, user_api="blas"), ProgressLine(type(self).__name__, int(self.verbose)) as line:
-            told = line if self.verbose else None
+            callbacks = line if self.verbose else None
 
             def run(seed: int) -> LatentSolution:
                 start = self._start(task, np.random.RandomState(seed))
-                return procedure.solve(task.problem, task.inner(), start, told, seed)
+                return procedure.solve(task.problem, task.inner(), start, callbacks, seed)
 
             jobs = self.n_jobs if task.parallel else 1
             runs = joblib.Parallel(n_jobs=jobs, require="sharedmem")(joblib.delayed(run)(seed) for seed in seeds)

@@ -182,7 +182,7 @@ class LatentCRF(SavableLatent, BaseEstimator):  # type: ignore[misc]
         most = _MOST_PASSES if base.max_iter is None else float(base.max_iter)
         rule = StopRule(float(base.tol), most)
         with threadpool_limits(1, user_api="blas"), ProgressLine(type(self).__name__, int(self.verbose)) as line:
-            told = line if self.verbose else None
+            callbacks = line if self.verbose else None
 
             def run(seed: int) -> _Run:
                 rng = np.random.RandomState(seed)
@@ -190,7 +190,7 @@ class LatentCRF(SavableLatent, BaseEstimator):  # type: ignore[misc]
                     states = problem.start(rng) if self.init == "random" else hard_em(problem, rng)
                 else:
                     states = given_states(type(self).__name__, data, self.init)
-                return self._run(problem, states, rule, told)
+                return self._run(problem, states, rule, callbacks)
 
             runs = joblib.Parallel(n_jobs=self.n_jobs, require="sharedmem")(joblib.delayed(run)(one) for one in seeds)
             best = min(runs, key=lambda one: one.objective)
@@ -210,15 +210,15 @@ class LatentCRF(SavableLatent, BaseEstimator):  # type: ignore[misc]
         self._warn(best)
         return self
 
-    def _run(self, problem: StateProblem, states: NDArray[Any], rule: StopRule, told: Any) -> _Run:
+    def _run(self, problem: StateProblem, states: NDArray[Any], rule: StopRule, callbacks: Any) -> _Run:
         if self.solver == "em":
             # Random sub-states are near a saddle, which EM leaves in many small steps: it must not stop there.
             steps = CCCP(_MOST_STEPS, _PATIENCE * rule.tol, _PATIENCE * rule.tol, rule.max_passes, temperature=1.0)
             start = Completion(states, problem.features(states))
-            end = steps.solve(problem, InnerDescent(problem), start, told)
+            end = steps.solve(problem, InnerDescent(problem), start, callbacks)
             return _Run(end.parameters, end.objective, end.n_iter, end.status, end.trace)
         first = LBFGS().solve(problem.objective(states), _FIRST)
-        whole = LBFGS().solve(problem.objective(states, allowed=True), rule, first.parameters, told)
+        whole = LBFGS().solve(problem.objective(states, allowed=True), rule, first.parameters, callbacks)
         return _Run(whole.parameters, whole.objective, whole.n_iter, whole.status, whole.trace)
 
     def predict_proba(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:

@@ -24,7 +24,7 @@ from dualfield.solvers import (
     Simplicial,
     StopRule,
 )
-from dualfield.solvers.callbacks import Course
+from dualfield.solvers.callbacks import FitCallbacks
 from dualfield.solvers.dual.hinge_stages import solve_in_stages
 from dualfield.solvers.planes.course import offered
 from dualfield.solvers.primal.relay import never_worse_than_zero
@@ -71,7 +71,7 @@ def prepared_solve(
     tol: float,
     max_iter: int | None,
     start: Floats | None,
-) -> tuple[Any, Callable[[Course, int], LinearSolution]]:
+) -> tuple[Any, Callable[[FitCallbacks, int], LinearSolution]]:
     """Return the solver that is to run, and the call that runs it.
 
     Native solvers take the losses of chains, others planes. Rescaled slacks and signs of weights are known to planes
@@ -97,14 +97,14 @@ def prepared_solve(
     if is_auto and isinstance(chosen, FlowSwap) and objective is not None and isinstance(planes, ChainPlanes):
         swapped, same = objective, planes
         if swapped.score_map.n_features <= FEW_FEATURES:
-            return chosen, lambda course, seed: never_worse_than_zero(
-                swapped, solve_in_stages(swapped, same, rule, start, course, seed), tol
+            return chosen, lambda callbacks, seed: never_worse_than_zero(
+                swapped, solve_in_stages(swapped, same, rule, start, callbacks, seed), tol
             )
     if what is planes:  # these keep the best point
-        return chosen, lambda course, seed: chosen.solve(what, rule, offered(what, start), course, seed)
+        return chosen, lambda callbacks, seed: chosen.solve(what, rule, offered(what, start), callbacks, seed)
     assert objective is not None
-    return chosen, lambda course, seed: never_worse_than_zero(
-        objective, chosen.solve(objective, rule, start, course, seed), tol
+    return chosen, lambda callbacks, seed: never_worse_than_zero(
+        objective, chosen.solve(objective, rule, start, callbacks, seed), tol
     )
 
 

@@ -37,7 +37,7 @@ from dualfield.estimators.tagger import SequenceTagger
 from dualfield.features import Template
 from dualfield.scores import Expansion
 from dualfield.solvers import LinearSolution, Moment, Status, Trace
-from dualfield.solvers.callbacks import Course
+from dualfield.solvers.callbacks import FitCallbacks
 from dualfield.solvers.kept_state import refuse_unused
 from dualfield.solvers.progress import ProgressLine
 from dualfield.structures.checks import n_threads
@@ -156,9 +156,9 @@ class TrainedTagger(SequenceTagger):
                 raise ValueError(f"{name} must be None with a kernel: the model is there at the end of the fit only.")
         found: list[Expansion] = []
 
-        def solve(course: Course, seed: int) -> LinearSolution:
+        def solve(callbacks: FitCallbacks, seed: int) -> LinearSolution:
             solution, expansion = fit_kernel_chains(
-                self, data, temperature, solver, n_threads(self.n_jobs), course, seed
+                self, data, temperature, solver, n_threads(self.n_jobs), callbacks, seed
             )
             found.append(expansion)
             return solution
@@ -171,7 +171,7 @@ class TrainedTagger(SequenceTagger):
 
     def _run(
         self,
-        solve: Callable[[Course, int], LinearSolution],
+        solve: Callable[[FitCallbacks, int], LinearSolution],
         data: TrainingData | None,
         start: Floats | None,
         monitor: Callable[[Moment, Any], Any] | None,
@@ -182,7 +182,7 @@ class TrainedTagger(SequenceTagger):
         states = None if checkpoint is None or data is None else checkpoint.open(fingerprint(self, data, start), seed)
         seed = seed if states is None else states.seed
         with ProgressLine(type(self).__name__, int(self.verbose)) as line:
-            course = Course(
+            callbacks = FitCallbacks(
                 line,
                 None if monitor is None else lambda moment, w: monitor(moment, self._at(data, moment, w)),
                 None if states is None else states.keep,
@@ -190,12 +190,12 @@ class TrainedTagger(SequenceTagger):
                 None if states is None else states.resume,
             )
             try:
-                if data is not None and course.resume is not None:
-                    refuse_unused(course.resume, data.score_map.used)
-                solution = solve(course, seed)
+                if data is not None and callbacks.resume is not None:
+                    refuse_unused(callbacks.resume, data.score_map.used)
+                solution = solve(callbacks, seed)
             except StateError as error:
                 raise error if states is None else states.refused(error) from None
-            course.last(solution.moment, solution.parameters)
+            callbacks.last(solution.moment, solution.parameters)
             line.end(f"{solution.status.value}, relative gap {solution.relative_gap:.1e}.")
         if states is not None:
             states.close(solution.status)

@@ -2,6 +2,7 @@
 
 from dualfield.solvers.auto import Auto, AutoLinear
 from dualfield.solvers.base import LinearSolution, Moment, Solution, Start, Status, StopRule, Trace
+from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.dual.block_dual import BlockDual
 from dualfield.solvers.dual.flow_swap import FlowSwap
 from dualfield.solvers.kernel.ascent import KernelAscent
@@ -26,6 +27,7 @@ __all__ = [
     "Auto",
     "AutoLinear",
     "BlockDual",
+    "Callbacks",
     "Cuts",
     "CuttingPlane",
     "FlowSwap",

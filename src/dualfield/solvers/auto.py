@@ -41,14 +41,14 @@ class Auto:
         objective: KernelSoftmax,
         rule: StopRule,
         start: Start | None = None,
-        told: Progress | None = None,
+        callbacks: Progress | None = None,
         random_state: Any = None,
     ) -> Solution:
         """Solve an objective; see :meth:`WorkingSet.solve`.
 
         Parameters
         ----------
-        objective, rule, start, told, random_state
+        objective, rule, start, callbacks, random_state
             As for :meth:`WorkingSet.solve`.
 
         Returns
@@ -69,13 +69,13 @@ class Auto:
         """
         fits = objective.fits(4)
         if takes_newton(objective):
-            return NewtonCG().solve(objective, rule, start, told)
+            return NewtonCG().solve(objective, rule, start, callbacks)
         # Recomputed rows make every product of Newton's method as dear as the whole matrix.
         patience = (100.0 if rule.tol >= 1e-4 else 300.0) if fits else np.inf
-        first = WorkingSet(patience=patience).solve(objective, rule, start, told)
+        first = WorkingSet(patience=patience).solve(objective, rule, start, callbacks)
         if first.status is not Status.TOO_SLOW and (first.status is not Status.STALLED or not fits):
             return first
-        return NewtonCG().solve(objective, rule, Start(first.coefficients, first.bias), told, before=first)
+        return NewtonCG().solve(objective, rule, Start(first.coefficients, first.bias), callbacks, before=first)
 
 
 def takes_newton(objective: KernelSoftmax) -> bool:
@@ -102,14 +102,14 @@ class AutoLinear:
         objective: ChainLoss,
         rule: StopRule,
         start: Floats | None = None,
-        told: Progress | None = None,
+        callbacks: Progress | None = None,
         random_state: Any = None,
     ) -> LinearSolution:
         """Solve an objective.
 
         Parameters
         ----------
-        objective, rule, start, told, random_state
+        objective, rule, start, callbacks, random_state
             As for :meth:`BlockDual.solve`.
 
         Returns
@@ -134,4 +134,4 @@ class AutoLinear:
         turns: list[ChainSolver] = [LBFGS()]
         if block_dual.missing(objective, rule.tol) is None:
             turns.insert(0, block_dual)
-        return solve_in_turn(turns, objective, rule, start, told, random_state)
+        return solve_in_turn(turns, objective, rule, start, callbacks, random_state)

@@ -1,4 +1,4 @@
-"""The end of a pass: a monitor looks, and a state is kept from which the fit can go on."""
+"""Callbacks: what a solver calls while it works, to show progress, to be monitored, to keep a state to resume from."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.solvers.base import Moment
-from dualfield.solvers.progress import ProgressLine
+from dualfield.solvers.base import Moment, Progress
 
-__all__ = ["Course"]
+__all__ = ["Callbacks", "FitCallbacks"]
 
 Floats = NDArray[np.float64]
 State = dict[str, NDArray[Any]]
@@ -30,13 +29,90 @@ class PassEnd(Protocol):
         """Return arrays with which the solver can go on later."""
 
 
-class Course:
-    """Goes along with a fit: shows its progress, lets a monitor look at the end of passes, keeps states.
+class Callbacks:
+    """What a solver calls and reads while it works; this one does nothing. A plain callable does as well.
+
+    Attributes
+    ----------
+    interval : float
+        Seconds between two calls, at least.
+    pass_end : callable or None
+        Gets a :class:`PassEnd` at the end of each pass; a true value that it returns ends the solve. Where it is None,
+        solvers do not stop at the end of passes.
+    resume : dict or None
+        A state to go on from, arrays by name.
+    bound : float
+        A lower bound on the minimum that is known before.
+
+    Examples
+    --------
+    >>> from dualfield.solvers.callbacks import Callbacks
+    >>> Callbacks.of(None).pass_end is None
+    True
+    >>> Callbacks.of(lambda objective, dual, gap, passes, seconds: print(objective, gap))(3.0, 1.0, 2.0, 1.0, 0.1)
+    3.0 2.0
+    """
+
+    interval: float = 0.05
+    pass_end: Callable[[Any], bool] | None = None
+    resume: State | None = None
+    bound: float = -np.inf
+
+    def __call__(self, objective: float, dual: float, gap: float, passes: float, seconds: float) -> None:
+        """Hear where a solver stands.
+
+        Parameters
+        ----------
+        objective, dual, gap, passes, seconds : float
+            Primal value, dual value, their difference, passes over the data, time so far.
+
+        Examples
+        --------
+        >>> from dualfield.solvers.callbacks import Callbacks
+        >>> Callbacks()(3.0, 1.0, 2.0, 1.5, 0.1)
+        """
+
+    @staticmethod
+    def of(given: Progress | None) -> Callbacks:
+        """Return callbacks as they are, or made of a callable, or of nothing.
+
+        Parameters
+        ----------
+        given : Callbacks, callable or None
+            What a solver was given.
+
+        Returns
+        -------
+        Callbacks
+            What it calls.
+
+        Examples
+        --------
+        >>> from dualfield.solvers.callbacks import Callbacks
+        >>> own = Callbacks()
+        >>> Callbacks.of(own) is own
+        True
+        """
+        if given is None:
+            return Callbacks()
+        return given if isinstance(given, Callbacks) else _Plain(given)
+
+
+class _Plain(Callbacks):
+    def __init__(self, report: Progress) -> None:
+        self._report = report
+
+    def __call__(self, *row: float) -> None:
+        self._report(*row)
+
+
+class FitCallbacks(Callbacks):
+    """The callbacks of a fit: progress is shown, a monitor looks at the end of passes, states are kept.
 
     Parameters
     ----------
-    line : ProgressLine
-        Shows progress.
+    line : callable
+        Shows progress, as :class:`dualfield.solvers.progress.ProgressLine` does.
     monitor : callable, default=None
         Gets a :class:`Moment` and the parameters at the end of each pass; a true value that it returns ends the fit.
     keep : callable, default=None
@@ -48,24 +124,23 @@ class Course:
 
     Examples
     --------
-    >>> from dualfield.solvers.callbacks import Course
+    >>> from dualfield.solvers.callbacks import FitCallbacks
     >>> from dualfield.solvers.progress import ProgressLine
-    >>> Course(ProgressLine("fit", 0)).pass_end is None   # nobody asks
+    >>> FitCallbacks(ProgressLine("fit", 0)).pass_end is None   # nobody asks
     True
     """
 
     def __init__(
         self,
-        line: ProgressLine,
+        line: Progress,
         monitor: Callable[[Moment, Floats], Any] | None = None,
         keep: Callable[[State], None] | None = None,
         is_due: Callable[[], bool] | None = None,
         resume: State | None = None,
     ) -> None:
-        self.interval, self.resume = line.interval, resume
+        self.interval, self.resume = Callbacks.of(line).interval, resume
         self._line, self._monitor, self._keep, self._is_due = line, monitor, keep, is_due
-        self._told = -1.0
-        # Solvers look for this attribute; where it is None they do not stop at the end of passes.
+        self._seen = -1.0
         self.pass_end = None if monitor is None and keep is None else self._pass_end
 
     def __call__(self, objective: float, dual: float, gap: float, passes: float, seconds: float) -> None:
@@ -78,14 +153,14 @@ class Course:
 
         Examples
         --------
-        >>> from dualfield.solvers.callbacks import Course
+        >>> from dualfield.solvers.callbacks import FitCallbacks
         >>> from dualfield.solvers.progress import ProgressLine
-        >>> Course(ProgressLine("fit", 0))(3.0, 1.0, 2.0, 1.5, 0.1)
+        >>> FitCallbacks(ProgressLine("fit", 0))(3.0, 1.0, 2.0, 1.5, 0.1)
         """
         self._line(objective, dual, gap, passes, seconds)
 
-    def later(self, passes: float, seconds: float) -> Later:
-        """Return the course of a solver that goes on where another one has ended.
+    def later(self, passes: float, seconds: float) -> StageCallbacks:
+        """Return the callbacks of a solver that goes on where another one has ended.
 
         Parameters
         ----------
@@ -94,17 +169,17 @@ class Course:
 
         Returns
         -------
-        Later
+        StageCallbacks
             It keeps no states: those of the first solver stay, and lead here again.
 
         Examples
         --------
-        >>> from dualfield.solvers.callbacks import Course
+        >>> from dualfield.solvers.callbacks import FitCallbacks
         >>> from dualfield.solvers.progress import ProgressLine
-        >>> Course(ProgressLine("fit", 0)).later(300.0, 0.5).resume is None
+        >>> FitCallbacks(ProgressLine("fit", 0)).later(300.0, 0.5).resume is None
         True
         """
-        return Later(self, passes, seconds)
+        return StageCallbacks(self, passes, seconds)
 
     def last(self, moment: Moment, parameters: Floats) -> None:
         """Let the monitor see the end, unless it has.
@@ -120,15 +195,15 @@ class Course:
         --------
         >>> import numpy as np
         >>> from dualfield.solvers import Moment
-        >>> from dualfield.solvers.callbacks import Course
+        >>> from dualfield.solvers.callbacks import FitCallbacks
         >>> from dualfield.solvers.progress import ProgressLine
         >>> seen = []
-        >>> course = Course(ProgressLine("fit", 0), lambda moment, w: seen.append(moment.passes))
-        >>> course.last(Moment(3.0, 2.0, 1.0, 4.0, 0.1), np.zeros(2))
+        >>> callbacks = FitCallbacks(ProgressLine("fit", 0), lambda moment, w: seen.append(moment.passes))
+        >>> callbacks.last(Moment(3.0, 2.0, 1.0, 4.0, 0.1), np.zeros(2))
         >>> seen
         [4.0]
         """
-        if self._monitor is not None and moment.passes > self._told:
+        if self._monitor is not None and moment.passes > self._seen:
             self._monitor(moment, parameters)
 
     def _pass_end(self, end: PassEnd) -> bool:
@@ -142,23 +217,21 @@ class Course:
             return False
         objective, dual, gap, own_passes, own_seconds = end.progress()
         moment = Moment(objective, dual, gap, passes + own_passes, seconds + own_seconds)
-        self._told = moment.passes
+        self._seen = moment.passes
         return bool(self._monitor(moment, end.parameters()))
 
 
-class Later:
-    """What a second solver is told with: see :meth:`Course.later`."""
+class StageCallbacks(Callbacks):
+    """The callbacks of a later stage of a fit: see :meth:`FitCallbacks.later`."""
 
-    resume = None
-
-    def __init__(self, course: Course, passes: float, seconds: float) -> None:
-        self.interval = course.interval
+    def __init__(self, whole: FitCallbacks, passes: float, seconds: float) -> None:
+        self.interval = whole.interval
         self.passes, self.seconds = passes, seconds
-        self._course = course
-        self.pass_end = None if course._monitor is None else self._pass_end
+        self._whole = whole
+        self.pass_end = None if whole._monitor is None else self._pass_end
 
     def __call__(self, objective: float, dual: float, gap: float, passes: float, seconds: float) -> None:
-        self._course(objective, dual, gap, self.passes + passes, self.seconds + seconds)
+        self._whole(objective, dual, gap, self.passes + passes, self.seconds + seconds)
 
     def _pass_end(self, end: PassEnd) -> bool:
-        return self._course._look(end, self.passes, self.seconds)
+        return self._whole._look(end, self.passes, self.seconds)

@@ -9,11 +9,13 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from dualfield.solvers.callbacks import Callbacks
+
 __all__ = ["ProgressLine"]
 
 
-class ProgressLine:
-    """Show pass, objective, relative gap and seconds; a context manager, and the ``told`` of a solver.
+class ProgressLine(Callbacks):
+    """Show pass, objective, relative gap and seconds; a context manager, and callbacks of a solver.
 
     Parameters
     ----------

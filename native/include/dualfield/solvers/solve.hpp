@@ -26,10 +26,10 @@ struct Moment {
     std::function<std::vector<double>()> parameters;
     std::function<SolverState()> state;
 };
-// Whoever goes along with a solver.
-struct Companion {
+// What a solver calls while it works.
+struct Callbacks {
     Report report;
-    // Told of the end of every pass but the last; an outcome ends the solver with it. May be empty.
+    // Called at the end of every pass but the last; an outcome ends the solver with it. May be empty.
     std::function<std::optional<Outcome>(const Moment&)> pass_end = {};
     const SolverState* resume = nullptr;  // begin with this state; null: at the start
 };

@@ -43,11 +43,11 @@ template <class S>
 class BlockDual {
   public:
     BlockDual(const ChainModel& model, const ChainData& data, const BlockDualSettings& settings,
-              const Companion& companion)
+              const Callbacks& callbacks)
         : model_(model),
           data_(data),
           settings_(settings),
-          companion_(companion),
+          callbacks_(callbacks),
           objective_(model, data, settings.n_threads),
           points_(model, data, objective_.truth()),
           n_(data.n_examples()),
@@ -65,8 +65,8 @@ class BlockDual {
     }
 
     void begin(const double* start) {
-        if (companion_.resume)
-            restore(*companion_.resume);
+        if (callbacks_.resume)
+            restore(*callbacks_.resume);
         else if (!start || !start_from(start))
             points_.begin_at_truth();
     }
@@ -138,7 +138,7 @@ class BlockDual {
 
     // Between two passes; an outcome ends the solve.
     std::optional<Outcome> pass_end() {
-        if (n_iterations_ == 0 || n_iterations_ == resumed_ || !companion_.pass_end) return std::nullopt;
+        if (n_iterations_ == 0 || n_iterations_ == resumed_ || !callbacks_.pass_end) return std::nullopt;
         const auto progress = [&] {
             const double primal = half_square() + objective_.loss(w_.data());
             const double dual = primal - dual_ > kDoubt * std::abs(dual_) ? dual_ : exact_dual();
@@ -150,7 +150,7 @@ class BlockDual {
             writer("seconds", clock_.seconds());
             return writer.release();
         };
-        return companion_.pass_end({progress, [&] { return std::vector<double>(w_.begin(), w_.end()); }, state});
+        return callbacks_.pass_end({progress, [&] { return std::vector<double>(w_.begin(), w_.end()); }, state});
     }
 
     void restore(const SolverState& saved) {
@@ -334,12 +334,12 @@ class BlockDual {
         forecast_.look(gap_at(primal_), passes_);
     }
 
-    bool tell() { return companion_.report({primal_, dual_, gap_at(primal_), passes_, clock_.seconds()}); }
+    bool tell() { return callbacks_.report({primal_, dual_, gap_at(primal_), passes_, clock_.seconds()}); }
 
     const ChainModel& model_;
     const ChainData& data_;
     const BlockDualSettings& settings_;
-    const Companion& companion_;
+    const Callbacks& callbacks_;
     ChainObjective objective_;
     SoftChains<S> points_;
     Clock clock_{0.0};
@@ -363,22 +363,22 @@ std::size_t block_dual_bytes(const ChainModel& model, const ChainData& data, dou
 }
 
 LinearSolution solve_block_dual(const ChainModel& model, const ChainData& data, const double* start,
-                                const BlockDualSettings& settings, const Companion& companion) {
+                                const BlockDualSettings& settings, const Callbacks& callbacks) {
     if (model.pair || data.allowed || !(data.temperature > 0.0))
         throw std::invalid_argument("block_dual needs shared clique scores, all labels and a temperature above zero");
-    const SolverState* resume = companion.resume;
+    const SolverState* resume = callbacks.resume;
     const bool was_exact = resume && resume->contains("theta") && resume->at("theta").index() == 1;
     if (settings.tolerance < kSingleFrom || was_exact) {
-        BlockDual<double> run(model, data, settings, companion);
+        BlockDual<double> run(model, data, settings, callbacks);
         run.begin(start);
         return run.solve();
     }
-    BlockDual<float> run(model, data, settings, companion);
+    BlockDual<float> run(model, data, settings, callbacks);
     run.begin(start);
     const LinearSolution rough = run.solve();
     if (rough.outcome != Outcome::stalled) return rough;
     // Large weights can need more digits than single precision has.
-    BlockDual<double> exact(model, data, settings, companion);
+    BlockDual<double> exact(model, data, settings, callbacks);
     exact.take_over(run);
     return exact.solve();
 }

@@ -42,10 +42,10 @@ constexpr double kSparse = 1.7, kDense = 1.8;
 class FlowSwap : public FlowAscent {
   public:
     FlowSwap(const ChainModel& model, const ChainData& data, const FlowSwapSettings& settings,
-             const Companion& companion)
+             const Callbacks& callbacks)
         : FlowAscent(model, data, settings.n_threads),
           settings_(settings),
-          companion_(companion),
+          callbacks_(callbacks),
           // Many nodes share each weight where there are few weights: then small careful steps are better.
           relaxation_(model.size() < data.n_nodes() ? kDense : kSparse),
           best_(model.size(), 0.0),
@@ -54,7 +54,7 @@ class FlowSwap : public FlowAscent {
           selected_(order_) {}
 
     void begin(const double* start, const SolverState* flow) {
-        if (companion_.resume) return restore(*companion_.resume);
+        if (callbacks_.resume) return restore(*callbacks_.resume);
         if (flow)
             read_flow(*flow);
         else
@@ -79,7 +79,7 @@ class FlowSwap : public FlowAscent {
             rebuild();
             certify();
         }
-        companion_.report(progress());
+        callbacks_.report(progress());
         solution.outcome = *outcome;
         solution.parameters.assign(best_.begin(), best_.end());
         solution.objective = primal_;
@@ -100,7 +100,7 @@ class FlowSwap : public FlowAscent {
             if (at + 1 < selected_.size())
                 objective_.features().prefetch(data_.first(selected_[at + 1]), data_.first(selected_[at + 1] + 1));
             visit_densely(selected_[at]);
-            if (at % 256 == 255 && !companion_.report(progress())) return false;
+            if (at % 256 == 255 && !callbacks_.report(progress())) return false;
         }
         lists_.is_written_through = false;
         lists_.begin_means();
@@ -128,7 +128,7 @@ class FlowSwap : public FlowAscent {
             }
             passes_ += static_cast<double>(n_nodes) / std::max(static_cast<double>(data_.n_nodes()), 1.0);
             lists_.take_into_means((kMeanPower + 1.0) / (static_cast<double>(++n_sweeps_) + kMeanPower));
-            if (!companion_.report(progress())) return false;
+            if (!callbacks_.report(progress())) return false;
         }
         return true;
     }
@@ -189,7 +189,7 @@ class FlowSwap : public FlowAscent {
         const double enough = 0.05 * small() / static_cast<double>(std::max<std::size_t>(order_.size(), 1));
         for (const std::uint64_t i : order_)
             if (data_.weights[i] * violation_[i] > enough) selected_.push_back(i);
-        if (!companion_.report(progress())) return Outcome::interrupted;
+        if (!callbacks_.report(progress())) return Outcome::interrupted;
         return std::nullopt;
     }
 
@@ -239,7 +239,7 @@ class FlowSwap : public FlowAscent {
         return sum;
     }
     std::optional<Outcome> pass_end() {
-        if (n_iterations_ == 0 || n_iterations_ == resumed_ || !companion_.pass_end) return std::nullopt;
+        if (n_iterations_ == 0 || n_iterations_ == resumed_ || !callbacks_.pass_end) return std::nullopt;
         // Another look, which leaves no trace: the mean of now may be better than the best weights so far.
         std::optional<double> at_mean;
         const auto mean_is_best = [&] {
@@ -262,7 +262,7 @@ class FlowSwap : public FlowAscent {
             all.merge(flow());
             return all;
         };
-        return companion_.pass_end({now, parameters, state});
+        return callbacks_.pass_end({now, parameters, state});
     }
     void restore(const SolverState& saved) {
         const StateReader reader(saved);
@@ -300,7 +300,7 @@ class FlowSwap : public FlowAscent {
     Progress progress() const { return {primal_, dual_, gap(), passes_, clock_.seconds()}; }
 
     const FlowSwapSettings& settings_;
-    const Companion& companion_;
+    const Callbacks& callbacks_;
     double relaxation_;
     Aligned<double> best_;
     std::vector<double> losses_, violation_;
@@ -314,12 +314,12 @@ class FlowSwap : public FlowAscent {
 }  // namespace
 
 LinearSolution solve_flow_swap(const ChainModel& model, const ChainData& data, const double* start,
-                               const SolverState* flow, const FlowSwapSettings& settings, const Companion& companion,
+                               const SolverState* flow, const FlowSwapSettings& settings, const Callbacks& callbacks,
                                SolverState* flow_out) {
     if (model.pair || data.allowed || model.topology->order() != 1 || data.temperature != 0.0)
         throw std::invalid_argument(
             "flow_swap needs chains of order 1 with shared clique scores, all labels, and T = 0");
-    FlowSwap run(model, data, settings, companion);
+    FlowSwap run(model, data, settings, callbacks);
     run.begin(start, flow);
     LinearSolution solution = run.solve();
     if (flow_out) *flow_out = run.flow();

@@ -88,7 +88,7 @@ class AveragedVector {
 
 // Where a run over epochs stands, and who goes along with it.
 struct Epochs {
-    const Companion& companion;
+    const Callbacks& callbacks;
     std::uint64_t epoch = 0;  // those that are complete
     double seconds = 0.0, latest = 0.0;
     Clock clock{0.0};
@@ -96,8 +96,8 @@ struct Epochs {
     // `describe(archive)` lists the state of the solver.
     template <class Describe>
     void begin(const Describe& describe) {
-        if (!companion.resume) return;
-        const StateReader reader(*companion.resume);
+        if (!callbacks.resume) return;
+        const StateReader reader(*callbacks.resume);
         reader("epoch", epoch);
         reader("seconds", seconds);
         describe(reader);
@@ -105,7 +105,7 @@ struct Epochs {
     }
     bool report(double value, double passes) {
         latest = value;
-        return companion.report({value, 0.0, kInfinity, passes, clock.seconds()});
+        return callbacks.report({value, 0.0, kInfinity, passes, clock.seconds()});
     }
     // At the end of an epoch.
     template <class Describe, class Parameters>
@@ -113,7 +113,7 @@ struct Epochs {
         ++epoch;
         if (!report(latest, static_cast<double>(epoch))) return Outcome::interrupted;
         if (converged) return Outcome::converged;
-        if (!companion.pass_end) return std::nullopt;
+        if (!callbacks.pass_end) return std::nullopt;
         const auto progress = [&] {
             return Progress{latest, 0.0, kInfinity, static_cast<double>(epoch), clock.seconds()};
         };
@@ -124,7 +124,7 @@ struct Epochs {
             describe(writer);
             return writer.release();
         };
-        return companion.pass_end({progress, parameters, state});
+        return callbacks.pass_end({progress, parameters, state});
     }
 };
 
@@ -138,7 +138,7 @@ class Sgd {
         lambda_ = mean_lambda_ = 1.0 / std::max(sum, 1e-300);
     }
 
-    LinearSolution solve(const double* start, const SgdSettings& settings, const Companion& companion) {
+    LinearSolution solve(const double* start, const SgdSettings& settings, const Callbacks& callbacks) {
         const auto seen = static_cast<double>(settings.n_seen), n = static_cast<double>(order_.size());
         lambda_ = mean_lambda_ / (1.0 + seen / std::max(n, 1.0));
         AveragedVector w(start, model_.size());
@@ -150,7 +150,7 @@ class Sgd {
             archive.at_least("rate", rate, 0.0);
         };
         const auto parameters = [&] { return w.value(settings.average); };
-        Epochs epochs{companion};
+        Epochs epochs{callbacks};
         epochs.begin(describe);
         if (!(rate > 0.0)) rate = choose_rate(start);
         std::optional<Outcome> outcome;
@@ -222,12 +222,12 @@ class Sgd {
 }  // namespace
 
 LinearSolution solve_sgd(const ChainModel& model, const ChainData& data, const double* start,
-                         const SgdSettings& settings, const Companion& companion) {
-    return Sgd(model, data).solve(start, settings, companion);
+                         const SgdSettings& settings, const Callbacks& callbacks) {
+    return Sgd(model, data).solve(start, settings, callbacks);
 }
 
 LinearSolution solve_perceptron(const ChainModel& model, const ChainData& data, const double* start,
-                                const PerceptronSettings& settings, const Companion& companion) {
+                                const PerceptronSettings& settings, const Callbacks& callbacks) {
     if (data.allowed) throw std::invalid_argument("the perceptron needs examples with all their labels");
     const ChainObjective objective(model, data, 1);
     ChainObjective::Worker worker = objective.worker();
@@ -249,7 +249,7 @@ LinearSolution solve_perceptron(const ChainModel& model, const ChainData& data, 
             for (std::size_t j = 0; j < w.size(); ++j) mean[j] -= sum[j] / steps;
         return mean;
     };
-    Epochs epochs{companion};
+    Epochs epochs{callbacks};
     epochs.begin(describe);
     std::optional<Outcome> outcome;
     while (!outcome && epochs.epoch < settings.n_epochs) {

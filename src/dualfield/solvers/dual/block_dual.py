@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dualfield import _native
 from dualfield.objectives import ChainLoss
 from dualfield.solvers.base import LinearSolution, Progress, Status, StopRule, Trace
+from dualfield.solvers.callbacks import Callbacks
 
 __all__ = ["BlockDual"]
 
@@ -90,7 +91,7 @@ class BlockDual:
         objective: ChainLoss,
         rule: StopRule,
         start: Floats | None = None,
-        told: Progress | None = None,
+        callbacks: Progress | None = None,
         random_state: Any = None,
     ) -> LinearSolution:
         """Solve an objective.
@@ -103,8 +104,8 @@ class BlockDual:
             When to stop.
         start : array of shape (n_parameters,), default=None
             Begin with the labellings that these parameters make likely; None: with the true ones.
-        told : callable, default=None
-            Told of the course.
+        callbacks : Callbacks or callable, default=None
+            Called after each pass with objective, dual, gap, passes and seconds.
         random_state : int, default=None
             Seed of the order of the examples.
 
@@ -137,8 +138,7 @@ class BlockDual:
             random_state or 0,
             objective.n_threads,
             min(self.patience, 1e300),
-            told,
-            getattr(told, "interval", 0.05),
+            Callbacks.of(callbacks),
         )
         parameters, value, gap, outcome, n_iter, rows = result
         return LinearSolution(parameters, value, gap, Status(outcome), n_iter, Trace.from_rows(rows), "block_dual")

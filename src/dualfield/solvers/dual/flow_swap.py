@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dualfield import _native
 from dualfield.objectives import ChainLoss
 from dualfield.solvers.base import LinearSolution, Progress, Status, StopRule, Trace
+from dualfield.solvers.callbacks import Callbacks
 
 __all__ = ["FlowSwap"]
 
@@ -77,7 +78,7 @@ class FlowSwap:
         objective: ChainLoss,
         rule: StopRule,
         start: Floats | None = None,
-        told: Progress | None = None,
+        callbacks: Progress | None = None,
         random_state: Any = None,
         flow: dict[str, NDArray[Any]] | None = None,
     ) -> LinearSolution:
@@ -91,8 +92,8 @@ class FlowSwap:
             When to stop.
         start : array of shape (n_parameters,), default=None
             Weights that the result must not be worse than.
-        told : callable, default=None
-            Told of the course.
+        callbacks : Callbacks or callable, default=None
+            Called after each pass with objective, dual, gap, passes and seconds.
         random_state : int, default=None
             Seed of the order of the examples.
         flow : dict, default=None
@@ -130,8 +131,7 @@ class FlowSwap:
             rule.max_passes,
             random_state or 0,
             objective.n_threads,
-            told,
-            getattr(told, "interval", 0.05),
+            Callbacks.of(callbacks),
         )
         (parameters, value, gap, outcome, n_iter, rows), dual = result
         trace = Trace.from_rows(rows)

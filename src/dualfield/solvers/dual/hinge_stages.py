@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dualfield.objectives import ChainLoss, ChainPlanes
 from dualfield.solvers.base import LinearSolution, Status, StopRule, Trace, relative_gap
-from dualfield.solvers.callbacks import Course, Later
+from dualfield.solvers.callbacks import FitCallbacks, StageCallbacks
 from dualfield.solvers.dual.flow_swap import FlowSwap
 from dualfield.solvers.planes.simplicial import Simplicial, SimplicialParts
 
@@ -24,7 +24,7 @@ _NODE, _FEATURE = 2000.0, 25.0
 
 
 def solve_in_stages(
-    loss: ChainLoss, planes: ChainPlanes, rule: StopRule, start: Floats | None, course: Course, seed: int
+    loss: ChainLoss, planes: ChainPlanes, rule: StopRule, start: Floats | None, callbacks: FitCallbacks, seed: int
 ) -> LinearSolution:
     """Swap mass as long as that promises to end soon, else let mixtures of planes run in turns with it.
 
@@ -42,7 +42,7 @@ def solve_in_stages(
         When to stop.
     start : array of shape (n_parameters,) or None
         Weights that the result must not be worse than.
-    course : Course
+    callbacks : FitCallbacks
         Goes along. States are kept of the first stage, which lead to the others again.
     seed : int
         Seed of the order of the examples.
@@ -59,7 +59,7 @@ def solve_in_stages(
     >>> from dualfield.objectives import ChainLoss, ChainPlanes
     >>> from dualfield.scores import FeatureTable, LinearScores
     >>> from dualfield.solvers import StopRule
-    >>> from dualfield.solvers.callbacks import Course
+    >>> from dualfield.solvers.callbacks import FitCallbacks
     >>> from dualfield.solvers.dual.hinge_stages import solve_in_stages
     >>> from dualfield.solvers.progress import ProgressLine
     >>> from dualfield.structures import Chain
@@ -67,26 +67,28 @@ def solve_in_stages(
     >>> batch, truth, cost = Batch.build([np.ones((1, 1))]), np.zeros(1, np.int32), 1.0 - np.eye(2)
     >>> loss = ChainLoss(score_map, score_map.bind(batch, None, truth, np.ones(1), cost, temperature=0.0))
     >>> planes = ChainPlanes(score_map, batch, truth, np.ones(1), cost)
-    >>> solve_in_stages(loss, planes, StopRule(1e-6), None, Course(ProgressLine("fit", 0)), 0).solver
+    >>> solve_in_stages(loss, planes, StopRule(1e-6), None, FitCallbacks(ProgressLine("fit", 0)), 0).solver
     'flow_swap'
     """
-    return _Stages(loss, planes, rule, course, seed).to_the_end(start)
+    return _Stages(loss, planes, rule, callbacks, seed).to_the_end(start)
 
 
 class _Stages:
     """Two solvers that take turns, and what they have reached together."""
 
-    def __init__(self, loss: ChainLoss, planes: ChainPlanes, rule: StopRule, course: Course, seed: int) -> None:
-        self._loss, self._planes, self._rule, self._course, self._seed = loss, planes, rule, course, seed
+    def __init__(
+        self, loss: ChainLoss, planes: ChainPlanes, rule: StopRule, callbacks: FitCallbacks, seed: int
+    ) -> None:
+        self._loss, self._planes, self._rule, self._whole, self._seed = loss, planes, rule, callbacks, seed
         self._mixtures: SimplicialParts | None = None
-        self._told: Later | None = None  # of the mixtures
+        self._callbacks: StageCallbacks | None = None  # of the mixtures
         self._n_mixed = 0  # rows of their trace that are in the whole one
         self._swapped = 0.0  # passes
 
     def to_the_end(self, start: Floats | None) -> LinearSolution:
         patience = PATIENCE
         first = StopRule(self._rule.tol, min(patience, self._rule.max_passes))
-        found = FlowSwap().solve(self._loss, first, start, self._course, self._seed)
+        found = FlowSwap().solve(self._loss, first, start, self._whole, self._seed)
         self._found, self._flow = found, found.dual
         self._swapped = float(found.trace.passes[-1])
         crawls = moves = True  # swaps are not done, mixtures can go on
@@ -118,14 +120,14 @@ class _Stages:
     def _mix(self, work: float) -> LinearSolution:
         """Let mixtures do some more work."""
         spent, seconds = self._passes - self._n_mixed, float(self._found.trace.seconds[-1])
-        if self._mixtures is None or self._told is None:
-            self._told = self._course.later(spent, seconds)
+        if self._mixtures is None or self._callbacks is None:
+            self._callbacks = self._whole.later(spent, seconds)
             self._mixtures = SimplicialParts(
-                Simplicial(), self._planes, self._rest(), self._found.parameters, self._told
+                Simplicial(), self._planes, self._rest(), self._found.parameters, self._callbacks
             )
-        self._told.passes = spent
+        self._callbacks.passes = spent
         mixed = self._mixtures.go_on(self._mixtures.work + work)
-        rows = mixed.trace.rows()[self._n_mixed :] + np.array([0.0, 0.0, 0.0, spent, self._told.seconds])
+        rows = mixed.trace.rows()[self._n_mixed :] + np.array([0.0, 0.0, 0.0, spent, self._callbacks.seconds])
         self._n_mixed = len(mixed.trace)
         self._take(mixed, rows)
         return mixed
@@ -134,8 +136,8 @@ class _Stages:
         """Let swaps go on from where they were."""
         spent, seconds = self._passes, float(self._found.trace.seconds[-1])
         rest = StopRule(self._rule.tol, min(until - self._swapped, self._rest().max_passes))
-        told = self._course.later(spent, seconds)
-        more = FlowSwap().solve(self._loss, rest, self._found.parameters, told, self._seed, self._flow)
+        callbacks = self._whole.later(spent, seconds)
+        more = FlowSwap().solve(self._loss, rest, self._found.parameters, callbacks, self._seed, self._flow)
         self._flow, self._swapped = more.dual, self._swapped + float(more.trace.passes[-1])
         self._take(more, more.trace.rows() + np.array([0.0, 0.0, 0.0, spent, seconds]))
         return more

@@ -8,6 +8,7 @@ import numpy as np
 
 from dualfield.objectives import KernelChain, KernelMargin
 from dualfield.solvers.base import Progress, Solution, Start, Status, StopRule
+from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.kernel.tasks import TRUSTED, kernel_solution
 
 __all__ = ["KernelAscent"]
@@ -51,7 +52,7 @@ class KernelAscent:
         objective: KernelChain | KernelMargin,
         rule: StopRule,
         start: Start | None = None,
-        told: Progress | None = None,
+        callbacks: Progress | None = None,
         random_state: int = 0,
     ) -> Solution:
         """Solve an objective.
@@ -65,8 +66,8 @@ class KernelAscent:
         start : Start, default=None
             Coefficients and weights of an earlier fit. None: the dual begins at the truth, as it does for hinge losses
             in any case.
-        told : callable, default=None
-            Called now and then with objective, dual, gap, passes, seconds.
+        callbacks : Callbacks or callable, default=None
+            Called now and then with objective, dual, gap, passes and seconds.
         random_state : int, default=0
             Seed of the order of examples.
 
@@ -96,8 +97,7 @@ class KernelAscent:
             "n_sweeps": self.n_sweeps,
             "seed": int(random_state),
             "n_threads": objective.n_threads,
-            "told": told,
-            "interval": getattr(told, "interval", 0.05),
+            "callbacks": Callbacks.of(callbacks),
         }
         # The values of a function of the user's come in double precision as it is.
         single = rule.tol >= TRUSTED and objective.points.shape[0] > _TINY and not callable(objective.kernel.function)

@@ -37,7 +37,7 @@ class _Reduced(KernelSoftmax):
 
 
 def solve_with_inducing_points(
-    problem: KernelSoftmax, wanted: int | ArrayLike, rule: StopRule, told: Progress, random: np.random.RandomState
+    problem: KernelSoftmax, wanted: int | ArrayLike, rule: StopRule, callbacks: Progress, random: np.random.RandomState
 ) -> tuple[Any, Solution]:
     """Solve the reduced problem to the tolerance, then bound its distance from the minimum of the full one.
 
@@ -63,7 +63,7 @@ def solve_with_inducing_points(
         problem.cache_bytes,
         problem.n_threads,
     )
-    solution = NewtonCG().solve(reduced, rule, None, told)
+    solution = NewtonCG().solve(reduced, rule, None, callbacks)
     coefficients = root @ (features.T @ solution.coefficients)
     objective, gap, bias = _certified(problem, inducing, coefficients, solution.bias)
     last = solution.trace.rows()[-1]

@@ -174,7 +174,7 @@ def joint_scores(kernel: JointKernel, X: Floats, points: Floats, classes: NDArra
     return np.array([np.tensordot(joint_rows(kernel, x, points, classes), coefficients, axes=2) for x in X])
 
 
-def solve_joint(problem: JointKernelProblem, rule: StopRule, told: Progress) -> Solution:
+def solve_joint(problem: JointKernelProblem, rule: StopRule, callbacks: Progress) -> Solution:
     """Maximise the dual, point by point in order, until the gap after a sweep is within the tolerance.
 
     Parameters
@@ -183,8 +183,8 @@ def solve_joint(problem: JointKernelProblem, rule: StopRule, told: Progress) -> 
         What to solve.
     rule : StopRule
         When to stop.
-    told : callable
-        Told of progress after every sweep.
+    callbacks : callable
+        Called after every sweep with objective, dual, gap, passes and seconds.
 
     Returns
     -------
@@ -209,7 +209,7 @@ def solve_joint(problem: JointKernelProblem, rule: StopRule, told: Progress) -> 
         """Return whether the gap is within the tolerance."""
         dual, gap = point.measure()
         rows.append((dual + gap, dual, gap, passes, time.perf_counter() - began))
-        told(*rows[-1])
+        callbacks(*rows[-1])
         return dual > 0 and gap <= rule.tol * dual
 
     status, sweep = Status.ITERATION_LIMIT, 0

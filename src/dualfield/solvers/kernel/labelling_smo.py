@@ -13,6 +13,7 @@ from scipy.special import logsumexp, xlogy
 from dualfield.kernels.mercer import ROUNDING, check_curvature, check_values
 from dualfield.objectives import KernelChain
 from dualfield.solvers.base import Progress, Solution, Start, Status, StopRule, Trace
+from dualfield.solvers.callbacks import Callbacks
 
 __all__ = ["LabellingSMO"]
 
@@ -49,7 +50,7 @@ class LabellingSMO:
         objective: KernelChain,
         rule: StopRule,
         start: Start | None = None,
-        told: Progress | None = None,
+        callbacks: Progress | None = None,
         random_state: int = 0,
     ) -> Solution:
         """Solve an objective.
@@ -62,8 +63,8 @@ class LabellingSMO:
             When to stop.
         start : Start, default=None
             Not used: the distribution over labellings cannot be told from coefficients.
-        told : callable, default=None
-            Called after each pass with objective, dual, gap, passes, seconds.
+        callbacks : Callbacks or callable, default=None
+            Called after each pass with objective, dual, gap, passes and seconds.
         random_state : int, default=0
             Seed of the order of examples.
 
@@ -84,7 +85,7 @@ class LabellingSMO:
         >>> LabellingSMO().solve(problem, StopRule(1e-6, 1000)).status.value
         'converged'
         """
-        run = _Run(objective, self.max_labellings)
+        run, report = _Run(objective, self.max_labellings), Callbacks.of(callbacks)
         random, began = np.random.default_rng(random_state), time.perf_counter()
         rows: list[tuple[float, float, float, float, float]] = []
         status = Status.ITERATION_LIMIT
@@ -95,8 +96,7 @@ class LabellingSMO:
                 run.rebuild()
                 primal, gap = run.certificate()
             rows.append((primal, primal - gap, gap, float(len(rows)), time.perf_counter() - began))
-            if told is not None:
-                told(*rows[-1])
+            report(*rows[-1])
             if gap <= rule.tol * (primal - gap) or gap == 0.0:
                 status = Status.CONVERGED
                 break

@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from dualfield.objectives import KernelSoftmax
 from dualfield.objectives.certificate import refuse_curvature
 from dualfield.solvers.base import Progress, Solution, Start, Status, StopRule, Trace
+from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.kernel.tasks import better_than_nothing, certified
 
 Floats = NDArray[np.float64]
@@ -25,13 +26,13 @@ class _Reached(Exception):  # noqa: N818 - not an error
 
 
 def solve_representer(
-    objective: KernelSoftmax, rule: StopRule, start: Start | None, told: Progress | None, memory: int
+    objective: KernelSoftmax, rule: StopRule, start: Start | None, callbacks: Progress | None, memory: int
 ) -> Solution:
     """Minimise the primal over coefficients and bias (Keerthi et al. 2005, eq. 1.5).
 
     Parameters
     ----------
-    objective, rule, start, told
+    objective, rule, start, callbacks
         As for :meth:`dualfield.solvers.LBFGS.solve`.
     memory : int
         Pairs of vectors kept.
@@ -52,7 +53,7 @@ def solve_representer(
     >>> solve_representer(problem, StopRule(1e-6), None, None, 10).solver
     'lbfgs'
     """
-    run = _Run(objective, rule, told)
+    run = _Run(objective, rule, callbacks)
     shape = (objective.size, objective.n_rows)
     first = np.concatenate(
         [np.zeros(shape[0] * shape[1]), np.zeros(shape[1])]
@@ -87,8 +88,8 @@ def solve_representer(
 class _Run:
     """One run: counts products, looks at the gap after every iteration, keeps the best point."""
 
-    def __init__(self, objective: KernelSoftmax, rule: StopRule, told: Progress | None) -> None:
-        self.objective, self.rule, self.told = objective, rule, told
+    def __init__(self, objective: KernelSoftmax, rule: StopRule, callbacks: Progress | None) -> None:
+        self.objective, self.rule, self.callbacks = objective, rule, Callbacks.of(callbacks)
         # SciPy's first step is of length 1: coefficients and values are counted in units of the mean weight.
         self.unit = float(objective.weights.mean())
         self.passes, self.began, self.n_looks = 0.0, time.perf_counter(), 0
@@ -121,8 +122,7 @@ class _Run:
         self.n_looks += 1
         row = (value, value - gap, gap, self.passes, time.perf_counter() - self.began)
         self.rows.append(row)
-        if self.told is not None:
-            self.told(*row)
+        self.callbacks(*row)
         if gap <= self.best[1]:
             self.best = (value, gap, coefficients, bias)
         if value > gap and gap <= self.rule.tol * (value - gap):

@@ -42,7 +42,7 @@ class NewtonCG:
         objective: KernelSoftmax,
         rule: StopRule,
         start: Start | None = None,
-        told: Progress | None = None,
+        callbacks: Progress | None = None,
         random_state: Any = None,
         before: Solution | None = None,
     ) -> Solution:
@@ -50,7 +50,7 @@ class NewtonCG:
 
         Parameters
         ----------
-        objective, rule, start, told, random_state
+        objective, rule, start, callbacks, random_state
             As for :meth:`WorkingSet.solve`.
         before : Solution, default=None
             What another solver did before; its course and work are counted in.
@@ -78,7 +78,7 @@ class NewtonCG:
             matrix = objective.matrix(single=single)
             both = not single and objective.fits(12) and rule.tol > 1e-10 and objective.size > _TINY
             rough = objective.matrix(single=True) if both else None
-            task = kernel_task(objective, rule, begin, told, last.trace if last else None, rough)
+            task = kernel_task(objective, rule, begin, callbacks, last.trace if last else None, rough)
             return kernel_solution(_native.solve_newton(matrix, task, self.forcing), "newton", last)
 
         return solve_certified(objective, rule, run, single=not objective.fits(12))

@@ -15,13 +15,13 @@ from dualfield.kernels.mercer import ROUNDING, check_curvature
 from dualfield.objectives import ChainLoss, KernelChain
 from dualfield.scores import Expansion, FeatureTable, LinearScores
 from dualfield.solvers import AutoLinear, FlowSwap, LinearSolution, StopRule, Trace
-from dualfield.solvers.callbacks import Course
+from dualfield.solvers.callbacks import FitCallbacks
 
 Floats = NDArray[np.float64]
 
 
 def solve_reduced(
-    problem: KernelChain, landmarks: Any, rule: StopRule, course: Course, seed: int
+    problem: KernelChain, landmarks: Any, rule: StopRule, callbacks: FitCallbacks, seed: int
 ) -> tuple[LinearSolution, Expansion]:
     """Solve the problem in the span of the landmarks to the tolerance, then bound what was lost (Nyström).
 
@@ -42,7 +42,7 @@ def solve_reduced(
         batch, None, problem.labels, scale**2 * problem.weights, problem.cost, temperature=float(problem.temperature)
     )
     solver = AutoLinear() if problem.temperature > 0.0 else FlowSwap()
-    solution = solver.solve(ChainLoss(score_map, data, n_threads=problem.n_threads), rule, None, course, seed)
+    solution = solver.solve(ChainLoss(score_map, data, n_threads=problem.n_threads), rule, None, callbacks, seed)
     weights = score_map.unpack(solution.parameters)
     expansion = Expansion(kernel, landmarks, np.ascontiguousarray(root @ weights.node.reshape(-1, n_labels)) / scale)
     node = kernel.scores(problem.points, landmarks, expansion.coefficients, problem.n_threads)

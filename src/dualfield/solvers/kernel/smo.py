@@ -47,14 +47,14 @@ class SMO:
         objective: KernelSoftmax,
         rule: StopRule,
         start: Start | None = None,
-        told: Progress | None = None,
+        callbacks: Progress | None = None,
         random_state: Any = None,
     ) -> Solution:
         """Solve an objective.
 
         Parameters
         ----------
-        objective, rule, start, told
+        objective, rule, start, callbacks
             As for :meth:`WorkingSet.solve`.
         random_state : int, default=None
             Seed of the sweeps.
@@ -80,7 +80,7 @@ class SMO:
 
         def run(single: bool, before: Solution | None, correction: Floats | None) -> Solution:
             begin = start if before is None else Start(before.coefficients, before.bias)
-            task = kernel_task(objective, rule, begin, told, before.trace if before else None)
+            task = kernel_task(objective, rule, begin, callbacks, before.trace if before else None)
             matrix = objective.matrix(single=single)
             return kernel_solution(_native.solve_smo(matrix, task, second, self.tau, seed, self.repeats), "smo", before)
 

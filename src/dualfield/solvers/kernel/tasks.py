@@ -15,6 +15,7 @@ from dualfield import _native
 from dualfield.objectives import KernelSoftmax
 from dualfield.objectives.certificate import Certificate, certify
 from dualfield.solvers.base import Progress, Solution, Start, Status, StopRule, Trace, relative_gap
+from dualfield.solvers.callbacks import Callbacks
 
 # Up to here the kernel matrix is small, and Newton's method has the best worst case.
 SMALL = 2500
@@ -27,7 +28,7 @@ def kernel_task(
     objective: KernelSoftmax,
     rule: StopRule,
     start: Start | None,
-    told: Progress | None,
+    callbacks: Progress | None,
     spent: Trace | None = None,
     rough: _native.KernelMatrix | None = None,
     correction: Floats | None = None,
@@ -49,8 +50,7 @@ def kernel_task(
         start_passes=float(spent.kernel_passes[-1]) if spent else 0.0,
         start_seconds=float(spent.seconds[-1]) if spent else 0.0,
         n_threads=objective.n_threads,
-        told=told,
-        interval=getattr(told, "interval", 0.05),
+        callbacks=Callbacks.of(callbacks),
         rough=rough,
         correction=correction,
         noise=objective.noise,

@@ -41,7 +41,7 @@ def solve_warm(
     objective: KernelSoftmax,
     rule: StopRule,
     start: Start,
-    told: Any = None,
+    callbacks: Any = None,
     random_state: Any = None,
     value_before: float = np.nan,
 ) -> Solution:
@@ -56,7 +56,7 @@ def solve_warm(
     ----------
     solver : solver object
         One for kernel machines.
-    objective, rule, told, random_state
+    objective, rule, callbacks, random_state
         As for :meth:`dualfield.solvers.WorkingSet.solve`.
     start : Start
         Coefficients and bias of an earlier fit.
@@ -83,15 +83,15 @@ def solve_warm(
     """
     begin = _admissible(objective, start, solver, value_before)
     if begin.start is None:
-        return _solve(solver, objective, rule, None, told, random_state, begin.passes)
+        return _solve(solver, objective, rule, None, callbacks, random_state, begin.passes)
     try:
-        warm = _solve(solver, objective, rule, begin.start, told, random_state, begin.passes)
+        warm = _solve(solver, objective, rule, begin.start, callbacks, random_state, begin.passes)
     except (ValueError, ArithmeticError):  # where the problem itself is refused, it is refused again
-        return _solve(solver, objective, rule, None, told, random_state, begin.passes)
+        return _solve(solver, objective, rule, None, callbacks, random_state, begin.passes)
     ended = (Status.CONVERGED, Status.INTERRUPTED) + ((Status.ITERATION_LIMIT,) if begin.goes_on else ())
     if _is_finite(warm) and warm.status in ended:
         return warm
-    return _better(warm, _solve(solver, objective, rule, None, told, random_state))
+    return _better(warm, _solve(solver, objective, rule, None, callbacks, random_state))
 
 
 def _solve(
@@ -99,11 +99,11 @@ def _solve(
     objective: KernelSoftmax,
     rule: StopRule,
     start: Start | None,
-    told: Any,
+    callbacks: Any,
     seed: Any,
     spent: float = 0.0,
 ) -> Solution:
-    solution: Solution = solver.solve(objective, rule, start, told, random_state=seed)
+    solution: Solution = solver.solve(objective, rule, start, callbacks, random_state=seed)
     return replace(solution, trace=_later(solution.trace, spent, 0.0))
 
 

@@ -67,7 +67,7 @@ class WorkingSet:
         objective: KernelSoftmax,
         rule: StopRule,
         start: Start | None = None,
-        told: Progress | None = None,
+        callbacks: Progress | None = None,
         random_state: Any = None,
         stored: bool | None = None,
     ) -> Solution:
@@ -81,8 +81,8 @@ class WorkingSet:
             When to stop.
         start : Start, default=None
             Where to begin.
-        told : callable, default=None
-            Told of progress now and then.
+        callbacks : Callbacks or callable, default=None
+            Called now and then with objective, dual, gap, passes and seconds.
         random_state : None
             Not used: nothing is random.
         stored : bool, default=None
@@ -111,7 +111,7 @@ class WorkingSet:
             spent = before.trace if before else None
             result = _native.solve_working_set(
                 objective.matrix(single=single, stored=stored),
-                kernel_task(objective, rule, begin, told, spent, correction=correction),
+                kernel_task(objective, rule, begin, callbacks, spent, correction=correction),
                 self.size,
                 self.keep,
                 self.inner_passes,
@@ -153,14 +153,14 @@ class Online:
         objective: KernelSoftmax,
         rule: StopRule,
         start: Start | None = None,
-        told: Progress | None = None,
+        callbacks: Progress | None = None,
         random_state: Any = None,
     ) -> Solution:
         """Solve an objective; see :meth:`WorkingSet.solve`.
 
         Parameters
         ----------
-        objective, rule, start, told, random_state
+        objective, rule, start, callbacks, random_state
             As for :meth:`WorkingSet.solve`.
 
         Returns
@@ -180,4 +180,4 @@ class Online:
         'converged'
         """
         inner = WorkingSet(size=self.size, keep=self.keep)
-        return replace(inner.solve(objective, rule, start, told, stored=False), solver="online")
+        return replace(inner.solve(objective, rule, start, callbacks, stored=False), solver="online")

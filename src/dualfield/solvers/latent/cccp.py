@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dualfield.objectives.latent import Completion, LatentProblem
 from dualfield.solvers.base import Progress, Status, StopRule, relative_gap
+from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.latent.records import InnerSolver, LatentSolution, LatentStatus, LatentTrace
 
 __all__ = ["CCCP"]
@@ -92,7 +93,7 @@ class CCCP:
         problem: LatentProblem,
         inner: InnerSolver,
         start: Completion | Floats,
-        told: Progress | None = None,
+        callbacks: Progress | None = None,
         seed: int = 0,
     ) -> LatentSolution:
         """Run from hidden parts or from weights to where neither changes.
@@ -105,8 +106,8 @@ class CCCP:
             Minimises the bounds.
         start : Completion or array of shape (n_parameters,)
             Hidden parts of the truth, or weights that complete it.
-        told : callable, default=None
-            Told after each step of objective, the same less the inner gap, that gap, steps and seconds.
+        callbacks : Callbacks or callable, default=None
+            Called after each step with the objective, the same less the inner gap, that gap, steps and seconds.
         seed : int, default=0
             For inner solvers that draw examples.
 
@@ -123,7 +124,7 @@ class CCCP:
         >>> CCCP(max_iter=3).max_iter
         3
         """
-        return _Run(self, problem, inner, start, told, seed).to_the_end()
+        return _Run(self, problem, inner, start, callbacks, seed).to_the_end()
 
 
 class _Run:
@@ -135,10 +136,11 @@ class _Run:
         problem: LatentProblem,
         inner: InnerSolver,
         start: Completion | Floats,
-        told: Progress | None,
+        callbacks: Progress | None,
         seed: int,
     ) -> None:
-        self._settings, self._problem, self._inner, self._told, self._seed = settings, problem, inner, told, seed
+        self._settings, self._problem, self._inner, self._seed = settings, problem, inner, seed
+        self._callbacks = Callbacks.of(callbacks)
         self._began, self._passes, self._tight = time.perf_counter(), 0.0, False
         self._w: Floats | None = None
         self._convex, self._reference = np.nan, np.nan
@@ -179,8 +181,7 @@ class _Run:
         self._passes += float(solution.trace.passes[-1])
         row = (before, after, objective, gap, reached, changed, heat, self._passes, self._seconds())
         self._rows.append(row)
-        if self._told is not None:
-            self._told(objective, objective - gap, gap, float(t + 1), self._seconds())
+        self._callbacks(objective, objective - gap, gap, float(t + 1), self._seconds())
         self._w, self._convex, self._completion = w, convex, then
         if solution.status is Status.INTERRUPTED:
             return LatentStatus.INTERRUPTED

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dualfield.objectives import PlaneProblem, Planes
 from dualfield.solvers.base import LinearSolution, Progress, Status, StopRule, Trace, relative_gap
+from dualfield.solvers.callbacks import Callbacks
 
 Floats = NDArray[np.float64]
 State = dict[str, NDArray[Any]]
@@ -31,7 +32,7 @@ Looks = Generator[Look, None, Status]
 
 
 class PlaneCourse:
-    """Follows a solver, keeps the best of both sides, and shows itself to ``told.pass_end`` at every look.
+    """Follows a solver, keeps the best of both sides, and shows itself to ``callbacks.pass_end`` at every look.
 
     Parameters
     ----------
@@ -39,17 +40,19 @@ class PlaneCourse:
         What is minimised.
     rule : StopRule
         When to stop.
-    told : callable or None
-        Told of the course.
+    callbacks : Callbacks, callable or None
+        Called after each pass with objective, dual, gap, passes and seconds.
     resolution : float, default=0.0
         Of the objective: gaps are not smaller, and one of this size is as good as none.
     """
 
-    def __init__(self, problem: PlaneProblem, rule: StopRule, told: Progress | None, resolution: float = 0.0) -> None:
-        self._rule, self._told, self._resolution = rule, told, resolution
-        if getattr(told, "resume", None) is not None:
+    def __init__(
+        self, problem: PlaneProblem, rule: StopRule, callbacks: Progress | None, resolution: float = 0.0
+    ) -> None:
+        self._rule, self._callbacks, self._resolution = rule, Callbacks.of(callbacks), resolution
+        if self._callbacks.resume is not None:
             raise ValueError("This solver cannot go on from a checkpoint. Use solver='auto' without one.")
-        self._pass_end = getattr(told, "pass_end", None)
+        self._pass_end = self._callbacks.pass_end
         self._best, self._primal, self._dual = np.zeros(problem.n_parameters), np.inf, -np.inf
         self._rows: list[tuple[float, float, float, float, float]] = []
         self._began = time.perf_counter()
@@ -93,8 +96,7 @@ class PlaneCourse:
         self._dual = max(self._dual, look.dual)
         gap = max(self._primal - self._dual, self._resolution)
         self._rows.append((self._primal, self._dual, gap, look.passes, time.perf_counter() - self._began))
-        if self._told is not None:
-            self._told(*self._rows[-1])
+        self._callbacks(*self._rows[-1])
         if relative_gap(self._primal, gap) <= self._rule.tol or gap <= self._resolution:
             return Status.CONVERGED
         if self._pass_end is not None and self._pass_end(self):

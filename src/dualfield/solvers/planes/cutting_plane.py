@@ -104,7 +104,7 @@ class CuttingPlane:
         objective: PlaneProblem,
         rule: StopRule,
         start: Floats | Cuts | None = None,
-        told: Progress | None = None,
+        callbacks: Progress | None = None,
         random_state: Any = None,
     ) -> LinearSolution:
         """Solve an objective.
@@ -117,8 +117,8 @@ class CuttingPlane:
             When to stop.
         start : array of shape (n_parameters,) or Cuts, default=None
             Where the first planes are taken, or planes to begin with; None: at zero.
-        told : callable, default=None
-            Told of the course.
+        callbacks : Callbacks or callable, default=None
+            Called after each pass with objective, dual, gap, passes and seconds.
         random_state : None
             Not used.
 
@@ -142,7 +142,7 @@ class CuttingPlane:
         >>> solution.status.value, round(solution.objective, 6)
         ('converged', 0.129032)
         """
-        course = PlaneCourse(objective, rule, told)
+        course = PlaneCourse(objective, rule, callbacks)
         # Small dense systems gain nothing from many BLAS threads, and would differ in the last bit.
         with threadpool_limits(1, user_api="blas"):
             return course.follow(self._looks(objective, start, course), "cutting_plane")

@@ -51,14 +51,14 @@ class PlaneFrankWolfe:
         objective: PlaneProblem,
         rule: StopRule,
         start: Floats | None = None,
-        told: Progress | None = None,
+        callbacks: Progress | None = None,
         random_state: Any = None,
     ) -> LinearSolution:
         """Solve an objective.
 
         Parameters
         ----------
-        objective, rule, start, told, random_state
+        objective, rule, start, callbacks, random_state
             As for :meth:`LabellingSet.solve`.
 
         Returns
@@ -83,7 +83,7 @@ class PlaneFrankWolfe:
         0.25
         """
         refuse_signs(objective, "block_dual")
-        course = PlaneCourse(objective, rule, told)
+        course = PlaneCourse(objective, rule, callbacks)
         return course.follow(self._looks(objective, start, random_state), "block_dual")
 
     def _looks(self, problem: PlaneProblem, start: Floats | None, random_state: Any) -> Looks:

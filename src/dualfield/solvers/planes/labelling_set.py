@@ -50,14 +50,14 @@ class LabellingSet:
         objective: PlaneProblem,
         rule: StopRule,
         start: Floats | None = None,
-        told: Progress | None = None,
+        callbacks: Progress | None = None,
         random_state: Any = None,
     ) -> LinearSolution:
         """Solve an objective.
 
         Parameters
         ----------
-        objective, rule, told
+        objective, rule, callbacks
             As for :meth:`CuttingPlane.solve`.
         start : array of shape (n_parameters,), default=None
             Where the first labellings are found; None: at zero.
@@ -88,7 +88,7 @@ class LabellingSet:
             raise ValueError(
                 f"The 'patience' parameter of LabellingSet must be an int in [1, inf). Got {self.patience!r} instead."
             )
-        course = PlaneCourse(objective, rule, told)
+        course = PlaneCourse(objective, rule, callbacks)
         return course.follow(self._looks(objective, start, course, random_state), "working_set")
 
     def _looks(self, problem: PlaneProblem, start: Floats | None, course: PlaneCourse, random_state: Any) -> Looks:

@@ -85,7 +85,7 @@ class MarginalQP:
         objective: ChainPlanes,
         rule: StopRule,
         start: Floats | None = None,
-        told: Progress | None = None,
+        callbacks: Progress | None = None,
         random_state: Any = None,
     ) -> LinearSolution:
         """Solve an objective.
@@ -98,8 +98,8 @@ class MarginalQP:
             ``tol`` is handed on; ``max_passes`` is not used.
         start : array of shape (n_parameters,), default=None
             A point that is returned unless the answer is better.
-        told : callable, default=None
-            Told of the course.
+        callbacks : Callbacks or callable, default=None
+            Called after each pass with objective, dual, gap, passes and seconds.
         random_state : None
             Not used.
 
@@ -126,7 +126,7 @@ class MarginalQP:
         if reason is not None:
             raise ValueError(f"solver='marginal' cannot take this problem. {reason} Use solver='cutting_plane'.")
         refuse_signs(objective, "marginal")
-        course = PlaneCourse(objective, StopRule(rule.tol), told)
+        course = PlaneCourse(objective, StopRule(rule.tol), callbacks)
         return course.follow(_looks(objective, start, rule.tol), "marginal")
 
 

@@ -42,14 +42,14 @@ class PlaneSGD:
         objective: PlaneProblem,
         rule: StopRule,
         start: Floats | None = None,
-        told: Progress | None = None,
+        callbacks: Progress | None = None,
         random_state: Any = None,
     ) -> LinearSolution:
         """Solve an objective as far as the epochs go.
 
         Parameters
         ----------
-        objective, told, random_state
+        objective, callbacks, random_state
             As for :meth:`LabellingSet.solve`.
         rule : StopRule
             ``max_passes`` is the number of epochs, 30 if it is infinite; ends earlier where the gap is small enough.
@@ -80,7 +80,7 @@ class PlaneSGD:
         """
         refuse_signs(objective, "sgd")
         epochs = _EPOCHS if np.isinf(rule.max_passes) else int(rule.max_passes)
-        course = PlaneCourse(objective, StopRule(rule.tol), told)
+        course = PlaneCourse(objective, StopRule(rule.tol), callbacks)
         return course.follow(self._looks(objective, start, epochs, random_state), "sgd")
 
     def _looks(self, problem: PlaneProblem, start: Floats | None, epochs: int, random_state: Any) -> Looks:

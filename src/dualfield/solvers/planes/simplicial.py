@@ -71,7 +71,7 @@ class Simplicial:
         objective: PlaneProblem,
         rule: StopRule,
         start: Floats | None = None,
-        told: Progress | None = None,
+        callbacks: Progress | None = None,
         random_state: Any = None,
         *,
         regulariser: Regulariser | None = None,
@@ -86,8 +86,8 @@ class Simplicial:
             When to stop.
         start : array of shape (n_parameters,), default=None
             Where to begin; None: where the regulariser is least.
-        told : callable, default=None
-            Told of the course.
+        callbacks : Callbacks or callable, default=None
+            Called after each pass with objective, dual, gap, passes and seconds.
         random_state : None
             Not used.
         regulariser : Regulariser, default=None
@@ -114,7 +114,7 @@ class Simplicial:
         >>> solution.status.value, round(solution.objective, 6)
         ('converged', 0.129032)
         """
-        parts = SimplicialParts(self, objective, rule, start, told, regulariser)
+        parts = SimplicialParts(self, objective, rule, start, callbacks, regulariser)
         solution = parts.go_on()
         parts.warn(solution.status)
         return solution
@@ -125,7 +125,7 @@ class SimplicialParts:
 
     Parameters
     ----------
-    settings, objective, rule, start, told, regulariser
+    settings, objective, rule, start, callbacks, regulariser
         As for :meth:`Simplicial.solve`.
 
     Examples
@@ -151,11 +151,11 @@ class SimplicialParts:
         objective: PlaneProblem,
         rule: StopRule,
         start: Floats | None = None,
-        told: Progress | None = None,
+        callbacks: Progress | None = None,
         regulariser: Regulariser | None = None,
     ) -> None:
         chosen = SquaredNorm(objective.n_parameters, objective.positive) if regulariser is None else regulariser
-        self._course = PlaneCourse(objective, rule, told, chosen.resolution)
+        self._course = PlaneCourse(objective, rule, callbacks, chosen.resolution)
         self._run = _Run(settings, objective, chosen, rule, self._course)
         self._looks = self._run.looks(start)
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dualfield._native import StateError
 from dualfield.objectives import ChainLoss
 from dualfield.solvers.base import LinearSolution, Progress, Status, StopRule, Trace, relative_gap
+from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.kept_state import kept_count, kept_numbers, kept_rows
 from dualfield.solvers.primal.l1_quadratic import pseudo_gradient
 from dualfield.solvers.primal.proximal_newton import ProximalNewton
@@ -30,9 +31,9 @@ class _SpentError(Exception):
 
 
 class ChainDescent:
-    """Descends from a start, or goes on from the state that `told` resumes.
+    """Descends from a start, or goes on from the state that `callbacks` resumes.
 
-    At the end of passes it shows itself to ``told.pass_end``; see :class:`dualfield.solvers.callbacks.PassEnd`.
+    At the end of passes it shows itself to ``callbacks.pass_end``; see :class:`dualfield.solvers.callbacks.PassEnd`.
 
     Parameters
     ----------
@@ -42,8 +43,8 @@ class ChainDescent:
         Pairs of vectors kept.
     start : array or None
         Where to begin; None: at zero.
-    told : callable or None
-        Told of the course.
+    callbacks : Callbacks, callable or None
+        Called after each pass with objective, dual, gap, passes and seconds.
 
     Examples
     --------
@@ -60,14 +61,14 @@ class ChainDescent:
     'converged'
     """
 
-    def __init__(self, objective: ChainLoss, memory: int, start: Floats | None, told: Progress | None) -> None:
-        self._objective, self._told = objective, told
+    def __init__(self, objective: ChainLoss, memory: int, start: Floats | None, callbacks: Progress | None) -> None:
+        self._objective, self._callbacks = objective, Callbacks.of(callbacks)
         self._certificates: dict[int, float] = {}
         self._rows: list[tuple[float, float, float, float, float]] = []
         self._began, self._n_iter, self._gap = time.perf_counter(), 0, np.inf
-        self._dual = float(getattr(told, "bound", -np.inf))  # what is known before
+        self._dual = self._callbacks.bound  # what is known before
         self._most, self._n_evaluations = np.inf, 0
-        resume: State | None = getattr(told, "resume", None)
+        resume = self._callbacks.resume
         self._resumed = resume is not None
         # The point whose dual one is the best so far; empty where what is known before is better.
         self._dual_at = np.zeros(0)
@@ -120,7 +121,7 @@ class ChainDescent:
         LinearSolution
             The point, its gap and the course.
         """
-        pass_end = getattr(self._told, "pass_end", None)
+        pass_end = self._callbacks.pass_end
         self._most = rule.max_passes
         status: Status | None = None
         while status is None:
@@ -198,8 +199,7 @@ class ChainDescent:
             self._bound(point.x, point.value - self._gap_at(point))
         self._compare()
         self._keep_row()
-        if self._told is not None:
-            self._told(*self._rows[-1])
+        self._callbacks(*self._rows[-1])
         if self._is_good_enough(point, rule.tol):
             return Status.CONVERGED
         return Status.ITERATION_LIMIT if self._n_evaluations >= rule.max_passes else None

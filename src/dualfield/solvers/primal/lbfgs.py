@@ -49,7 +49,7 @@ class LBFGS:
         objective: ChainLoss,
         rule: StopRule,
         start: Floats | None = None,
-        told: Progress | None = None,
+        callbacks: Progress | None = None,
         random_state: Any = None,
     ) -> LinearSolution: ...
     @overload
@@ -58,7 +58,7 @@ class LBFGS:
         objective: KernelSoftmax,
         rule: StopRule,
         start: Start | None = None,
-        told: Progress | None = None,
+        callbacks: Progress | None = None,
         random_state: Any = None,
     ) -> Solution: ...
     def solve(
@@ -66,7 +66,7 @@ class LBFGS:
         objective: Any,
         rule: StopRule,
         start: Any = None,
-        told: Progress | None = None,
+        callbacks: Progress | None = None,
         random_state: Any = None,
     ) -> Any:
         """Solve an objective.
@@ -79,8 +79,8 @@ class LBFGS:
             When to stop.
         start : array or Start, default=None
             Where to begin.
-        told : callable, default=None
-            Told of the course.
+        callbacks : Callbacks or callable, default=None
+            Called after each pass with objective, dual, gap, passes and seconds.
         random_state : None
             Not used.
 
@@ -101,7 +101,7 @@ class LBFGS:
         'converged'
         """
         if isinstance(objective, KernelSoftmax):
-            return solve_representer(objective, rule, start, told, self.memory)
+            return solve_representer(objective, rule, start, callbacks, self.memory)
         # Long inner products on many BLAS threads gain little, lose much on a busy machine, and differ in the last bit.
         with threadpool_limits(1, user_api="blas"):
-            return ChainDescent(objective, self.memory, start, told).solve(rule)
+            return ChainDescent(objective, self.memory, start, callbacks).solve(rule)

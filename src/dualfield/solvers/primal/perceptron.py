@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dualfield import _native
 from dualfield.objectives import ChainLoss
 from dualfield.solvers.base import LinearSolution, Progress, StopRule
+from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.primal.sgd import certified, epochs
 
 __all__ = ["Perceptron"]
@@ -44,14 +45,14 @@ class Perceptron:
         objective: ChainLoss,
         rule: StopRule,
         start: Floats | None = None,
-        told: Progress | None = None,
+        callbacks: Progress | None = None,
         random_state: Any = None,
     ) -> LinearSolution:
         """Make as many epochs as the rule says, or until no mistake is left.
 
         Parameters
         ----------
-        objective, rule, start, told, random_state
+        objective, rule, start, callbacks, random_state
             As for :meth:`SGD.solve`.
 
         Returns
@@ -80,7 +81,6 @@ class Perceptron:
             epochs(rule),
             self.average,
             random_state or 0,
-            told,
-            getattr(told, "interval", 0.05),
+            Callbacks.of(callbacks),
         )
         return certified(objective, result, rule, "perceptron")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from dualfield._native import StateError
 from dualfield.objectives import ChainLoss
 from dualfield.solvers.base import LinearSolution, Progress, Status, StopRule, Trace, relative_gap
-from dualfield.solvers.callbacks import PassEnd, State
+from dualfield.solvers.callbacks import Callbacks, PassEnd, State
 from dualfield.solvers.kept_state import kept_count, kept_numbers, kept_rows
 
 Floats = NDArray[np.float64]
@@ -35,7 +35,7 @@ class ChainSolver(Protocol):
         objective: ChainLoss,
         rule: StopRule,
         start: Floats | None = None,
-        told: Progress | None = None,
+        callbacks: Progress | None = None,
         random_state: Any = None,
     ) -> LinearSolution:
         """Solve an objective."""
@@ -46,7 +46,7 @@ def solve_in_turn(
     objective: ChainLoss,
     rule: StopRule,
     start: Floats | None = None,
-    told: Progress | None = None,
+    callbacks: Progress | None = None,
     random_state: Any = None,
 ) -> LinearSolution:
     """Solve an objective with the first solver, and the others where it does not get there.
@@ -55,7 +55,7 @@ def solve_in_turn(
     ----------
     solvers : sequence of solvers
         In their order.
-    objective, rule, start, told, random_state
+    objective, rule, start, callbacks, random_state
         As for :meth:`BlockDual.solve`.
 
     Returns
@@ -78,7 +78,8 @@ def solve_in_turn(
     >>> solve_in_turn([LBFGS()], ChainLoss(score_map, data), StopRule(1e-6), bad).status.value
     'converged'
     """
-    resume: State | None = getattr(told, "resume", None)
+    whole = Callbacks.of(callbacks)
+    resume = whole.resume
     if start is not None and not objective.value(start) <= objective.value(np.zeros_like(start)):
         start = None
     turns = [*solvers, solvers[-1]] if start is not None else list(solvers)
@@ -88,7 +89,7 @@ def solve_in_turn(
         is_anew = turn == len(solvers)
         begin = None if is_anew else before.parameters if before.parameters is not None else start
         rest = StopRule(rule.tol, max(rule.max_passes - before.passes, 1.0))
-        solution = turns[turn].solve(objective, rest, begin, _Turn(told, before, resume), random_state)
+        solution = turns[turn].solve(objective, rest, begin, _Turn(whole, before, resume), random_state)
         solution = never_worse_than_zero(objective, before.with_all(solution), rule.tol)
         if solution.status not in _UNFINISHED or turn + 1 == len(turns) or rule.max_passes <= _passes(solution):
             return solution
@@ -229,18 +230,17 @@ class _Before(NamedTuple):
         return _end(whole, self.parameters, value, dual, 0.0)
 
 
-class _Turn:
+class _Turn(Callbacks):
     """Tells of a solver as if all before it were part of it."""
 
-    def __init__(self, told: Progress | None, before: _Before, resume: State | None) -> None:
-        self._told, self._before, self.resume, self.bound = told, before, resume, before.bound
-        self.interval = getattr(told, "interval", 0.05)
-        self._pass_end = getattr(told, "pass_end", None)
+    def __init__(self, callbacks: Callbacks, before: _Before, resume: State | None) -> None:
+        self._callbacks, self._before, self.resume, self.bound = callbacks, before, resume, before.bound
+        self.interval = callbacks.interval
+        self._pass_end = callbacks.pass_end
         self.pass_end = None if self._pass_end is None else self._tell_pass_end
 
     def __call__(self, *row: float) -> None:
-        if self._told is not None:
-            self._told(*(np.array(row) + self._before.shift).tolist())
+        self._callbacks(*(np.array(row) + self._before.shift).tolist())
 
     def _tell_pass_end(self, end: PassEnd) -> bool:
         assert self._pass_end is not None

@@ -12,6 +12,7 @@ from dualfield import _native
 from dualfield._native import StateError
 from dualfield.objectives import ChainLoss
 from dualfield.solvers.base import LinearSolution, Progress, Status, StopRule, Trace, relative_gap
+from dualfield.solvers.callbacks import Callbacks
 
 __all__ = ["SGD"]
 
@@ -55,14 +56,14 @@ class SGD:
         objective: ChainLoss,
         rule: StopRule,
         start: Floats | None = None,
-        told: Progress | None = None,
+        callbacks: Progress | None = None,
         random_state: Any = None,
     ) -> LinearSolution:
         """Solve an objective as far as the epochs go.
 
         Parameters
         ----------
-        objective, start, told, random_state
+        objective, start, callbacks, random_state
             As for :meth:`BlockDual.solve`; begins at `start` itself, or at zero.
         rule : StopRule
             ``max_passes`` is the number of epochs, 30 if it is infinite.
@@ -99,8 +100,7 @@ class SGD:
             self.average,
             random_state or 0,
             self.n_seen,
-            told,
-            getattr(told, "interval", 0.05),
+            Callbacks.of(callbacks),
         )
         return certified(objective, result, rule, "sgd")
 

@@ -30,6 +30,6 @@ std::size_t block_dual_bytes(const ChainModel& model, const ChainData& data, dou
 // minimises 1/2 |w|^2 + sum_i c_i [ M_T(A_i w + D_i) - <A_i w, u_i> ]. `start` [size]: begin with the labellings that
 // these parameters make likely, or null: with the true ones. No pair map, no partly labelled examples.
 LinearSolution solve_block_dual(const ChainModel& model, const ChainData& data, const double* start,
-                                const BlockDualSettings& settings, const Companion& companion);
+                                const BlockDualSettings& settings, const Callbacks& callbacks);
 
 }  // namespace dualfield

@@ -19,7 +19,7 @@ struct FlowSwapSettings {
 // `flow_out` gave for the same inputs with any labels; null: at the true labellings. No pair map, no partly labelled
 // examples.
 LinearSolution solve_flow_swap(const ChainModel& model, const ChainData& data, const double* start,
-                               const SolverState* flow, const FlowSwapSettings& settings, const Companion& companion,
+                               const SolverState* flow, const FlowSwapSettings& settings, const Callbacks& callbacks,
                                SolverState* flow_out);
 
 }  // namespace dualfield

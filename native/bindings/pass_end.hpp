@@ -13,7 +13,7 @@
 
 #include "arrays.hpp"
 #include "dualfield/solvers/solve.hpp"
-#include "watch.hpp"
+#include "progress.hpp"
 
 namespace dualfield::bindings {
 

@@ -31,8 +31,11 @@ inline const char* name_of(Outcome outcome) {
 // SIGINT, as a process under nohup does, has no handler in Python either: nothing is raised, and the solve goes on.
 class Watch {
   public:
-    Watch(nb::object told, double interval, double start_passes)
-        : told_(std::move(told)), interval_(interval), last_passes_(start_passes - 1.0) {}
+    // callbacks: an object of dualfield.solvers.callbacks, or none.
+    Watch(nb::object callbacks, double start_passes)
+        : callbacks_(std::move(callbacks)),
+          interval_(callbacks_.is_none() ? kInterval : nb::cast<double>(callbacks_.attr("interval"))),
+          last_passes_(start_passes - 1.0) {}
 
     bool operator()(const Progress& now) {
         latest_ = now;
@@ -48,9 +51,9 @@ class Watch {
             PyErr_Clear();
             return false;
         }
-        if (told_.is_none()) return true;
+        if (callbacks_.is_none()) return true;
         try {
-            told_(now.objective, now.dual, now.gap, now.passes, now.seconds);
+            callbacks_(now.objective, now.dual, now.gap, now.passes, now.seconds);
         } catch (nb::python_error& error) {
             if (!error.matches(PyExc_KeyboardInterrupt)) throw;
             return false;  // it came while Python was at work
@@ -83,7 +86,8 @@ class Watch {
         rows_.push_back(latest_);
         last_passes_ = latest_.passes;
     }
-    nb::object told_;
+    static constexpr double kInterval = 0.05;  // seconds between two calls
+    nb::object callbacks_;
     std::chrono::duration<double> interval_;
     double last_passes_;
     bool seen_ = false;
