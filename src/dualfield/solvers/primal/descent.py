@@ -103,6 +103,8 @@ class ChainDescent:
             if isinstance(error, StateError):
                 raise
             raise StateError(f"a point in it has no objective: {error}") from None
+        if not (np.isfinite(self._best.value) and np.isfinite(self._run.point.value)):
+            raise StateError("a point in it has no objective")
         self._n_evaluations, self._n_iter = n_evaluations, kept_count(state, "n_iter")
         self._rows = [(a, b, c, d, e) for a, b, c, d, e in kept_rows(state, "trace").tolist()]
         self._began -= self._rows[-1][4]
@@ -209,7 +211,8 @@ class ChainDescent:
         if not self._objective.convex:
             self._dual = self._gap = float("nan")
             return
-        terms = abs(self._best.value) + self._terms(self._best.x)
+        # Losses are differences of scores, whose size is about that of the weights times their largest slopes.
+        terms = abs(self._best.value) + float(np.abs(self._best.x) @ self._steepest)
         self._gap = max(self._best.value - self._dual, _ROUNDING * terms)
 
     def _is_good_enough(self, point: Point, tol: float) -> bool:
@@ -264,13 +267,8 @@ class ChainDescent:
         return value, gradient
 
     def _bound(self, w: Floats, dual: float) -> None:
-        dual -= _ROUNDING * self._terms(w)
         if dual > self._dual:
             self._dual, self._dual_at = dual, w
-
-    def _terms(self, w: Floats) -> float:
-        """Losses are differences of scores, whose size is about that of the weights times their largest slopes."""
-        return float(np.abs(w) @ self._steepest)
 
     def _gap_at(self, point: Point) -> float:
         # The last evaluation is nearly always that of the point; a search that fell back gives another.

@@ -187,6 +187,8 @@ class ProximalNewton:
         order = np.argsort(self._known)
         places = order[np.searchsorted(self._known, free, sorter=order)]
         matrix = self._hessian[np.ix_(places, places)]
+        if not np.isfinite(matrix).all():  # it came from a file, or a step was too short to divide by
+            return None
         end = minimise_l1_quadratic(matrix, gradient[free] - matrix @ x[free], self._l1, x[free])
         direction = np.zeros_like(x)
         direction[free] = end - x[free]
@@ -222,4 +224,5 @@ def _positive(matrix: Floats, least: Floats) -> Floats:
     scale = np.sqrt(np.maximum(np.diag(matrix), least))
     values, vectors = np.linalg.eigh(matrix / np.outer(scale, scale))
     raised = (vectors * np.maximum(values, _LEAST)) @ vectors.T
-    return np.asarray(0.5 * (raised + raised.T) * np.outer(scale, scale))
+    with np.errstate(over="ignore"):
+        return np.asarray(0.5 * (raised + raised.T) * np.outer(scale, scale))
