@@ -36,7 +36,7 @@ def objective(X, y, flat, C):
 def test_objective_and_probabilities_agree_with_enumeration(solver):
     X, y = enumerated()
     base = CRF(C=2.0, features="all", start_stop=True)
-    with pytest.warns(UserWarning, match="bring nothing"):  # noise has no hidden states
+    with pytest.warns(UserWarning, match="do not improve the objective"):  # noise has no hidden states
         model = LatentCRF(base, LatentChain(SIZES), n_restarts=2, random_state=0, solver=solver).fit(X, y)
     data = StateData.read(base, LatentChain(SIZES), X, y, None, None)
     flat = flattened(data, model.parameters_)
@@ -54,7 +54,7 @@ def test_objective_and_probabilities_agree_with_enumeration(solver):
 def test_weights_are_stationary():
     X, y = enumerated()
     base = CRF(C=2.0, features="all", start_stop=True, tol=1e-7)
-    with pytest.warns(UserWarning, match="bring nothing"):
+    with pytest.warns(UserWarning, match="do not improve the objective"):
         model = LatentCRF(base, LatentChain(SIZES), n_restarts=1, random_state=0).fit(X, y)
     flat = flattened(StateData.read(base, LatentChain(SIZES), X, y, None, None), model.parameters_)
     for step in np.random.default_rng(0).normal(size=(5, len(flat))):

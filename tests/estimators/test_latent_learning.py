@@ -1,4 +1,4 @@
-"""What latent structural SVMs learn, where they begin, and what they accept (T2.4, T2.5 of the design)."""
+"""What latent structural SVMs learn, where they begin, and what they accept."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_attributes_constraints_and_pairs_of_sequences():
     X = [[{"w": "a"}, {"w": "b", "cap": 1.0}, {"w": "c"}], [{"w": "b"}, {"w": "a"}]] * 6
     y = [["B-x", "I-x", "O"], ["O", "B-x"]] * 6
     base = StructuredSVM(C=3.0, constraints="BIO", pair_features=True, start_stop=True)
-    with pytest.warns(UserWarning, match="bring nothing"):  # there is nothing hidden here
+    with pytest.warns(UserWarning, match="do not improve the objective"):  # there is nothing hidden here
         model = LatentStructuredSVM(base, LatentChain({"O": 2}), random_state=0, n_restarts=2).fit(X, y)
     assert model.score(X, y) == 1.0
     assert model.predict([[{"w": "z"}, {"w": "b"}]])[0][0] != "I-x"

@@ -1,4 +1,4 @@
-"""Latent structural SVMs against enumeration of all (y, h) and against cvxpy (T2.1 to T2.3, T2.6 of the design)."""
+"""Latent structural SVMs against enumeration of all (y, h) and against cvxpy."""
 
 from __future__ import annotations
 

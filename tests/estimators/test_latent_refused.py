@@ -1,4 +1,4 @@
-"""What latent models refuse or warn of, and the contract of models that users bring along (T2.7 of the design)."""
+"""What latent models refuse or warn of, and the contract of user-defined models."""
 
 from __future__ import annotations
 
@@ -211,7 +211,9 @@ def test_zero_weights_are_warned_of():
     X, y = hidden_rhythm(80, 0)
     base = StructuredSVM(C=0.1, features="all", start_stop=True, solver="cutting_plane")
     size = StateData.read(base, LatentChain(), X, y, None, None).score_map.n_parameters
-    with pytest.warns(UserWarning, match="weights of zero: all hidden parts tie|bring nothing") as caught:
+    with pytest.warns(
+        UserWarning, match="weights of zero: all hidden parts tie|do not improve the objective"
+    ) as caught:
         LatentStructuredSVM(base, init=np.zeros(size), random_state=0).fit(X, y)
     assert str(caught[0].message).startswith("init has weights of zero")
 

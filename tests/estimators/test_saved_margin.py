@@ -235,7 +235,7 @@ def test_code_is_refused_by_name(tmp_path):
     refused(tmp_path, own.set_params(latent=LatentChain()), "fitted with a latent model of your own")
 
 
-@pytest.mark.filterwarnings("ignore:Hidden parts bring nothing")
+@pytest.mark.filterwarnings("ignore:The latent variables do not improve")
 def test_code_in_the_base_is_refused_by_name(tmp_path):
     model = clone(latent("chain")).set_params(base__cost=price).fit(*sentences())
     refused(tmp_path, model, r"^The 'base__cost' parameter of LatentStructuredSVM cannot be saved: .* Got <function")

@@ -160,6 +160,6 @@ def test_known_labels_do_not_compete_and_guesses_cost_nothing(seed):
             paid = cost[truth, labels][~unscored[begin:end]].sum()
             assert plane.offsets[0] == pytest.approx(paid, abs=1e-12)
             best = max(best, float(plane.values(w)[0]))
-        assert found[i] == pytest.approx(best, abs=1e-12)  # T1.9
+        assert found[i] == pytest.approx(best, abs=1e-12)
     with pytest.raises(ValueError, match="rescaling='slack' needs all labels to compete"):
         planes_of(problem, 1.0 - np.eye(n_labels), "slack", fixed=fixed).planes(w)

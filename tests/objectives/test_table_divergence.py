@@ -79,7 +79,7 @@ def test_response_is_the_minimiser(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_gradient_and_curvature_are_those_of_the_value(seed):
-    """T1.3: differences of the value are theta, and differences of theta are the curvature of Newton's equations."""
+    """Differences of the value are theta, and differences of theta are the curvature of Newton's equations."""
     tables, c, rows, rng = drawn(seed)
     slope, anchor = 0.5 * rng.normal(size=len(c)), tables.nearest(rng.normal(size=len(c)))
     planes = rng.normal(size=(3, len(c)))

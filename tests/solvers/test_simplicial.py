@@ -62,7 +62,7 @@ CASES = [(seed, eta, prior) for seed in range(3) for eta in (0.1, 1.0, 5.0) for 
 @pytest.mark.parametrize(("seed", "eta", "prior"), CASES)
 @pytest.mark.parametrize("n_blocks", [1, 2, "auto"])
 def test_minimum_and_bounds(seed, eta, prior, n_blocks):
-    """T1.1, T1.2: the minimum of cvxpy, and at every round a bound below it and a value above it."""
+    """The minimum of cvxpy, and at every round a bound below it and a value above it."""
     problem, tables, order, c, best, _, found = solved(seed, eta, prior)
     solution = Simplicial(n_blocks).solve(problem, StopRule(1e-8, 400), regulariser=tables)
     assert solution.status == Status.CONVERGED
@@ -82,7 +82,7 @@ def test_minimum_and_bounds(seed, eta, prior, n_blocks):
 
 @pytest.mark.parametrize("seed", [1, 5, 12, 14])
 def test_missing_mass_only_where_nothing_is_left_of_the_reference(seed):
-    """T1.6: a row that sums to less than one has mu = c. Large margins bring such rows about."""
+    """A row that sums to less than one has mu = c. Large margins bring such rows about."""
     problem, tables, order, c, _, _, _ = solved(seed, 5.0, "prob")
     solution = Simplicial().solve(problem, StopRule(1e-8, 200), regulariser=tables)
     assert solution.status == Status.CONVERGED
@@ -98,7 +98,7 @@ def test_missing_mass_only_where_nothing_is_left_of_the_reference(seed):
 
 @pytest.mark.parametrize("prior", ["prob", "count"])
 def test_number_of_vertices(prior):
-    """T1.7: enough vertices reach the same minimum; with two the value never rises and the bound holds."""
+    """Enough vertices reach the same minimum; with two the value never rises and the bound holds."""
     problem, tables, _, _, best, _, _ = solved(1, 1.0, prior)
     values = [
         Simplicial(1, max_columns).solve(problem, StopRule(1e-8, 400), regulariser=tables).objective

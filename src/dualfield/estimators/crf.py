@@ -64,7 +64,7 @@ class CRF(TrainedTagger):
     l1_ratio : float, default=0.0
         Share of the penalty on absolute values, which sets weights to zero.
     features : {"observed", "all"}, default="observed"
-        Give weights to the pairs of attribute and label, and of neighbouring labels, that occur in training, or to all.
+        'observed': weights only for (attribute, label) and (label, label) pairs seen in training; 'all': for every one.
         A transition that has no weight scores 0 and is allowed.
     min_freq : int, default=0
         How often an attribute must occur with a label to get a weight; 0 with ``features="all"``.

@@ -280,8 +280,8 @@ class LatentStructuredSVM(LatentPrediction, SavableLatent, BaseEstimator):  # ty
             )
         if plain is not None and best.objective >= _NO_BETTER * plain:
             warnings.warn(
-                f"Hidden parts bring nothing: R is {best.objective:.4g}, without them {plain:.4g}. "
-                "Use more restarts, init='em', anneal=True or a larger C, or the model without hidden parts.",
+                f"The latent variables do not improve the objective ({best.objective:.4g} with, {plain:.4g} without). "
+                "Use more restarts, init='em', anneal=True or a larger C, or the model without latent variables.",
                 UserWarning,
                 stacklevel=4,
             )

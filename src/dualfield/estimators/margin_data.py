@@ -32,7 +32,7 @@ from dualfield.solvers.primal.relay import never_worse_than_zero
 Floats = NDArray[np.float64]
 PLANE_SOLVERS = (CuttingPlane, LabellingSet, MarginalQP, PlaneFrankWolfe, PlaneSGD, Simplicial)
 CHAIN_SOLVERS = (FlowSwap, SGD)
-# By name: for chains and single nodes, and for outputs that users bring along.
+# By name: for chains and single nodes, and for user-defined output spaces.
 _FOR_CHAINS: dict[str, Any] = {
     "auto": None,
     "flow_swap": FlowSwap,
@@ -88,8 +88,8 @@ def prepared_solve(
         chosen = FlowSwap() if FlowSwap().missing(objective) is None else CuttingPlane()
     if isinstance(chosen, CHAIN_SOLVERS):
         if needs_planes or loss is None:
-            why = "outputs of one's own" if loss is None else "rescaled slacks and signs of weights"
-            raise ValueError(f"solver={solver!r} knows no {why}. Use solver='cutting_plane' or 'auto'.")
+            why = "custom problems" if loss is None else "slack rescaling or sign constraints"
+            raise ValueError(f"solver={solver!r} does not support {why}. Use solver='cutting_plane' or 'auto'.")
         objective = loss() if objective is None else objective
     endless = isinstance(chosen, (SGD, PlaneSGD))
     most = (np.inf if endless else _DEFAULT_PASSES) if max_iter is None else float(max_iter)

@@ -341,11 +341,14 @@ class MarginOutputs(TrainedTagger):
         owner, inputs, outputs = type(self).__name__, list(X), list(y)
         for name, value, default in (("cost", self.cost, "hamming"), ("class_weight", self.class_weight, None)):
             if not (value is default or (isinstance(value, str) and value == default)):
-                raise ValueError(f"The {name!r} parameter of {owner} is not for problems of one's own: use their loss.")
+                raise ValueError(
+                    f"The {name!r} parameter of {owner} cannot be combined with a custom problem; define it in the "
+                    "problem's loss."
+                )
         if self.rescaling != "margin":
-            raise ValueError("rescaling='slack' is not for problems of one's own: their argmax adds the loss.")
+            raise ValueError("rescaling='slack' cannot be combined with a custom problem, whose argmax adds the loss.")
         if checkpoint is not None:
-            raise ValueError("checkpoint is not for problems of one's own.")
+            raise ValueError("checkpoint cannot be combined with a custom problem.")
         if len(inputs) != len(outputs) or not inputs:
             raise ValueError(f"X and y must have as many examples, at least one. Got {len(inputs)} and {len(outputs)}.")
         n = check_custom_problem(self.structure, inputs, outputs)

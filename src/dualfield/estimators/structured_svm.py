@@ -318,12 +318,12 @@ class StructuredSVM(MarginOutputs):
         if self.kernel is None:
             check_solver(owner, self.solver)
         elif self._is_custom:
-            raise ValueError(f"The 'kernel' parameter of {owner} is not for problems of one's own.")
+            raise ValueError(f"The 'kernel' parameter of {owner} cannot be combined with a custom problem.")
         else:
             check_kernel_chains(self)
         self._check_shared_parameters()
         if self._is_custom or self._is_single:
-            kind = "single nodes" if self._is_single else "problems of one's own"
+            kind = "single nodes" if self._is_single else "custom problems"
             for name in ("pair_features", "start_stop", "template", "constraints"):
                 value = getattr(self, name)
                 if value is not None and not (isinstance(value, (bool, np.bool_)) and not value):

@@ -1,4 +1,4 @@
-"""Latent models that users bring along: their contract, its check, and the problem that they pose."""
+"""User-defined latent models: their contract, its check, and the problem that they pose."""
 
 from __future__ import annotations
 

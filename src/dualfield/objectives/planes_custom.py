@@ -1,4 +1,4 @@
-"""Planes of outputs that users bring along."""
+"""Planes of user-defined output spaces."""
 
 from __future__ import annotations
 

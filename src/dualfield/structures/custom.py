@@ -1,4 +1,4 @@
-"""Output spaces that users bring along."""
+"""User-defined output spaces."""
 
 from __future__ import annotations
 
