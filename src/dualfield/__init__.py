@@ -42,6 +42,7 @@ _HOMES = dict.fromkeys(__all__, "dualfield.estimators")
 _MODULES = (
     *("data", "datasets", "estimators", "features", "io", "kernels", "metrics", "models", "objectives", "persistence"),
     *("plotting", "regularisers", "report", "scores", "solvers", "structures"),
+    *("attributes", "batch", "labels"),  # other names of what is in data
 )
 
 
