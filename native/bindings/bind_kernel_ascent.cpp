@@ -7,9 +7,9 @@
 #include <variant>
 #include <vector>
 
-#include "chain_arrays.hpp"
 #include "dualfield/solvers/kernel/kernel_ascent.hpp"
 #include "kernel_matrix.hpp"
+#include "problem_arrays.hpp"
 #include "progress.hpp"
 #include "register.hpp"
 
@@ -18,7 +18,7 @@ using namespace nanobind::literals;
 namespace dualfield::bindings {
 namespace {
 
-using Codes = Input<std::int32_t, 2>;
+using CodeRows = Input<std::int32_t, 2>;
 
 struct Ask {
     const KernelMatrix& matrix;
@@ -62,7 +62,7 @@ nb::object run(DualBlocks& blocks, Ask& ask) {
                           std::string(name_of(solution.outcome)), solution.n_iterations, watch.release());
 }
 
-void check_codes(const Codes& codes, std::size_t limit, const char* message) {
+void check_codes(const CodeRows& codes, std::size_t limit, const char* message) {
     for (std::size_t j = 0; j < codes.shape(0) * codes.shape(1); ++j)
         require(codes.data()[j] >= 0 && static_cast<std::size_t>(codes.data()[j]) < limit, message);
 }
@@ -72,7 +72,7 @@ void check_codes(const Codes& codes, std::size_t limit, const char* message) {
 void register_kernel_ascent(nb::module_& module) {
     module.def(
         "solve_kernel_table",
-        [](const KernelMatrix& matrix, const KernelMatrix* exact, Codes members, Codes outputs,
+        [](const KernelMatrix& matrix, const KernelMatrix* exact, CodeRows members, CodeRows outputs,
            Input<std::int32_t, 1> truth, Input<double, 1> weights, std::size_t n_labels,
            std::optional<Input<double, 2>> cost, std::optional<Input<double, 2>> start, double tolerance,
            double most_passes, std::size_t set_size, std::size_t n_sweeps, std::uint64_t seed, std::size_t n_threads,
@@ -105,28 +105,28 @@ void register_kernel_ascent(nb::module_& module) {
         "most_passes"_a, "set_size"_a, "n_sweeps"_a, "seed"_a, "n_threads"_a, "callbacks"_a.none(),
         "Returns coefficients, weights, objective, gap, outcome, number of epochs, trace.");
     module.def(
-        "solve_kernel_chains",
-        [](const KernelMatrix& matrix, const KernelMatrix* exact, const BoundData& data, double scale,
+        "solve_kernel_parts",
+        [](const KernelMatrix& matrix, const KernelMatrix* exact, const BoundProblem& bound, double scale,
            std::optional<Input<double, 2>> start, std::optional<Input<double, 1>> start_weights, double tolerance,
            double most_passes, std::size_t set_size, std::size_t n_sweeps, std::uint64_t seed, std::size_t n_threads,
            nb::object callbacks) {
-            data.need_labels();
-            const ChainModel& model = data.model.model;
-            require(!model.node && !model.pair && !data.data.allowed,
-                    "chains with a kernel have no feature maps and all of their labels");
-            require(data.data.n_nodes() == n_points(matrix), "the kernel matrix must have a row for each node");
+            bound.need_labels();
+            const Problem& problem = bound.problem;
+            require(!bound.scores.has_features() && problem.structure->parts().tables.size() == 1 && !problem.allowed,
+                    "problems with a kernel have no feature maps and all of their labels");
+            require(problem.n_nodes() == n_points(matrix), "the kernel matrix must have a row for each node");
             require(scale > 0.0, "scale must be positive");
-            const auto blocks = chain_blocks(model, data.data, scale);
+            const auto blocks = kernel_blocks(problem, scale);
             if (start_weights) {
-                require(start_weights->size() == model.size(), "start_weights must have an entry for each weight");
-                std::copy_n(start_weights->data(), model.size(), blocks->weights().begin());
+                require(start_weights->size() == problem.size(), "start_weights must have an entry for each weight");
+                std::copy_n(start_weights->data(), problem.size(), blocks->weights().begin());
             }
             Ask ask{matrix,    exact,
                     start,     {tolerance, most_passes, set_size, n_sweeps, seed},
                     n_threads, std::move(callbacks)};
             return run(*blocks, ask);
         },
-        "matrix"_a, "exact"_a.none(), "data"_a, "scale"_a, "start"_a.noconvert().none(),
+        "matrix"_a, "exact"_a.none(), "problem"_a, "scale"_a, "start"_a.noconvert().none(),
         "start_weights"_a.noconvert().none(), "tolerance"_a, "most_passes"_a, "set_size"_a, "n_sweeps"_a, "seed"_a,
         "n_threads"_a, "callbacks"_a.none(), "Returns what solve_kernel_table returns.");
 }

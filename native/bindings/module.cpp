@@ -7,11 +7,11 @@ NB_MODULE(_native, module) {
     module.doc() = "Native core of dualfield: everything that runs once per example, node, clique or attribute.";
     dualfield::bindings::register_vocabulary(module);
     dualfield::bindings::register_templates(module);
-    dualfield::bindings::register_oracles(module);
+    dualfield::bindings::register_structures(module);
     dualfield::bindings::register_routines(module);
     dualfield::bindings::register_kernel_matrices(module);
     dualfield::bindings::register_kernels(module);
-    dualfield::bindings::register_chain_models(module);
+    dualfield::bindings::register_problems(module);
     dualfield::bindings::register_kernel_ascent(module);
     dualfield::bindings::register_tables(module);
 }

@@ -5,11 +5,11 @@ namespace dualfield::bindings {
 
 void register_vocabulary(nanobind::module_& module);
 void register_templates(nanobind::module_& module);
-void register_oracles(nanobind::module_& module);
+void register_structures(nanobind::module_& module);
 void register_routines(nanobind::module_& module);
 void register_kernel_matrices(nanobind::module_& module);
 void register_kernels(nanobind::module_& module);
-void register_chain_models(nanobind::module_& module);
+void register_problems(nanobind::module_& module);
 void register_kernel_ascent(nanobind::module_& module);
 void register_tables(nanobind::module_& module);
 

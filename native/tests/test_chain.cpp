@@ -8,6 +8,7 @@
 #include "check.hpp"
 #include "dualfield/core/parallel.hpp"
 #include "dualfield/structures/chain.hpp"
+#include "dualfield/structures/chain_queries.hpp"
 #include "dualfield/structures/single.hpp"
 #include "dualfield/vector/routines.hpp"
 
@@ -87,7 +88,8 @@ struct Problem {
 };
 
 void check_problem(const Problem& p, std::size_t n_threads) {
-    ChainOracle oracle(p.topology, p.scores, n_threads);
+    std::vector<Status> statuses(p.scores.n_examples());
+    ChainQueries oracle(p.topology, p.scores, n_threads, statuses.data());
     const std::size_t n = p.scores.n_examples(), nodes = p.scores.n_nodes(),
                       labels = static_cast<std::size_t>(p.n_labels);
     std::vector<double> log_partition(n), entropy(n), marginals(nodes * labels), sums(n * p.topology.n_cliques()),
@@ -124,7 +126,7 @@ void check_problem(const Problem& p, std::size_t n_threads) {
         CHECK_NEAR(best[2 * i], highest, tolerance);
         for (std::size_t j = 0; j < want.size(); ++j) CHECK_NEAR(marginals[first * labels + j], want[j], tolerance);
     }
-    for (const Status status : oracle.statuses()) CHECK(status == Status::ok);
+    for (const Status status : statuses) CHECK(status == Status::ok);
 }
 
 }  // namespace
@@ -147,13 +149,14 @@ TEST(forbidden_labels_and_bad_numbers_have_a_status) {
     Problem p(2, 1, {0, 2, 4, 6}, false, 1.0, 1);
     p.node[2 * 2] = p.node[2 * 2 + 1] = -kInfinity;
     p.node[5 * 2] = std::nan("");
-    ChainOracle oracle(p.topology, p.scores, 1);
+    std::vector<Status> statuses(3);
+    ChainQueries oracle(p.topology, p.scores, 1, statuses.data());
     std::vector<double> out(3), nodes(12);
     std::vector<std::int32_t> labels(6);
     const auto check = [&] {
-        CHECK(oracle.statuses()[0] == Status::ok);
-        CHECK(oracle.statuses()[1] == Status::impossible);
-        CHECK(oracle.statuses()[2] == Status::bad_number);
+        CHECK(statuses[0] == Status::ok);
+        CHECK(statuses[1] == Status::impossible);
+        CHECK(statuses[2] == Status::bad_number);
     };
     oracle.log_partition(out.data());
     check();
@@ -193,11 +196,13 @@ TEST(topology_refuses_what_it_cannot_hold) {
 TEST(single_nodes_agree_with_chains_of_length_one) {
     Problem p(3, 1, {0, 1, 2, 3, 4, 5}, false, 2.0, 5);
     p.scores.start = p.scores.stop = nullptr;
-    ChainOracle chain(p.topology, p.scores, 1);
-    SingleOracle single({.n_rows = 5, .n_labels = 3, .node = p.node.data()}, 2);
+    const ChainStructure chain(p.topology, p.offsets, {});
+    const SingleStructure single(3, 5);
     std::vector<double> a(15), b(15), za(5), zb(5);
-    chain.marginals(a.data(), CliqueOutput::none, nullptr, za.data());
-    single.marginals(b.data(), CliqueOutput::none, nullptr, zb.data());
+    std::vector<Status> statuses(5);
+    const ScoreView scores{.own = {p.node.data()}};
+    chain.marginals({0, 5}, scores, 1, {{a.data()}, nullptr}, za.data(), statuses.data());
+    single.marginals({0, 5}, scores, 2, {{b.data()}, nullptr}, zb.data(), statuses.data());
     for (std::size_t i = 0; i < 15; ++i) CHECK_NEAR(a[i], b[i], 1e-14);
     for (std::size_t i = 0; i < 5; ++i) CHECK_NEAR(za[i], zb[i], 1e-13);
 }

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "dualfield/structures/chain.hpp"
 #include "dualfield/structures/chain_block.hpp"
 #include "dualfield/structures/chain_driver.hpp"
+#include "dualfield/structures/chain_queries.hpp"
 #include "dualfield/vector/routines.hpp"
 
 namespace dualfield {
@@ -135,7 +135,13 @@ class ChainRule {
 
 }  // namespace
 
-void ChainOracle::log_partition(double* out) {
+ChainQueries::ChainQueries(const ChainTopology& topology, const ChainScores& scores, std::size_t n_threads,
+                           Status* statuses)
+    : topology_(topology), scores_(scores), n_threads_(n_threads), statuses_(statuses) {
+    std::fill_n(statuses, scores.n_examples(), Status::ok);
+}
+
+void ChainQueries::log_partition(double* out) {
     std::fill_n(out, scores_.n_examples(), 0.0);  // an empty example has one labelling, of score 0
     SumPasses passes(topology_, scores_, false, false);
     for_groups(scores_, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
@@ -147,7 +153,7 @@ void ChainOracle::log_partition(double* out) {
     });
 }
 
-void ChainOracle::marginals(double* nodes, CliqueOutput which, double* cliques, double* log_partition) {
+void ChainQueries::marginals(double* nodes, CliqueOutput which, double* cliques, double* log_partition) {
     std::fill_n(log_partition, scores_.n_examples(), 0.0);
     const std::size_t n_cliques = topology_.n_cliques();
     if (which == CliqueOutput::sum) std::fill_n(cliques, scores_.n_examples() * n_cliques, 0.0);
@@ -174,7 +180,7 @@ void ChainOracle::marginals(double* nodes, CliqueOutput which, double* cliques, 
     });
 }
 
-void ChainOracle::entropy(double* out) {
+void ChainQueries::entropy(double* out) {
     std::fill_n(out, scores_.n_examples(), 0.0);
     SumPasses passes(topology_, scores_, true, false);
     for_groups(scores_, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {

@@ -8,6 +8,7 @@
 #include "dualfield/core/sizes.hpp"
 #include "dualfield/structures/chain.hpp"
 #include "dualfield/structures/chain_driver.hpp"
+#include "dualfield/structures/chain_queries.hpp"
 #include "dualfield/vector/routines.hpp"
 
 namespace dualfield {
@@ -234,7 +235,7 @@ double path_score(const ChainTopology& topology, const ChainScores& scores, std:
 
 }  // namespace
 
-void ChainOracle::argmax(std::int32_t* labels) {
+void ChainQueries::argmax(std::int32_t* labels) {
     SharedTables tables(topology_, scores_);
     const ChainContext context{topology_, scores_, tables.get(Domain::logarithm), true, false};
     for_groups(scores_, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
@@ -244,7 +245,7 @@ void ChainOracle::argmax(std::int32_t* labels) {
     });
 }
 
-void ChainOracle::maximum(double* out) {
+void ChainQueries::maximum(double* out) {
     std::fill_n(out, scores_.n_examples(), 0.0);
     SharedTables tables(topology_, scores_);
     const ChainContext context{topology_, scores_, tables.get(Domain::logarithm), false, false};
@@ -257,7 +258,7 @@ void ChainOracle::maximum(double* out) {
     });
 }
 
-void ChainOracle::max_marginals(double* nodes) {
+void ChainQueries::max_marginals(double* nodes) {
     SharedTables tables(topology_, scores_);
     const ChainContext context{topology_, scores_, tables.get(Domain::logarithm), true, true};
     for_groups(scores_, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
@@ -268,7 +269,7 @@ void ChainOracle::max_marginals(double* nodes) {
     });
 }
 
-void ChainOracle::sample(std::size_t n_samples, std::uint64_t seed, std::int32_t* labels) {
+void ChainQueries::sample(std::size_t n_samples, std::uint64_t seed, std::int32_t* labels) {
     SumPasses passes(topology_, scores_, true, false);
     for_groups(scores_, n_threads_, [&](ChainWorkspace& workspace, std::span<ChainLane> lanes) {
         passes.forward(workspace, lanes);
@@ -285,7 +286,7 @@ void ChainOracle::sample(std::size_t n_samples, std::uint64_t seed, std::int32_t
     });
 }
 
-void ChainOracle::k_best(std::size_t k, std::int32_t* labels, double* best) {
+void ChainQueries::k_best(std::size_t k, std::int32_t* labels, double* best) {
     // An empty example has one labelling, of score 0.
     for (std::size_t i = 0; i < scores_.n_examples(); ++i)
         for (std::size_t r = 0; r < k; ++r) best[i * k + r] = r == 0 ? 0.0 : -kInfinity;
@@ -309,7 +310,7 @@ void ChainOracle::k_best(std::size_t k, std::int32_t* labels, double* best) {
     });
 }
 
-void ChainOracle::score(const std::int32_t* labels, double* out) {
+void ChainQueries::score(const std::int32_t* labels, double* out) {
     parallel_for(scores_.n_examples(), n_threads_, [&](std::size_t, std::size_t example) {
         out[example] = path_score(topology_, scores_, example, labels + scores_.offsets[example]);
         statuses_[example] = out[example] < kInfinity ? Status::ok : Status::bad_number;

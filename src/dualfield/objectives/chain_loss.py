@@ -40,7 +40,7 @@ class ChainLoss:
     ----------
     score_map : LinearScores
         A of the formula.
-    data : ChainData
+    data : Problem
         Examples, from :meth:`LinearScores.bind`.
     l1_ratio : float, default=0.0
         :math:`\rho`.
@@ -65,14 +65,14 @@ class ChainLoss:
     """
 
     score_map: LinearScores
-    data: _native.ChainData
+    data: _native.Problem
     l1_ratio: float = 0.0
     convex: bool = True
     n_threads: int = 1
 
     @cached_property
-    def _native(self) -> _native.ChainObjective:
-        return _native.ChainObjective(self.data, self.n_threads)
+    def _native(self) -> _native.Objective:
+        return _native.Objective(self.data, self.n_threads)
 
     @property
     def n_parameters(self) -> int:

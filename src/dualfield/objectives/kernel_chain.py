@@ -13,7 +13,6 @@ from dualfield import _native
 from dualfield.data import Batch
 from dualfield.kernels import Kernel
 from dualfield.scores import Expansion, LinearScores
-from dualfield.scores.limits import end_limits
 from dualfield.structures import Chain
 
 __all__ = ["KernelChain"]
@@ -125,15 +124,12 @@ class KernelChain:
         return LinearScores(self.chain, table, None, self.clique_mask, self.with_ends)
 
     @cached_property
-    def _data(self) -> _native.ChainData:
-        start, stop = end_limits(self.chain)
-        model = _native.ChainModel(
-            self.chain._topology, None, None, self.score_map.clique_mask, self.with_ends, start, stop
-        )
+    def _data(self) -> _native.Problem:
         offsets = np.ascontiguousarray(self.offsets, dtype=np.int64)
         weights = np.ascontiguousarray(self.weights, dtype=np.float64)
-        return _native.ChainData(
-            model, offsets, None, None, self.labels, weights, self.cost, None, float(self.temperature)
+        structure, mask = self.chain.native(offsets, with_ends=self.with_ends), self.score_map.shared_mask
+        return _native.Problem(
+            structure, None, None, None, None, mask, self.labels, weights, self.cost, None, float(self.temperature)
         )
 
     def _ascend(
@@ -142,7 +138,7 @@ class KernelChain:
         """Call the native solver; `exact` has the values in double precision where the matrix does not."""
         coefficients = None if start is None else np.ascontiguousarray(start.coefficients)
         own = None if start is None else np.ascontiguousarray(start.bias)
-        return _native.solve_kernel_chains(matrix, exact, self._data, float(self.scale), coefficients, own, **settings)
+        return _native.solve_kernel_parts(matrix, exact, self._data, float(self.scale), coefficients, own, **settings)
 
     def loss(self, node: Floats, weights: Floats) -> float:
         """Return the sum of the losses at given scores.

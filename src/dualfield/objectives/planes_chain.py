@@ -17,7 +17,6 @@ from dualfield.objectives.planes import Planes
 from dualfield.objectives.planes_features import Entries, PartFeatures
 from dualfield.objectives.planes_slack import SlackArgmax
 from dualfield.scores import LinearScores
-from dualfield.structures import Scores
 
 __all__ = ["ChainPlanes"]
 
@@ -107,7 +106,7 @@ class ChainPlanes:
         return PartFeatures(self.score_map, self.batch, self.pair_batch)
 
     @cached_property
-    def _data(self) -> _native.ChainData:
+    def _data(self) -> _native.Problem:
         return self.score_map.bind(self.batch, self.pair_batch)
 
     @cached_property
@@ -148,13 +147,13 @@ class ChainPlanes:
         """
         if examples is None:
             chosen, nodes = np.arange(self.n_examples), np.arange(self.batch.n_nodes)
-            scores = self._scores(w, self._data, self.batch.offsets)
+            scores = self.score_map.scores_of(self._data, w, self.batch.offsets, self.n_threads)
         else:
             chosen = np.asarray(examples, dtype=np.int64)
             part = self.batch[chosen]
             nodes = np.repeat(self.batch.offsets[chosen] - part.offsets[:-1], part.lengths) + np.arange(part.n_nodes)
             pairs = None if self.pair_batch is None else self.pair_batch[chosen]
-            scores = self._scores(w, self.score_map.bind(part, pairs), part.offsets)
+            scores = self.score_map.scores_of(self.score_map.bind(part, pairs), w, part.offsets, self.n_threads)
         truth = self.labels[nodes]
         if self.rescaling == "slack":
             if self.fixed is not None or self.unscored is not None:
@@ -250,8 +249,3 @@ class ChainPlanes:
             self.features.windows(nodes[at], cliques[differs], sign * scale[owner[at]], owner[at])
             for cliques, sign in ((found, 1.0), (true, -1.0))
         ]
-
-    def _scores(self, w: Floats, data: _native.ChainData, offsets: NDArray[np.int64]) -> Scores:
-        node, edges = _native.score_nodes(data, np.ascontiguousarray(w), self.n_threads)
-        cliques, start, stop = self.score_map.unpack_shared(w)
-        return Scores(node, offsets, edges if self.score_map.pair is not None else cliques, start, stop)

@@ -38,11 +38,11 @@ class PartFeatures:
     """
 
     def __init__(self, score_map: LinearScores, batch: Batch, pair_batch: Batch | None) -> None:
-        self._score_map, self._model = score_map, score_map._model
+        self._score_map = score_map
         self._nodes = _Table(score_map.node, batch, 0)
         self._pairs = None
         if score_map.pair is not None and pair_batch is not None:
-            self._pairs = _Table(score_map.pair, pair_batch, self._model.pair_begin)
+            self._pairs = _Table(score_map.pair, pair_batch, score_map.pair_begin)
 
     def labels(self, nodes: Ints, labels: NDArray[Any], factors: Floats, rows: Ints) -> Entries:
         """Return the features of labels at nodes, times factors, as entries of the given rows."""
@@ -51,7 +51,7 @@ class PartFeatures:
     def windows(self, nodes: Ints, cliques: NDArray[Any], factors: Floats, rows: Ints) -> Entries:
         """Return the features of windows of labels that end at nodes."""
         weighted = self._score_map.clique_mask[cliques] > 0
-        own = Entries(rows[weighted], self._model.clique_begin + cliques[weighted], factors[weighted])
+        own = Entries(rows[weighted], self._score_map.shared_begin + cliques[weighted], factors[weighted])
         if self._pairs is None:
             return own
         return _together([own, self._pairs.entries(nodes, cliques, factors, rows)])
@@ -60,7 +60,9 @@ class PartFeatures:
         """Return the features of first labels, or of last ones."""
         if not self._score_map.with_ends:
             return Entries(rows[:0], rows[:0], factors[:0])
-        return Entries(rows, self._model.start_begin + self._score_map.chain.n_labels * last + labels, factors)
+        chain = self._score_map.chain
+        begin = self._score_map.shared_begin + chain.n_cliques + chain.n_labels * last
+        return Entries(rows, begin + labels, factors)
 
     def matrix(self, parts: list[Entries], n_rows: int) -> scipy.sparse.csr_array:
         """Add up entries to a sparse matrix; what cancels is not stored."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -13,7 +11,6 @@ from numpy.typing import NDArray
 from dualfield import _native
 from dualfield.data import Batch
 from dualfield.scores.feature_table import FeatureTable, native_rows
-from dualfield.scores.limits import end_limits
 from dualfield.structures import Chain, Scores
 
 __all__ = ["LinearScores", "Weights"]
@@ -109,7 +106,17 @@ class LinearScores:
     @property
     def n_parameters(self) -> int:
         """Length of the vector of parameters, which holds some zeros for alignment."""
-        return int(self._model.size)
+        return self.shared_begin + self.chain.n_cliques + 2 * self.with_ends * self.chain.n_labels
+
+    @property
+    def pair_begin(self) -> int:
+        """Where the weights of the pair table begin."""
+        return int(self.node._native_map.size)
+
+    @property
+    def shared_begin(self) -> int:
+        """Where the weights of the cliques begin; behind them are those of the first and of the last label."""
+        return self.pair_begin + (0 if self.pair is None else int(self.pair._native_map.size))
 
     @property
     def used(self) -> NDArray[np.bool_]:
@@ -118,19 +125,10 @@ class LinearScores:
         ends, cliques = np.ones(self.chain.n_labels), np.ones(self.chain.n_cliques)
         return np.asarray(self.pack(np.ones(self.node.outputs.size), cliques, ends, ends, pair) != 0.0)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_model"}
-
-    @cached_property
-    def _model(self) -> _native.ChainModel:
-        return _native.ChainModel(
-            self.chain._topology,
-            self.node._native_map,
-            None if self.pair is None else self.pair._native_map,
-            self.clique_mask,
-            self.with_ends,
-            *end_limits(self.chain),
-        )
+    @property
+    def shared_mask(self) -> Floats:
+        """1 for cliques and ends that have a weight, 0 for those that score nothing."""
+        return np.concatenate([self.clique_mask, np.ones(2 * self.with_ends * self.chain.n_labels)])
 
     def unpack(self, w: Floats) -> Weights:
         """Cut a vector of parameters into its parts.
@@ -153,16 +151,15 @@ class LinearScores:
         >>> score_map.unpack(score_map.pack(node=np.array([1.0, 2.0]), cliques=np.zeros(4))).node
         array([1., 2.])
         """
-        model, n = self._model, self.chain.n_labels
-        ends = w[model.start_begin :].copy() if self.with_ends else np.zeros(2 * n)
+        n, (cliques, start, stop) = self.chain.n_labels, self.unpack_shared(w)
         pair = np.zeros(0)
         if self.pair is not None:
-            pair = w[model.pair_begin + self.pair._native_map.feature_places()]
+            pair = w[self.pair_begin + self.pair._native_map.feature_places()]
         return Weights(
             w[self.node._native_map.feature_places()],
-            w[model.clique_begin : model.start_begin].copy(),
-            ends[:n],
-            ends[n:],
+            cliques,
+            np.zeros(n) if start is None else start,
+            np.zeros(n) if stop is None else stop,
             pair,
         )
 
@@ -193,14 +190,12 @@ class LinearScores:
         >>> LinearScores(Chain(2), FeatureTable.all(1, 2)).pack(np.ones(2), np.zeros(4)).sum()
         np.float64(2.0)
         """
-        model, w = self._model, np.zeros(self.n_parameters)
+        w, n = np.zeros(self.n_parameters), self.chain.n_labels
         w[self.node._native_map.feature_places()] = node
-        w[model.clique_begin : model.start_begin] = cliques * self.clique_mask
-        if self.with_ends:
-            n = self.chain.n_labels
-            w[model.start_begin :] = np.concatenate([np.zeros(n) if end is None else end for end in (start, stop)])
+        ends = [np.zeros(n) if end is None else end for end in (start, stop)] if self.with_ends else []
+        w[self.shared_begin :] = np.concatenate([cliques * self.clique_mask, *ends])
         if self.pair is not None and pair is not None:
-            w[model.pair_begin + self.pair._native_map.feature_places()] = pair
+            w[self.pair_begin + self.pair._native_map.feature_places()] = pair
         return w
 
     def bind(
@@ -212,7 +207,7 @@ class LinearScores:
         cost: Floats | None = None,
         allowed: NDArray[np.bool_] | None = None,
         temperature: float = 1.0,
-    ) -> _native.ChainData:
+    ) -> _native.Problem:
         """Hand out the native twin of examples under this map.
 
         Parameters
@@ -234,7 +229,7 @@ class LinearScores:
 
         Returns
         -------
-        ChainData
+        Problem
             For native calls.
 
         Examples
@@ -242,11 +237,21 @@ class LinearScores:
         >>> from dualfield.structures import Chain
         >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
         >>> type(score_map.bind(Batch.build([np.array([[2.0]])]))).__name__
-        'ChainData'
+        'Problem'
         """
-        pair_rows = None if pair_batch is None or self.pair is None else native_rows(pair_batch)
-        return _native.ChainData(
-            self._model, batch.offsets, native_rows(batch), pair_rows, labels, weights, cost, allowed, temperature
+        has_pairs = self.pair is not None
+        return _native.Problem(
+            self.chain.native(batch.offsets, with_edges=has_pairs, with_ends=self.with_ends),
+            self.node._native_map,
+            native_rows(batch),
+            None if self.pair is None else self.pair._native_map,
+            native_rows(pair_batch) if has_pairs and pair_batch is not None else None,
+            self.shared_mask,
+            labels,
+            weights,
+            cost,
+            allowed,
+            temperature,
         )
 
     def scores(self, w: Floats, batch: Batch, pair_batch: Batch | None = None, n_threads: int = 1) -> Scores:
@@ -273,9 +278,38 @@ class LinearScores:
         >>> score_map.scores(np.zeros(score_map.n_parameters), Batch.build([np.array([[2.0]])])).node
         array([[0., 0.]])
         """
-        node, edges = _native.score_nodes(self.bind(batch, pair_batch), w, n_threads)
-        parts = self.unpack_shared(w)
-        return Scores(node, batch.offsets, edges if self.pair is not None else parts[0], parts[1], parts[2])
+        return self.scores_of(self.bind(batch, pair_batch), w, batch.offsets, n_threads)
+
+    def scores_of(self, problem: _native.Problem, w: Floats, offsets: NDArray[np.int64], n_threads: int = 1) -> Scores:
+        """Compute the scores of examples that were bound before.
+
+        Parameters
+        ----------
+        problem : Problem
+            What :meth:`bind` gave.
+        w : array of shape (n_parameters,)
+            Parameters.
+        offsets : array of shape (n_examples + 1,)
+            Where each example starts.
+        n_threads : int, default=1
+            Number of threads.
+
+        Returns
+        -------
+        Scores
+            What the chain is asked about.
+
+        Examples
+        --------
+        >>> from dualfield.structures import Chain
+        >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
+        >>> batch = Batch.build([np.array([[2.0]])])
+        >>> score_map.scores_of(score_map.bind(batch), np.zeros(score_map.n_parameters), batch.offsets).node
+        array([[0., 0.]])
+        """
+        node, edges = _native.score_own(problem, np.ascontiguousarray(w), n_threads)
+        cliques, start, stop = self.unpack_shared(w)
+        return Scores(node, offsets, cliques if self.pair is None else edges + cliques, start, stop)
 
     def unpack_shared(self, w: Floats) -> tuple[Floats, Floats | None, Floats | None]:
         """Return the scores that all edges share, and those of the two ends.
@@ -299,12 +333,11 @@ class LinearScores:
         >>> LinearScores(Chain(2), FeatureTable.all(1, 2)).unpack_shared(np.zeros(10))[0]
         array([0., 0., 0., 0.])
         """
-        model, n = self._model, self.chain.n_labels
-        cliques = w[model.clique_begin : model.start_begin].copy()
+        begin, n = self.shared_begin, self.chain.n_labels
+        end = begin + self.chain.n_cliques
         if not self.with_ends:
-            return cliques, None, None
-        ends = w[model.start_begin :]
-        return cliques, ends[:n].copy(), ends[n:].copy()
+            return w[begin:end].copy(), None, None
+        return w[begin:end].copy(), w[end : end + n].copy(), w[end + n : end + 2 * n].copy()
 
     def state_weights(self, w: Floats) -> scipy.sparse.csr_array:
         """Return the weights of the node table as a sparse matrix.

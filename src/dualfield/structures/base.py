@@ -38,12 +38,21 @@ class Structure(ABC):
     """
 
     n_labels: int
+    _has_edges = True
 
     @abstractmethod
     def _bind(
-        self, scores: Scores | ArrayLike, cost: ArrayLike | None, temperature: float, n_jobs: int | None
+        self,
+        scores: Scores | ArrayLike,
+        cost: ArrayLike | None,
+        temperature: float,
+        n_jobs: int | None,
+        with_edges: bool = False,
     ) -> _native.Oracle:
-        """Check the scores and hand out the native oracle for them, divided by the temperature."""
+        """Check the scores and hand out the native oracle for them, divided by the temperature.
+
+        ``with_edges``: its marginals are asked edge by edge.
+        """
 
     @abstractmethod
     def _indicator(
@@ -157,8 +166,11 @@ class Structure(ABC):
         if heat == 0.0:
             oracle = self._bind(scores, cost, 1.0, n_jobs)
             return Marginals(*self._indicator(scores, oracle.argmax(), cliques), oracle.maximum())
-        node, clique, log_partition = self._bind(scores, cost, heat, n_jobs).marginals(cliques or "none")
-        return Marginals(node, self._shape_cliques(clique) if cliques else None, np.multiply(heat, log_partition))
+        each = cliques == "each"
+        oracle = self._bind(scores, cost, heat, n_jobs, with_edges=each)
+        node, edges, shared, log_partition = oracle.marginals(cliques == "sum", each and self._has_edges)
+        rows = edges if each else shared
+        return Marginals(node, self._shape_cliques(rows) if cliques else None, np.multiply(heat, log_partition))
 
     def max_marginals(
         self, scores: Scores | ArrayLike, *, cost: ArrayLike | None = None, n_jobs: int | None = None

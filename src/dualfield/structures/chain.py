@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dualfield import _native
 from dualfield.structures.base import Structure
-from dualfield.structures.checks import Codes, Floats, check_codes, check_cost, check_int, n_threads
+from dualfield.structures.checks import Codes, Floats, add_cost, check_codes, check_int, n_threads
 from dualfield.structures.scores import Scores
 
 # A table of all windows of labels larger than this is refused: list the windows that occur instead.
@@ -163,8 +163,45 @@ class Chain(Structure):
         index = self._topology.clique_indices(Scores(np.zeros((len(codes), 1)), offsets).offsets, codes)
         return np.asarray(index, dtype=np.int64)
 
+    def native(
+        self, offsets: NDArray[np.int64], *, with_edges: bool = False, with_ends: bool = False
+    ) -> _native.ChainStructure:
+        """Hand out the native twin for examples of these lengths.
+
+        Parameters
+        ----------
+        offsets : int64 array of shape (n_examples + 1,)
+            Where each example starts.
+        with_edges : bool, default=False
+            Whether edges have scores of their own, beside those that all share.
+        with_ends : bool, default=False
+            Whether the first and the last label have scores.
+
+        Returns
+        -------
+        ChainStructure
+            For native calls.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.structures import Chain
+        >>> Chain(2).native(np.array([0, 3, 5]), with_ends=True).n_shared
+        8
+        """
+        start, stop = (
+            None if flags is None else np.where(flags, 0.0, -np.inf)
+            for flags in (self.allowed_start, self.allowed_stop)
+        )
+        return _native.ChainStructure(self._topology, offsets, with_edges, with_ends, start, stop)
+
     def _bind(
-        self, scores: Scores | ArrayLike, cost: ArrayLike | None, temperature: float, n_jobs: int | None
+        self,
+        scores: Scores | ArrayLike,
+        cost: ArrayLike | None,
+        temperature: float,
+        n_jobs: int | None,
+        with_edges: bool = False,
     ) -> _native.Oracle:
         if not self.n_labels:
             raise ValueError("This chain does not know its labels: give n_labels.")
@@ -175,18 +212,14 @@ class Chain(Structure):
             )
         n_edges = int(np.maximum(batch.lengths - 1, 0).sum())
         shared, per_edge = self._transition_rows(batch.transition, n_edges)
-        return _native.ChainOracle(
-            self._topology,
-            batch.offsets,
-            batch.node,
-            shared,
-            per_edge,
-            _end_scores("start", batch.start, self.allowed_start, self.n_labels),
-            _end_scores("stop", batch.stop, self.allowed_stop, self.n_labels),
-            check_cost(cost, batch.node.shape),
-            1.0 / temperature,
-            n_threads(n_jobs),
-        )
+        ends = [_end_scores(name, getattr(batch, name), self.n_labels) for name in ("start", "stop")]
+        with_ends, with_edges = any(end is not None for end in ends), with_edges or per_edge is not None
+        if with_ends:
+            cliques = np.zeros(self.n_cliques) if shared is None else shared
+            shared = np.concatenate([cliques, *(np.zeros(self.n_labels) if end is None else end for end in ends)])
+        native = self.native(batch.offsets, with_edges=with_edges, with_ends=with_ends)
+        own = [add_cost(batch.node, cost), per_edge] if with_edges else [add_cost(batch.node, cost)]
+        return _native.Oracle(native, own, shared, 1.0 / temperature, n_threads(n_jobs))
 
     def _transition_rows(self, transition: Floats | None, n_edges: int) -> tuple[Floats | None, Floats | None]:
         """Return scores by clique: shared (n_cliques,) or per edge (n_edges, n_cliques); the other is None."""
@@ -217,6 +250,7 @@ class Chain(Structure):
         return out
 
     def _shape_cliques(self, rows: Floats) -> Floats:
+        rows = rows[:, : self.n_cliques]  # without what belongs to the ends
         return rows.reshape(-1, self.n_labels, self.n_labels) if self.order == 1 else rows
 
     def _indicator(
@@ -361,13 +395,11 @@ def _windows(keys: NDArray[np.uint64], n_labels: int, order: int) -> Codes:
     return windows
 
 
-def _end_scores(name: str, scores: Floats | None, allowed: NDArray[np.bool_] | None, n_labels: int) -> Floats | None:
-    """Return start or stop scores with -inf for the labels that may not stand there."""
+def _end_scores(name: str, scores: Floats | None, n_labels: int) -> Floats | None:
+    """Return start or stop scores, checked."""
     if scores is not None:
         if scores.shape != (n_labels,):
             raise ValueError(f"{name} must have shape ({n_labels},). Got {scores.shape} instead.")
         if not (scores < np.inf).all():
             raise ValueError(f"{name} must be finite, or -inf for what is forbidden. Got NaN or +inf instead.")
-    if allowed is None:
-        return scores
-    return np.where(allowed, 0.0 if scores is None else scores, -np.inf)
+    return scores

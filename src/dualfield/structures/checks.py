@@ -62,14 +62,15 @@ def check_temperature(owner: str, temperature: Any) -> float:
     return float(temperature)
 
 
-def check_cost(cost: ArrayLike | None, shape: tuple[int, ...]) -> Floats | None:
-    """Return cost as an array of the shape of the node scores, or None."""
+def add_cost(node: Floats, cost: ArrayLike | None) -> Floats:
+    """Return node scores with a cost of their shape added to them, if there is one."""
     if cost is None:
-        return None
+        return node
     array = as_floats("cost", cost, 2)
-    if array.shape != shape:
-        raise ValueError(f"cost must have the shape of the node scores, {shape}. Got {array.shape} instead.")
-    return array
+    if array.shape != node.shape:
+        raise ValueError(f"cost must have the shape of the node scores, {node.shape}. Got {array.shape} instead.")
+    with np.errstate(invalid="ignore"):  # inf - inf is told of as a bad number
+        return node + array
 
 
 def n_threads(n_jobs: int | None) -> int:

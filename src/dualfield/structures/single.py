@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from dualfield import _native
 from dualfield.structures.base import Structure
-from dualfield.structures.checks import Codes, Floats, as_floats, check_cost, check_int, n_threads
+from dualfield.structures.checks import Codes, Floats, add_cost, as_floats, check_int, n_threads
 from dualfield.structures.scores import Scores
 
 
@@ -36,12 +36,18 @@ class Single(Structure):
     """
 
     n_labels: int
+    _has_edges = False
 
     def __post_init__(self) -> None:
         check_int("Single", "n_labels", self.n_labels, 1)
 
     def _bind(
-        self, scores: Scores | ArrayLike, cost: ArrayLike | None, temperature: float, n_jobs: int | None
+        self,
+        scores: Scores | ArrayLike,
+        cost: ArrayLike | None,
+        temperature: float,
+        n_jobs: int | None,
+        with_edges: bool = False,
     ) -> _native.Oracle:
         if isinstance(scores, Scores):
             for name in ("transition", "start", "stop"):
@@ -56,7 +62,8 @@ class Single(Structure):
             raise ValueError(
                 f"scores must have {self.n_labels} columns, one for each label. Got shape {node.shape} instead."
             )
-        return _native.SingleOracle(node, check_cost(cost, node.shape), 1.0 / temperature, n_threads(n_jobs))
+        native = _native.SingleStructure(self.n_labels, len(node))
+        return _native.Oracle(native, [add_cost(node, cost)], None, 1.0 / temperature, n_threads(n_jobs))
 
     def _indicator(
         self, scores: Scores | ArrayLike, labels: Codes, cliques: str | None

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "dualfield/structures/chain_passes.hpp"
-#include "dualfield/structures/oracle.hpp"
+#include "dualfield/structures/structure.hpp"
 
 namespace dualfield {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "dualfield/core/parallel.hpp"
-#include "dualfield/structures/chain.hpp"
 #include "dualfield/structures/chain_passes.hpp"
+#include "dualfield/structures/structure.hpp"
 #include "dualfield/vector/routines.hpp"
 
 namespace dualfield {

@@ -1,44 +1,38 @@
-// Inference on single nodes: every row of scores is an example of its own, and there are no edges.
+// Single nodes as a structure: every example is one row of scores, and there are no shared parts.
 #pragma once
 
-#include "dualfield/structures/oracle.hpp"
+#include <vector>
+
+#include "dualfield/structures/structure.hpp"
 
 namespace dualfield {
 
-struct SingleScores {
-    std::size_t n_rows = 0, n_labels = 0;
-    const double* node = nullptr;  // [n][K]
-    const double* cost = nullptr;  // [n][K], added to node; may be null
-    double inverse_temperature = 1.0;
-};
-
-class SingleOracle final : public Oracle {
+class SingleStructure final : public Structure {
   public:
-    SingleOracle(const SingleScores& scores, std::size_t n_threads) : Oracle(n_threads), scores_(scores) {
-        statuses_.assign(scores.n_rows, Status::ok);
-    }
+    SingleStructure(std::size_t n_labels, std::size_t n_examples);
 
-    std::size_t n_examples() const override { return scores_.n_rows; }
-    std::size_t n_nodes() const override { return scores_.n_rows; }
-    std::size_t n_labels() const override { return scores_.n_labels; }
-    std::size_t n_edges() const override { return 0; }
-    std::size_t n_cliques() const override { return 0; }
-
-    void argmax(std::int32_t* labels) override;
-    void maximum(double* out) override;
-    void log_partition(double* out) override;
-    void marginals(double* nodes, CliqueOutput which, double* cliques, double* log_partition) override;
-    void max_marginals(double* nodes) override;
-    void entropy(double* out) override;
-    void sample(std::size_t n_samples, std::uint64_t seed, std::int32_t* labels) override;
-    void k_best(std::size_t k, std::int32_t* labels, double* scores) override;
-    void score(const std::int32_t* labels, double* out) override;
+    std::size_t n_labels() const override { return n_labels_; }
+    void log_partition(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*) const override;
+    void marginals(Examples, const ScoreView&, std::size_t n_threads, const PartSums&, double* out,
+                   Status*) const override;
+    void maximum(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*) const override;
+    void argmax(Examples, const ScoreView&, std::size_t n_threads, std::int32_t* labels, Status*) const override;
+    void score(Examples, const ScoreView&, std::size_t n_threads, const std::int32_t* labels, double* out,
+               Status*) const override;
+    void list_parts(std::size_t example, const std::int32_t* labels, PartList& out) const override;
+    void max_marginals(Examples, const ScoreView&, std::size_t n_threads, double* own, Status*) const override;
+    void entropy(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*) const override;
+    void sample(Examples, const ScoreView&, std::size_t n_threads, std::size_t n_samples, std::uint64_t seed,
+                std::int32_t* labels, Status*) const override;
+    void k_best(Examples, const ScoreView&, std::size_t n_threads, std::size_t k, std::int32_t* labels, double* scores,
+                Status*) const override;
 
   private:
     template <class Body>
-    void for_rows(Body body);
+    void for_rows(Examples, const ScoreView&, std::size_t n_threads, Status*, Body body) const;
 
-    const SingleScores scores_;
+    std::size_t n_labels_;
+    std::vector<std::int64_t> offsets_;  // 0 ... n
 };
 
 }  // namespace dualfield

@@ -1,8 +1,8 @@
-// Block-coordinate ascent on the dual of a linear chain with exponentiated gradients.
+// Block-coordinate ascent on the dual of any structure with exponentiated gradients.
 //
 //   dual(mu) = sum_i c_i [ T H(mu_i) + <D_i, mu_i> ] - 1/2 |w(mu)|^2,     w(mu) = sum_i c_i A_i' (u_i - mu_i)
 //
-// A visit proposes a step for one example, as soft_chains.hpp says, moves w, and keeps the step if the dual has grown;
+// A visit proposes a step for one example, as soft_dual.hpp says, moves w, and keeps the step if the dual has grown;
 // otherwise it goes back and halves eta (Collins et al. 2008; Taskar's block structure). How much
 // |w|^2 / 2 grows is summed up while w is moved, so that the test is exact. Steps that succeed at once may be larger at
 // the next visit.
@@ -21,7 +21,7 @@
 #include "dualfield/core/random.hpp"
 #include "dualfield/vector/routines.hpp"
 #include "gap_forecast.hpp"
-#include "soft_chains.hpp"
+#include "soft_dual.hpp"
 
 namespace dualfield {
 namespace {
@@ -42,26 +42,23 @@ constexpr double kDoubt = 1e-2;
 template <class S>
 class BlockDual {
   public:
-    BlockDual(const ChainModel& model, const ChainData& data, const BlockDualSettings& settings,
-              const Callbacks& callbacks)
-        : model_(model),
-          data_(data),
+    BlockDual(const Problem& problem, const BlockDualSettings& settings, const Callbacks& callbacks)
+        : problem_(problem),
+          map_(*problem.scores),
           settings_(settings),
           callbacks_(callbacks),
-          objective_(model, data, settings.n_threads),
-          points_(model, data, objective_.truth()),
-          n_(data.n_examples()),
-          n_labels_(model.topology->n_labels()),
-          n_cliques_(model.topology->n_cliques()),
+          objective_(problem, settings.n_threads),
+          points_(problem, objective_.truth()),
+          n_(problem.n_examples()),
           gain_(n_, 0.0),
-          w_(model.size(), 0.0) {
-        std::size_t longest = 0;
+          w_(problem.size(), 0.0) {
+        std::size_t largest = 0;
         for (std::size_t i = 0; i < n_; ++i) {
-            longest = std::max(longest, data.length(i));
-            if (data.length(i) > 0) order_.push_back(i);
+            largest = std::max(largest, points_.n_own(i));
+            if (problem.length(i) > 0) order_.push_back(i);
         }
-        scores_.require(checked_product(longest, n_labels_) + kLanes);
-        scratch_.require(2 * padded(std::max(n_labels_, n_cliques_)));
+        scores_.require(largest + kLanes);
+        scratch_.require(map_.scratch_size());
     }
 
     void begin(const double* start) {
@@ -193,8 +190,7 @@ class BlockDual {
     bool start_from(const double* parameters) {
         std::copy_n(parameters, w_.size(), w_.data());
         for (const std::size_t i : order_) {
-            score(i);
-            points_.begin_at(i, scores_.data(), cliques());
+            points_.begin_at(i, score(i));
         }
         rebuild();
         if (dual_ >= 0.0) return true;
@@ -203,59 +199,34 @@ class BlockDual {
         return false;
     }
 
-    const double* cliques() const { return w_.data() + model_.clique_begin(); }
-
-    // Node scores of an example as w has them now, with the cost of wrong labels, into scores_.
-    void score(std::size_t i) {
-        const std::size_t length = data_.length(i), first = data_.first(i);
-        double* out = scores_.data();
-        objective_.features().score(w_.data(), first, first + length, out, scratch_.data());
-        if (model_.with_ends)
-            for (std::size_t k = 0; k < n_labels_; ++k) {
-                out[k] += w_[model_.start_begin() + k];
-                out[(length - 1) * n_labels_ + k] += w_[model_.stop_begin() + k];
-            }
-        if (data_.cost)
-            for (std::size_t t = 0; t < length; ++t)
-                for (std::size_t k = 0; k < n_labels_; ++k)
-                    out[t * n_labels_ + k] +=
-                        data_.cost[static_cast<std::size_t>(data_.labels[first + t]) * n_labels_ + k];
+    // Scores of an example as w has them now, with the cost of wrong labels.
+    PartsOfOne<const double> score(std::size_t i) {
+        map_.score(w_.data(), {i, i + 1}, tables_of_one(map_.parts(), i, scores_.data()), scratch_.data());
+        if (problem_.cost) problem_.structure->add_cost(i, problem_.truth(i), problem_.cost, 1.0, scores_.data());
+        return {scores_.data(), map_.shared(w_.data())};
     }
 
-    // w += scale * A_i' d; returns how much |w|^2 / 2 grows.
-    double move(std::size_t i, const double* d, const double* clique_d, double scale) {
-        const std::size_t length = data_.length(i), first = data_.first(i);
-        double grown = objective_.features().add(d, scale, first, first + length, w_.data(), scratch_.data());
-        const auto add = [&](double& weight, double change) {
-            grown += change * (weight + 0.5 * change);
-            weight += change;
-        };
-        grown +=
-            routines().add_masked(clique_d, model_.clique_mask, scale, n_cliques_, w_.data() + model_.clique_begin());
-        if (model_.with_ends)
-            for (std::size_t k = 0; k < n_labels_; ++k) {
-                add(w_[model_.start_begin() + k], scale * d[k]);
-                add(w_[model_.stop_begin() + k], scale * d[(length - 1) * n_labels_ + k]);
-            }
-        return grown;
+    // w += scale * A_i' times what the point has moved; returns how much |w|^2 / 2 grows.
+    double move(std::size_t i, double scale) {
+        return map_.move(i, points_.moved_sums(i), scale, w_.data(), scratch_.data());
     }
 
     // One example: returns what the dual gains.
     double visit(std::size_t i) {
-        const double weight = data_.weights[i];
-        score(i);
+        const double weight = problem_.weights[i];
+        const PartsOfOne<const double> scores = score(i);
         double eta = points_.eta(i);
         for (int tries = 0; tries < kMostTries; ++tries, eta *= kShrink) {
-            const double value = points_.propose(i, scores_.data(), cliques(), eta);
+            const double value = points_.propose(i, scores, eta);
             passes_ += 1.0 / static_cast<double>(order_.size());
-            const double grown = move(i, points_.moved(), points_.clique_moved(), -weight);
+            const double grown = move(i, -weight);
             const double gain = weight * (value - points_.value(i)) - grown;
             if (gain >= 0.0) {
                 points_.accept(i, value);
                 points_.eta(i) = tries == 0 ? std::min(1.0, eta * kGrow) : eta;
                 return gain;
             }
-            move(i, points_.moved(), points_.clique_moved(), weight);
+            move(i, weight);
         }
         points_.eta(i) = eta;
         return 0.0;
@@ -275,7 +246,7 @@ class BlockDual {
             if (at + 1 < chosen_.size()) {
                 const std::size_t next = chosen_[at + 1];
                 points_.prefetch(next);
-                objective_.features().prefetch(data_.first(next), data_.first(next + 1));
+                map_.prefetch(next);
             }
             gain_[i] = visit(i);
             dual_ += gain_[i];
@@ -302,8 +273,8 @@ class BlockDual {
         dual_ = 0.0;
         for (const std::size_t i : order_) {
             points_.settle(i);
-            move(i, points_.moved(), points_.clique_moved(), -data_.weights[i]);
-            dual_ += data_.weights[i] * points_.value(i);
+            move(i, -problem_.weights[i]);
+            dual_ += problem_.weights[i] * points_.value(i);
         }
         dual_ -= half_square();
     }
@@ -320,9 +291,9 @@ class BlockDual {
         std::fill(w_.begin(), w_.end(), 0.0);
         double dual = 0.0;
         for (const std::size_t i : order_) {
-            dual += data_.weights[i] * points_.exact_value(i);
+            dual += problem_.weights[i] * points_.exact_value(i);
             points_.subtract_truth(i);
-            move(i, points_.moved(), points_.clique_moved(), -data_.weights[i]);
+            move(i, -problem_.weights[i]);
         }
         dual -= half_square();
         std::copy(kept.begin(), kept.end(), w_.begin());
@@ -336,14 +307,14 @@ class BlockDual {
 
     bool tell() { return callbacks_.report({primal_, dual_, gap_at(primal_), passes_, clock_.seconds()}); }
 
-    const ChainModel& model_;
-    const ChainData& data_;
+    const Problem& problem_;
+    const ScoreMap& map_;
     const BlockDualSettings& settings_;
     const Callbacks& callbacks_;
-    ChainObjective objective_;
-    SoftChains<S> points_;
+    Objective objective_;
+    SoftDual<S> points_;
     Clock clock_{0.0};
-    std::size_t n_, n_labels_, n_cliques_;
+    std::size_t n_;
     std::vector<double> gain_, sorted_;  // [n]: of the last visit
     Aligned<double> w_;
     std::vector<std::uint64_t> order_, chosen_;
@@ -355,30 +326,30 @@ class BlockDual {
 
 }  // namespace
 
-std::size_t block_dual_bytes(const ChainModel& model, const ChainData& data, double tolerance) {
-    const std::size_t n_labels = model.topology->n_labels(), n_cliques = model.topology->n_cliques();
+std::size_t block_dual_bytes(const Problem& problem, double tolerance) {
+    const PartLayout& parts = problem.structure->parts();
     const std::size_t precision = tolerance >= kSingleFrom ? sizeof(float) : sizeof(double);
-    return 2 * precision * (data.n_nodes() * n_labels + data.n_examples() * n_cliques) +
-           2 * sizeof(double) * model.size();
+    return 2 * precision * (parts.own_begin(problem.n_examples()) + problem.n_examples() * parts.n_shared) +
+           2 * sizeof(double) * problem.size();
 }
 
-LinearSolution solve_block_dual(const ChainModel& model, const ChainData& data, const double* start,
-                                const BlockDualSettings& settings, const Callbacks& callbacks) {
-    if (model.pair || data.allowed || !(data.temperature > 0.0))
-        throw std::invalid_argument("block_dual needs shared clique scores, all labels and a temperature above zero");
+LinearSolution solve_block_dual(const Problem& problem, const double* start, const BlockDualSettings& settings,
+                                const Callbacks& callbacks) {
+    if (problem.allowed || !(problem.temperature > 0.0))
+        throw std::invalid_argument("block_dual needs all labels and a temperature above zero");
     const SolverState* resume = callbacks.resume;
     const bool was_exact = resume && resume->contains("theta") && resume->at("theta").index() == 1;
     if (settings.tolerance < kSingleFrom || was_exact) {
-        BlockDual<double> run(model, data, settings, callbacks);
+        BlockDual<double> run(problem, settings, callbacks);
         run.begin(start);
         return run.solve();
     }
-    BlockDual<float> run(model, data, settings, callbacks);
+    BlockDual<float> run(problem, settings, callbacks);
     run.begin(start);
     const LinearSolution rough = run.solve();
     if (rough.outcome != Outcome::stalled) return rough;
     // Large weights can need more digits than single precision has.
-    BlockDual<double> exact(model, data, settings, callbacks);
+    BlockDual<double> exact(problem, settings, callbacks);
     exact.take_over(run);
     return exact.solve();
 }

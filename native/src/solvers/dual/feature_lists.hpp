@@ -9,7 +9,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "dualfield/objectives/chain_model.hpp"
+#include "dualfield/objectives/problem.hpp"
+#include "dualfield/structures/chain.hpp"
 #include "dualfield/text/vocabulary.hpp"
 
 namespace dualfield {
@@ -28,21 +29,24 @@ class FeatureLists {
         double square;  // sum of the squared values
     };
 
-    // w [model.size()] is the vector of all parameters, mean that of their weighted means.
-    FeatureLists(const ChainModel& model, const ChainData& data, const FeaturePlan* plan, double* w, double* mean)
-        : model_(model),
-          data_(data),
-          plan_(plan),
+    // w [problem.size()] is the vector of all parameters, mean that of their weighted means.
+    // The structure must be a chain, and its features prepared.
+    FeatureLists(const Problem& problem, double* w, double* mean)
+        : map_(*problem.scores->table(0).map),
+          rows_(problem.scores->table(0).rows),
+          plan_(problem.scores->plan()),
+          first_label_(problem.scores->shared_begin() + problem.structure->chain()->start_begin()),
+          last_label_(problem.scores->shared_begin() + problem.structure->chain()->stop_begin()),
           w_(w),
           mean_(mean),
-          heads_(data.n_nodes(), kNone),
-          number_of_(model.size(), kNone) {
-        if (!model.with_ends) return;
-        ends_.assign(data.n_nodes(), 0);
-        for (std::size_t i = 0; i < data.n_examples(); ++i) {
-            if (data.length(i) == 0) continue;
-            ends_[data.first(i)] |= kFirst;
-            ends_[data.first(i + 1) - 1] |= kLast;
+          heads_(problem.n_nodes(), kNone),
+          number_of_(problem.size(), kNone) {
+        if (!problem.structure->chain()->with_ends()) return;
+        ends_.assign(problem.n_nodes(), 0);
+        for (std::size_t i = 0; i < problem.n_examples(); ++i) {
+            if (problem.length(i) == 0) continue;
+            ends_[problem.first(i)] |= kFirst;
+            ends_[problem.first(i + 1) - 1] |= kLast;
         }
     }
 
@@ -236,18 +240,16 @@ class FeatureLists {
     }
 
     void take_column(std::size_t column, double value, std::uint32_t label) {
-        const LinearMap& map = *model_.node;
-        const LinearMap::Place place = map.places()[column];
+        const LinearMap::Place place = map_.places()[column];
         if (place.count == LinearMap::kWhole) return take_whole(place.start, value, label);
         for (std::uint32_t l = 0; l < place.count; ++l)
-            if (static_cast<std::uint32_t>(map.listed_outputs()[place.start + l]) == label)
-                items_.push_back({static_cast<std::uint32_t>(map.listed_begin()) + place.start + l, value});
+            if (static_cast<std::uint32_t>(map_.listed_outputs()[place.start + l]) == label)
+                items_.push_back({static_cast<std::uint32_t>(map_.listed_begin()) + place.start + l, value});
     }
     void take_whole(std::uint32_t whole, double value, std::uint32_t label) {
-        const LinearMap& map = *model_.node;
-        const std::size_t vectors = map.width() / kLanes;
-        if (map.masks()[whole * vectors + label / kLanes] >> (label % kLanes) & 1u)
-            items_.push_back({static_cast<std::uint32_t>(whole * map.width() + label), value});
+        const std::size_t vectors = map_.width() / kLanes;
+        if (map_.masks()[whole * vectors + label / kLanes] >> (label % kLanes) & 1u)
+            items_.push_back({static_cast<std::uint32_t>(whole * map_.width() + label), value});
     }
 
     std::uint32_t make(std::size_t row, std::uint32_t label) {
@@ -256,18 +258,18 @@ class FeatureLists {
             const FeaturePlan::Row own = plan_->row(row);
             for (std::size_t i = 0; i < own.whole.size(); ++i)
                 take_whole(own.whole[i], own.whole_values ? own.whole_values[i] : 1.0, label);
-            const auto begin = static_cast<std::uint32_t>(model_.node->listed_begin());
+            const auto begin = static_cast<std::uint32_t>(map_.listed_begin());
             for (std::size_t i = 0; i < own.listed.size(); ++i)
                 if (static_cast<std::uint32_t>(own.outputs[i]) == label)
                     items_.push_back({begin + own.listed[i], own.listed_values ? own.listed_values[i] : 1.0});
         } else {
-            const double* dense = data_.rows.dense + row * data_.rows.n_columns;
-            for (std::size_t c = 0; c < data_.rows.n_columns; ++c)
+            const double* dense = rows_.dense + row * rows_.n_columns;
+            for (std::size_t c = 0; c < rows_.n_columns; ++c)
                 if (dense[c] != 0.0) take_column(c, dense[c], label);
         }
         if (!ends_.empty()) {
-            if (ends_[row] & kFirst) items_.push_back({static_cast<std::uint32_t>(model_.start_begin()) + label, 1.0});
-            if (ends_[row] & kLast) items_.push_back({static_cast<std::uint32_t>(model_.stop_begin()) + label, 1.0});
+            if (ends_[row] & kFirst) items_.push_back({static_cast<std::uint32_t>(first_label_) + label, 1.0});
+            if (ends_[row] & kLast) items_.push_back({static_cast<std::uint32_t>(last_label_) + label, 1.0});
         }
         return keep(row, label);
     }
@@ -299,12 +301,13 @@ class FeatureLists {
         return heads_[row];
     }
 
-    const ChainModel& model_;
-    const ChainData& data_;
+    const LinearMap& map_;
+    const FeatureRows& rows_;
     const FeaturePlan* plan_;
+    std::size_t first_label_, last_label_;  // where the weights of the ends begin
     double *w_, *mean_;
     Table<std::uint32_t> heads_;      // [N]: the list of each node that was made last
-    Table<std::uint32_t> number_of_;  // [model.size()]
+    Table<std::uint32_t> number_of_;  // [problem.size()]
     Table<std::uint32_t> place_of_;   // by number
     Table<double> cells_;             // weights by number
     Table<double> means_;             // by number

@@ -10,8 +10,9 @@
 #include <vector>
 
 #include "dualfield/core/memory.hpp"
-#include "dualfield/objectives/chain_model.hpp"
+#include "dualfield/objectives/objective.hpp"
 #include "dualfield/solvers/solver_state.hpp"
+#include "dualfield/structures/chain.hpp"
 #include "dualfield/structures/chain_block.hpp"
 #include "dualfield/text/vocabulary.hpp"
 #include "feature_lists.hpp"
@@ -38,48 +39,50 @@ class FlowAscent {
     }
 
   protected:
-    FlowAscent(const ChainModel& model, const ChainData& data, std::size_t n_threads)
-        : model_(model),
-          data_(data),
-          objective_(model, data, n_threads),
-          block_(*model.topology, model.start_limits, model.stop_limits),
-          flow_(data.n_nodes()),
-          n_(data.n_examples()),
-          n_labels_(model.topology->n_labels()),
-          w_(model.size(), 0.0),
-          mean_(model.size(), 0.0),
-          lists_(model, data, objective_.features().plan(), w_.data(), mean_.data()),
+    // The structure must be a chain of order 1 without own edges.
+    FlowAscent(const Problem& problem, std::size_t n_threads)
+        : problem_(problem),
+          chain_(*problem.structure->chain()),
+          map_(*problem.scores),
+          objective_(problem, n_threads),
+          block_(chain_.topology(), chain_.start_limits(), chain_.stop_limits()),
+          flow_(problem.n_nodes()),
+          n_(problem.n_examples()),
+          n_labels_(chain_.n_labels()),
+          w_(problem.size(), 0.0),
+          mean_(problem.size(), 0.0),
+          lists_(problem, w_.data(), mean_.data()),
           clique_change_(checked_product(n_labels_, n_labels_), 0.0),
-          squares_(data.n_nodes()),
+          squares_(problem.n_nodes()),
           n_open_(n_, 0) {
         std::size_t longest = 0;
         for (std::size_t i = 0; i < n_; ++i) {
-            longest = std::max(longest, data.length(i));
-            if (data.length(i) > 0 && data.weights[i] > 0.0) order_.push_back(i);
+            longest = std::max(longest, problem.length(i));
+            if (problem.length(i) > 0 && problem.weights[i] > 0.0) order_.push_back(i);
         }
         scores_.require(checked_product(longest, n_labels_) + kLanes);
-        scratch_.require(2 * padded(std::max(n_labels_, model.topology->n_cliques())));
+        scratch_.require(map_.scratch_size());
         best_labels_.resize(longest);
         worst_labels_.resize(longest);
     }
 
     void begin_at_truth() {
         for (std::size_t i = 0; i < n_; ++i)
-            for (std::size_t t = 0; t < data_.length(i); ++t)
-                flow_.add(data_.first(i) + t, label_before(i, t), truth(i, t), 1.0);
+            for (std::size_t t = 0; t < problem_.length(i); ++t)
+                flow_.add(problem_.first(i) + t, label_before(i, t), truth(i, t), 1.0);
     }
 
     std::uint32_t truth(std::size_t i, std::size_t t) const {
-        return static_cast<std::uint32_t>(data_.labels[data_.first(i) + t]);
+        return static_cast<std::uint32_t>(problem_.labels[problem_.first(i) + t]);
     }
     std::uint32_t label_before(std::size_t i, std::size_t t) const { return t == 0 ? 0 : truth(i, t - 1); }
     double cost(std::size_t row, std::size_t label) const {
-        return data_.cost ? data_.cost[static_cast<std::size_t>(data_.labels[row]) * n_labels_ + label] : 0.0;
+        return problem_.cost ? problem_.cost[static_cast<std::size_t>(problem_.labels[row]) * n_labels_ + label] : 0.0;
     }
     std::size_t clique_place(std::uint32_t from, std::uint32_t to) const {
-        return model_.clique_begin() + from * n_labels_ + to;
+        return clique_begin() + from * n_labels_ + to;
     }
-    bool has_weight(std::size_t place) const { return model_.clique_mask[place - model_.clique_begin()] != 0.0; }
+    bool has_weight(std::size_t place) const { return map_.shared_mask()[place - clique_begin()] != 0.0; }
 
     // Slope along the line of a swap, and the square of its direction in the space of weights.
     struct Line {
@@ -155,11 +158,11 @@ class FlowAscent {
         double square = lists_.square_of_sum();
         changed_cliques_.clear();
         for_cliques(length, u, end, [&](std::size_t place, double sign) {
-            clique_change_[place - model_.clique_begin()] += sign;
+            clique_change_[place - clique_begin()] += sign;
             changed_cliques_.push_back(place);
         });
         for (const std::size_t place : changed_cliques_) {
-            double& change = clique_change_[place - model_.clique_begin()];
+            double& change = clique_change_[place - clique_begin()];
             square += change * change;
             change = 0.0;
         }
@@ -198,7 +201,7 @@ class FlowAscent {
     // Moves mass from the worst labels of the nodes [u, end) to the best ones; returns what the dual gains. At the
     // nodes before and after the two labellings agree.
     double swap(std::size_t i, std::size_t u, std::size_t end, double relaxation) {
-        const std::size_t first = data_.first(i), length = data_.length(i), last = std::min(end, length - 1);
+        const std::size_t first = problem_.first(i), length = problem_.length(i), last = std::min(end, length - 1);
         const auto before = [](const std::vector<std::uint32_t>& labels, std::size_t t) {
             return t == 0 ? 0u : labels[t - 1];
         };
@@ -206,7 +209,7 @@ class FlowAscent {
         const Line line = one ? measure_one(first, length, u) : measure_many(first, length, u, end);
         double gain = 0.0;
         if (line.slope > kNoSlope) {
-            const double weight = data_.weights[i];
+            const double weight = problem_.weights[i];
             double step = 1.0;
             for (std::size_t t = u; t <= last; ++t)
                 step = std::min(step, flow_.mass(first + t, before(worst_labels_, t), worst_labels_[t]));
@@ -258,15 +261,15 @@ class FlowAscent {
     }
     void count_open() {
         for (std::size_t i = 0; i < n_; ++i)
-            for (std::size_t row = data_.first(i); row < data_.first(i + 1); ++row) refresh(i, row);
+            for (std::size_t row = problem_.first(i); row < problem_.first(i + 1); ++row) refresh(i, row);
     }
 
     // One node with two labels between nodes with one: the better one is known without looking for paths.
     void visit_pair(std::size_t i, std::size_t t, double relaxation) {
-        const std::size_t first = data_.first(i), row = first + t;
+        const std::size_t first = problem_.first(i), row = first + t;
         const auto edges = flow_.edges(row);
         const std::uint32_t labels[2] = {edges[0].to, edges[edges[1].to == edges[0].to ? edges.size() - 1 : 1].to};
-        const bool has_next = t + 1 < data_.length(i);
+        const bool has_next = t + 1 < problem_.length(i);
         if (t > 0) best_labels_[t - 1] = worst_labels_[t - 1] = edges[0].from;
         if (has_next) best_labels_[t + 1] = worst_labels_[t + 1] = flow_.edges(row + 1)[0].to;
         double totals[2];
@@ -284,7 +287,7 @@ class FlowAscent {
     }
 
     void visit_region(std::size_t i, std::size_t from, std::size_t to, int n_repeats, double relaxation) {
-        const std::size_t first = data_.first(i), length = data_.length(i);
+        const std::size_t first = problem_.first(i), length = problem_.length(i);
         if (to - from == 1 && flow_.n_labels(first + from) == 2) return visit_pair(i, from, relaxation);
         for (std::size_t t = from; t < to; ++t) {
             const auto edges = flow_.edges(first + t);
@@ -308,7 +311,7 @@ class FlowAscent {
     }
 
     void visit_support(std::size_t i, int n_repeats, double relaxation) {
-        const std::size_t first = data_.first(i), length = data_.length(i);
+        const std::size_t first = problem_.first(i), length = problem_.length(i);
         for (std::size_t t = 0; t < length; ++t) {
             if (flow_.n_labels(first + t) < 2) continue;
             std::size_t end = t + 1;
@@ -319,15 +322,15 @@ class FlowAscent {
     }
 
     void visit_densely(std::size_t i) {
-        const std::size_t first = data_.first(i), length = data_.length(i);
+        const std::size_t first = problem_.first(i), length = problem_.length(i);
         double* scores = scores_.data();
-        objective_.features().score(w_.data(), first, first + length, scores, scratch_.data());
-        for (std::size_t t = 0; t < length && data_.cost; ++t)
+        map_.score(w_.data(), {i, i + 1}, {scores}, scratch_.data());
+        for (std::size_t t = 0; t < length && problem_.cost; ++t)
             for (std::size_t k = 0; k < n_labels_; ++k) scores[t * n_labels_ + k] += cost(first + t, k);
-        if (model_.with_ends)
+        if (chain_.with_ends())
             for (std::size_t k = 0; k < n_labels_; ++k) {
-                scores[k] += w_[model_.start_begin() + k];
-                scores[(length - 1) * n_labels_ + k] += w_[model_.stop_begin() + k];
+                scores[k] += w_[start_begin() + k];
+                scores[(length - 1) * n_labels_ + k] += w_[stop_begin() + k];
             }
         is_fresh_ = true;
         for (int repeat = 0; repeat < 2; ++repeat) {
@@ -348,9 +351,9 @@ class FlowAscent {
         double sum = 0.0;
         for (const std::uint64_t i : order_) {
             double own = 0.0;
-            for (std::size_t row = data_.first(i); row < data_.first(i + 1); ++row)
+            for (std::size_t row = problem_.first(i); row < problem_.first(i + 1); ++row)
                 for (const FlowEdge& edge : flow_.edges(row)) own += edge.mass * cost(row, edge.to);
-            sum += data_.weights[i] * own;
+            sum += problem_.weights[i] * own;
         }
         return sum;
     }
@@ -360,9 +363,9 @@ class FlowAscent {
         std::fill(w_.begin(), w_.end(), 0.0);
         lists_.read_again();
         for (const std::uint64_t i : order_) {
-            flow_.balance(data_.first(i), data_.length(i));
-            for (std::size_t t = 0; t < data_.length(i); ++t) {
-                const std::size_t row = data_.first(i) + t;
+            flow_.balance(problem_.first(i), problem_.length(i));
+            for (std::size_t t = 0; t < problem_.length(i); ++t) {
+                const std::size_t row = problem_.first(i) + t;
                 const auto edges = flow_.edges(row);
                 if (edges.size() == 1 && edges[0].to == truth(i, t) && edges[0].from == label_before(i, t)) continue;
                 for (const FlowEdge& edge : edges) add_edge(i, t, edge.from, edge.to, -edge.mass);
@@ -372,8 +375,8 @@ class FlowAscent {
         dual_ = expected_cost() - half_square(w_.data());
     }
     void add_edge(std::size_t i, std::size_t t, std::uint32_t from, std::uint32_t to, double mass) {
-        const double by = data_.weights[i] * mass;
-        lists_.add(lists_.get(data_.first(i) + t, to), by);
+        const double by = problem_.weights[i] * mass;
+        lists_.add(lists_.get(problem_.first(i) + t, to), by);
         if (t == 0) return;
         const std::size_t place = clique_place(from, to);
         if (has_weight(place)) w_[place] += by;
@@ -381,7 +384,7 @@ class FlowAscent {
 
     void read_flow(const SolverState& state) {
         const StateReader reader(state);
-        std::vector<std::uint64_t> counts(data_.n_nodes());
+        std::vector<std::uint64_t> counts(problem_.n_nodes());
         reader("edge_counts", counts);
         const std::size_t size = reader.find<double>("edge_masses").size();
         std::vector<double> masses(size);
@@ -405,8 +408,8 @@ class FlowAscent {
     void check_flow() const {
         std::vector<double> coming(n_labels_), leaving(n_labels_);
         for (std::size_t i = 0; i < n_; ++i)
-            for (std::size_t t = 0; t < data_.length(i); ++t) {
-                const auto edges = flow_.edges(data_.first(i) + t);
+            for (std::size_t t = 0; t < problem_.length(i); ++t) {
+                const auto edges = flow_.edges(problem_.first(i) + t);
                 double rest = 1.0;
                 std::fill(leaving.begin(), leaving.end(), 0.0);
                 for (const FlowEdge& edge : edges) {
@@ -427,11 +430,16 @@ class FlowAscent {
         for (std::size_t j = 0; j < w_.size(); ++j) sum += point[j] * point[j];
         return 0.5 * sum;
     }
-    const double* cliques() const { return w_.data() + model_.clique_begin(); }
+    // In the vector of weights.
+    std::size_t clique_begin() const { return map_.shared_begin(); }
+    std::size_t start_begin() const { return map_.shared_begin() + chain_.start_begin(); }
+    std::size_t stop_begin() const { return map_.shared_begin() + chain_.stop_begin(); }
+    const double* cliques() const { return w_.data() + clique_begin(); }
 
-    const ChainModel& model_;
-    const ChainData& data_;
-    ChainObjective objective_;
+    const Problem& problem_;
+    const ChainStructure& chain_;
+    const ScoreMap& map_;
+    Objective objective_;
     ChainBlock block_;
     SparseFlow flow_;
     FlowPaths paths_;

@@ -41,14 +41,13 @@ constexpr double kSparse = 1.7, kDense = 1.8;
 
 class FlowSwap : public FlowAscent {
   public:
-    FlowSwap(const ChainModel& model, const ChainData& data, const FlowSwapSettings& settings,
-             const Callbacks& callbacks)
-        : FlowAscent(model, data, settings.n_threads),
+    FlowSwap(const Problem& problem, const FlowSwapSettings& settings, const Callbacks& callbacks)
+        : FlowAscent(problem, settings.n_threads),
           settings_(settings),
           callbacks_(callbacks),
           // Many nodes share each weight where there are few weights: then small careful steps are better.
-          relaxation_(model.size() < data.n_nodes() ? kDense : kSparse),
-          best_(model.size(), 0.0),
+          relaxation_(problem.size() < problem.n_nodes() ? kDense : kSparse),
+          best_(problem.size(), 0.0),
           losses_(n_, 0.0),
           violation_(n_, 0.0),
           selected_(order_) {}
@@ -97,8 +96,7 @@ class FlowSwap : public FlowAscent {
     bool cycle() {
         shuffle(selected_);
         for (std::size_t at = 0; at < selected_.size(); ++at) {
-            if (at + 1 < selected_.size())
-                objective_.features().prefetch(data_.first(selected_[at + 1]), data_.first(selected_[at + 1] + 1));
+            if (at + 1 < selected_.size()) map_.prefetch(selected_[at + 1]);
             visit_densely(selected_[at]);
             if (at % 256 == 255 && !callbacks_.report(progress())) return false;
         }
@@ -126,7 +124,7 @@ class FlowSwap : public FlowAscent {
                 if (at + 1 < active_.size()) prefetch(active_[at + 1], &FeatureLists::prefetch_weights);
                 visit_support(active_[at], 1, relaxation_);
             }
-            passes_ += static_cast<double>(n_nodes) / std::max(static_cast<double>(data_.n_nodes()), 1.0);
+            passes_ += static_cast<double>(n_nodes) / std::max(static_cast<double>(problem_.n_nodes()), 1.0);
             lists_.take_into_means((kMeanPower + 1.0) / (static_cast<double>(++n_sweeps_) + kMeanPower));
             if (!callbacks_.report(progress())) return false;
         }
@@ -144,7 +142,7 @@ class FlowSwap : public FlowAscent {
     }
 
     void prefetch(std::size_t i, void (FeatureLists::*ask)(std::size_t) const) const {
-        for (std::size_t row = data_.first(i); row < data_.first(i + 1); ++row)
+        for (std::size_t row = problem_.first(i); row < problem_.first(i + 1); ++row)
             if (flow_.n_labels(row) > 1) (lists_.*ask)(row);
     }
 
@@ -188,7 +186,7 @@ class FlowSwap : public FlowAscent {
         // What is left out adds up to a small part of what is allowed.
         const double enough = 0.05 * small() / static_cast<double>(std::max<std::size_t>(order_.size(), 1));
         for (const std::uint64_t i : order_)
-            if (data_.weights[i] * violation_[i] > enough) selected_.push_back(i);
+            if (problem_.weights[i] * violation_[i] > enough) selected_.push_back(i);
         if (!callbacks_.report(progress())) return Outcome::interrupted;
         return std::nullopt;
     }
@@ -217,11 +215,11 @@ class FlowSwap : public FlowAscent {
         return primal;
     }
     double support_maximum(FlowPaths& paths, const double* point, std::size_t i, const double* node) const {
-        const std::size_t length = data_.length(i);
+        const std::size_t length = problem_.length(i);
         if (length == 0) return 0.0;
-        paths.find(flow_, data_.first(i), length, 0, length, node, point + model_.clique_begin(), n_labels_,
-                   model_.with_ends ? point + model_.start_begin() : nullptr,
-                   model_.with_ends ? point + model_.stop_begin() : nullptr);
+        paths.find(flow_, problem_.first(i), length, 0, length, node, point + clique_begin(), n_labels_,
+                   chain_.with_ends() ? point + start_begin() : nullptr,
+                   chain_.with_ends() ? point + stop_begin() : nullptr);
         return paths.maximum();
     }
     void keep_if_better(double primal, const double* point) {
@@ -235,7 +233,7 @@ class FlowSwap : public FlowAscent {
     }
     double weighted(const std::vector<double>& losses) const {
         double sum = 0.0;
-        for (std::size_t i = 0; i < n_; ++i) sum += data_.weights[i] * losses[i];
+        for (std::size_t i = 0; i < n_; ++i) sum += problem_.weights[i] * losses[i];
         return sum;
     }
     std::optional<Outcome> pass_end() {
@@ -313,13 +311,14 @@ class FlowSwap : public FlowAscent {
 
 }  // namespace
 
-LinearSolution solve_flow_swap(const ChainModel& model, const ChainData& data, const double* start,
-                               const SolverState* flow, const FlowSwapSettings& settings, const Callbacks& callbacks,
-                               SolverState* flow_out) {
-    if (model.pair || data.allowed || model.topology->order() != 1 || data.temperature != 0.0)
+LinearSolution solve_flow_swap(const Problem& problem, const double* start, const SolverState* flow,
+                               const FlowSwapSettings& settings, const Callbacks& callbacks, SolverState* flow_out) {
+    const ChainStructure* chain = problem.structure->chain();
+    if (!chain || chain->with_edges() || chain->topology().order() != 1 || problem.allowed ||
+        problem.temperature != 0.0)
         throw std::invalid_argument(
             "flow_swap needs chains of order 1 with shared clique scores, all labels, and T = 0");
-    FlowSwap run(model, data, settings, callbacks);
+    FlowSwap run(problem, settings, callbacks);
     run.begin(start, flow);
     LinearSolution solution = run.solve();
     if (flow_out) *flow_out = run.flow();

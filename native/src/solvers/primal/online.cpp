@@ -17,10 +17,10 @@ void shuffle(std::vector<std::uint64_t>& order, std::uint64_t seed, std::size_t 
     for (std::size_t left = order.size(); left > 1; --left) std::swap(order[left - 1], order[random.next() % left]);
 }
 
-std::vector<std::uint64_t> not_empty(const ChainData& data) {
+std::vector<std::uint64_t> not_empty(const Problem& problem) {
     std::vector<std::uint64_t> order;
-    for (std::size_t i = 0; i < data.n_examples(); ++i)
-        if (data.length(i) > 0) order.push_back(i);
+    for (std::size_t i = 0; i < problem.n_examples(); ++i)
+        if (problem.length(i) > 0) order.push_back(i);
     return order;
 }
 
@@ -130,10 +130,10 @@ struct Epochs {
 
 class Sgd {
   public:
-    Sgd(const ChainModel& model, const ChainData& data)
-        : model_(model), objective_(model, data, 1), worker_(objective_.worker()), order_(not_empty(data)) {
+    explicit Sgd(const Problem& problem)
+        : problem_(problem), objective_(problem, 1), worker_(objective_.worker()), order_(not_empty(problem)) {
         double sum = 0.0;
-        for (const std::size_t i : order_) sum += data.weights[i];
+        for (const std::size_t i : order_) sum += problem.weights[i];
         // The objective divided by the sum of the weights: lambda/2 |w|^2 + mean loss.
         lambda_ = mean_lambda_ = 1.0 / std::max(sum, 1e-300);
     }
@@ -141,7 +141,7 @@ class Sgd {
     LinearSolution solve(const double* start, const SgdSettings& settings, const Callbacks& callbacks) {
         const auto seen = static_cast<double>(settings.n_seen), n = static_cast<double>(order_.size());
         lambda_ = mean_lambda_ / (1.0 + seen / std::max(n, 1.0));
-        AveragedVector w(start, model_.size());
+        AveragedVector w(start, problem_.size());
         double t = seen, rate = settings.rate;
         const auto describe = [&](auto& archive) {
             w.describe(archive);
@@ -184,19 +184,19 @@ class Sgd {
         GradientTarget targets[2];
         // The weights of the examples are those of the sum: here they must have the mean one.
         w.targets(-length * static_cast<double>(order_.size()) * mean_lambda_, targets);
-        return objective_.add(worker_, w.unscaled(), w.scale(), i, i + 1, {targets, w.n_targets()});
+        return objective_.add(worker_, w.unscaled(), w.scale(), {i, i + 1}, {targets, w.n_targets()});
     }
 
     // Doubles or halves the rate as long as that lowers the loss of one pass over some of the examples (Bottou).
     double choose_rate(const double* start) {
         const std::size_t n = std::min<std::size_t>(order_.size(), 500);
         const auto trial = [&](double rate) {
-            AveragedVector w(start, model_.size());
+            AveragedVector w(start, problem_.size());
             double loss = 0.0;
             for (std::size_t at = 0; at < n; ++at) step(w, order_[at], rate, static_cast<double>(at));
             const std::vector<double> point = w.value(false);
             for (std::size_t at = 0; at < n; ++at)
-                loss += objective_.add(worker_, point.data(), 1.0, order_[at], order_[at] + 1, {});
+                loss += objective_.add(worker_, point.data(), 1.0, {order_[at], order_[at] + 1}, {});
             return std::isfinite(loss) ? loss : kInfinity;
         };
         double best = 0.1, lowest = trial(best);
@@ -212,27 +212,27 @@ class Sgd {
         return best;
     }
 
-    const ChainModel& model_;
-    ChainObjective objective_;
-    ChainObjective::Worker worker_;
+    const Problem& problem_;
+    Objective objective_;
+    Objective::Worker worker_;
     std::vector<std::uint64_t> order_;
     double lambda_, mean_lambda_;
 };
 
 }  // namespace
 
-LinearSolution solve_sgd(const ChainModel& model, const ChainData& data, const double* start,
-                         const SgdSettings& settings, const Callbacks& callbacks) {
-    return Sgd(model, data).solve(start, settings, callbacks);
+LinearSolution solve_sgd(const Problem& problem, const double* start, const SgdSettings& settings,
+                         const Callbacks& callbacks) {
+    return Sgd(problem).solve(start, settings, callbacks);
 }
 
-LinearSolution solve_perceptron(const ChainModel& model, const ChainData& data, const double* start,
-                                const PerceptronSettings& settings, const Callbacks& callbacks) {
-    if (data.allowed) throw std::invalid_argument("the perceptron needs examples with all their labels");
-    const ChainObjective objective(model, data, 1);
-    ChainObjective::Worker worker = objective.worker();
-    std::vector<std::uint64_t> order = not_empty(data);
-    std::vector<double> w(model.size(), 0.0), sum(model.size(), 0.0);
+LinearSolution solve_perceptron(const Problem& problem, const double* start, const PerceptronSettings& settings,
+                                const Callbacks& callbacks) {
+    if (problem.allowed) throw std::invalid_argument("the perceptron needs examples with all their labels");
+    const Objective objective(problem, 1);
+    Objective::Worker worker = objective.worker();
+    std::vector<std::uint64_t> order = not_empty(problem);
+    std::vector<double> w(problem.size(), 0.0), sum(problem.size(), 0.0);
     if (start) std::copy_n(start, w.size(), w.begin());
     std::vector<std::int32_t> labels;
     double steps = 1.0;
@@ -256,11 +256,12 @@ LinearSolution solve_perceptron(const ChainModel& model, const ChainData& data, 
         shuffle(order, settings.seed, epochs.epoch + 1);
         double mistakes = 0.0;
         for (std::size_t at = 0; !outcome && at < order.size(); ++at, steps += 1.0) {
-            const std::size_t i = order[at], row = data.first(i);
-            labels.resize(data.length(i));
-            const ChainScores& scores = worker.chunk.compute(w.data(), 1.0, i, i + 1, true);
-            ChainOracle(*model.topology, scores, 1).argmax(labels.data());
-            if (!std::equal(labels.begin(), labels.end(), data.labels + row)) {
+            const std::size_t i = order[at];
+            labels.resize(problem.length(i));
+            Status status;
+            problem.structure->argmax({i, i + 1}, worker.chunk.compute(w.data(), 1.0, {i, i + 1}, true), 1,
+                                      labels.data(), &status);
+            if (!std::equal(labels.begin(), labels.end(), problem.truth(i))) {
                 mistakes += 1.0;
                 const GradientTarget targets[2] = {{w.data(), -1.0}, {sum.data(), -steps}};
                 objective.add_difference(worker, i, labels.data(), {targets, settings.average ? 2u : 1u});

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "dualfield/objectives/chain_model.hpp"
+#include "dualfield/objectives/objective.hpp"
 #include "dualfield/solvers/solve.hpp"
 
 namespace dualfield {
@@ -18,18 +18,18 @@ struct BlockDualSettings {
 };
 
 struct LinearSolution {
-    std::vector<double> parameters;  // [model.size()]
+    std::vector<double> parameters;  // [problem.size()]
     double objective = 0.0, gap = 0.0;
     Outcome outcome = Outcome::iteration_limit;
     std::size_t n_iterations = 0;
 };
 
 // Bytes that the state of the dual takes: in single precision unless the tolerance is very small.
-std::size_t block_dual_bytes(const ChainModel& model, const ChainData& data, double tolerance);
+std::size_t block_dual_bytes(const Problem& problem, double tolerance);
 
 // minimises 1/2 |w|^2 + sum_i c_i [ M_T(A_i w + D_i) - <A_i w, u_i> ]. `start` [size]: begin with the labellings that
-// these parameters make likely, or null: with the true ones. No pair map, no partly labelled examples.
-LinearSolution solve_block_dual(const ChainModel& model, const ChainData& data, const double* start,
-                                const BlockDualSettings& settings, const Callbacks& callbacks);
+// these parameters make likely, or null: with the true ones. No partly labelled examples.
+LinearSolution solve_block_dual(const Problem& problem, const double* start, const BlockDualSettings& settings,
+                                const Callbacks& callbacks);
 
 }  // namespace dualfield

@@ -7,8 +7,8 @@
 #include <span>
 
 #include "dualfield/kernels/gram.hpp"
-#include "dualfield/objectives/chain_model.hpp"
 #include "dualfield/objectives/kernel_problem.hpp"
+#include "dualfield/objectives/problem.hpp"
 #include "dualfield/solvers/solve.hpp"
 
 namespace dualfield {
@@ -62,9 +62,9 @@ struct MarginTable {
 };
 std::unique_ptr<DualBlocks> table_blocks(const MarginTable& table);
 
-// Chains; the model has no node map. At T = 0 of order 1. Cliques and ends score `scale` times their weights, which are
-// penalised as the kernel is; weights() are the scores.
-std::unique_ptr<DualBlocks> chain_blocks(const ChainModel& model, const ChainData& data, double scale);
+// Examples of a structure without own parts but those of its nodes, whose map has no features. At T = 0 chains of order
+// 1. Shared parts score `scale` times their weights, which are penalised as the kernel is; weights() are the scores.
+std::unique_ptr<DualBlocks> kernel_blocks(const Problem& problem, double scale);
 
 struct AscentSettings {
     double tolerance = 1e-3;  // on gap / dual

@@ -15,8 +15,8 @@ struct SgdSettings {
     std::size_t n_seen = 0;  // examples that the start has seen: as if they were part of the data
 };
 // 1/2 |w|^2 + sum_i c_i loss_i by stochastic gradients with rate / (1 + rate * lambda * t); no gap is computed.
-LinearSolution solve_sgd(const ChainModel& model, const ChainData& data, const double* start,
-                         const SgdSettings& settings, const Callbacks& callbacks);
+LinearSolution solve_sgd(const Problem& problem, const double* start, const SgdSettings& settings,
+                         const Callbacks& callbacks);
 
 struct PerceptronSettings {
     std::size_t n_epochs = 10;
@@ -25,7 +25,7 @@ struct PerceptronSettings {
 };
 // Collins' perceptron: w moves from the features of the predicted labelling to those of the true one. Minimises
 // nothing in particular; the weights c_i scale the moves.
-LinearSolution solve_perceptron(const ChainModel& model, const ChainData& data, const double* start,
-                                const PerceptronSettings& settings, const Callbacks& callbacks);
+LinearSolution solve_perceptron(const Problem& problem, const double* start, const PerceptronSettings& settings,
+                                const Callbacks& callbacks);
 
 }  // namespace dualfield

@@ -1,4 +1,4 @@
-// Linear chains: their features, objective and solvers.
+// Problems with linear scores: their features, objective and solvers.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -8,11 +8,11 @@
 #include <optional>
 #include <string>
 
-#include "chain_arrays.hpp"
 #include "dualfield/solvers/dual/block_dual.hpp"
 #include "dualfield/solvers/dual/flow_swap.hpp"
 #include "dualfield/solvers/primal/online.hpp"
 #include "pass_end.hpp"
+#include "problem_arrays.hpp"
 #include "register.hpp"
 
 using namespace nanobind::literals;
@@ -22,17 +22,17 @@ namespace {
 
 class BoundObjective {
   public:
-    BoundObjective(const BoundData& data, std::size_t n_threads)
-        : data_(checked(data)), objective_(data.model.model, data.data, n_threads) {}
+    BoundObjective(const BoundProblem& problem, std::size_t n_threads)
+        : problem_(checked(problem)), objective_(problem.problem, n_threads) {}
 
     double loss(const Numbers& w) {
-        const double* point = data_.checked(w);
+        const double* point = problem_.checked(w);
         const nb::gil_scoped_release unlocked;
         return objective_.loss(point);
     }
     auto losses(const Numbers& w) {
-        const double* point = data_.checked(w);
-        Output<double> values({data_.data.n_examples()});
+        const double* point = problem_.checked(w);
+        Output<double> values({problem_.problem.n_examples()});
         {
             const nb::gil_scoped_release unlocked;
             objective_.losses(point, values.data());
@@ -40,7 +40,7 @@ class BoundObjective {
         return values.release();
     }
     auto evaluate(const Numbers& w) {
-        const double* point = data_.checked(w);
+        const double* point = problem_.checked(w);
         Output<double> gradient({w.size()});
         double value, magnitude;
         {
@@ -51,13 +51,13 @@ class BoundObjective {
     }
 
   private:
-    static const BoundData& checked(const BoundData& data) {
-        data.need_features();
-        data.need_labels();
-        return data;
+    static const BoundProblem& checked(const BoundProblem& problem) {
+        problem.need_features();
+        problem.need_labels();
+        return problem;
     }
-    const BoundData& data_;
-    ChainObjective objective_;
+    const BoundProblem& problem_;
+    Objective objective_;
 };
 
 // Runs a solver without the interpreter lock; returns parameters, objective, gap, outcome, iterations, trace.
@@ -65,10 +65,10 @@ class BoundObjective {
 // Its `pass_end`, if there is one, is called at the end of passes with a BoundMoment, and a true value that it returns
 // ends the solve; `resume`, if there is one, is the state to begin with.
 template <class Solve>
-nb::object run(const BoundData& data, const MaybeNumbers& start, nb::object listener, Solve solve) {
-    data.need_features();
-    data.need_labels();
-    const double* begin = start ? data.checked(*start) : nullptr;
+nb::object run(const BoundProblem& problem, const MaybeNumbers& start, nb::object listener, Solve solve) {
+    problem.need_features();
+    problem.need_labels();
+    const double* begin = start ? problem.checked(*start) : nullptr;
     const nb::object pass_end = nb::getattr(listener, "pass_end", nb::none());
     const nb::object resume = nb::getattr(listener, "resume", nb::none());
     Watch watch(std::move(listener), 0.0);
@@ -89,59 +89,57 @@ nb::object run(const BoundData& data, const MaybeNumbers& start, nb::object list
 void register_solvers(nb::module_& module) {
     module.def(
         "solve_block_dual",
-        [](const BoundData& data, MaybeNumbers start, double tolerance, double most_passes, std::uint64_t seed,
+        [](const BoundProblem& problem, MaybeNumbers start, double tolerance, double most_passes, std::uint64_t seed,
            std::size_t n_threads, double patience, nb::object callbacks) {
             const BlockDualSettings settings{tolerance, most_passes, seed, n_threads, patience};
-            return run(data, start, std::move(callbacks), [&](const double* begin, const Callbacks& native) {
-                return solve_block_dual(data.model.model, data.data, begin, settings, native);
+            return run(problem, start, std::move(callbacks), [&](const double* begin, const Callbacks& native) {
+                return solve_block_dual(problem.problem, begin, settings, native);
             });
         },
-        "data"_a, "start"_a.none(), "tolerance"_a, "most_passes"_a, "seed"_a, "n_threads"_a, "patience"_a,
+        "problem"_a, "start"_a.none(), "tolerance"_a, "most_passes"_a, "seed"_a, "n_threads"_a, "patience"_a,
         "callbacks"_a.none(), "Returns parameters, objective, gap, outcome, number of epochs, trace.");
     module.def(
         "solve_sgd",
-        [](const BoundData& data, MaybeNumbers start, std::size_t n_epochs, double rate, bool average,
+        [](const BoundProblem& problem, MaybeNumbers start, std::size_t n_epochs, double rate, bool average,
            std::uint64_t seed, std::size_t n_seen, nb::object callbacks) {
             const SgdSettings settings{n_epochs, rate, average, seed, n_seen};
-            return run(data, start, std::move(callbacks), [&](const double* begin, const Callbacks& native) {
-                return solve_sgd(data.model.model, data.data, begin, settings, native);
+            return run(problem, start, std::move(callbacks), [&](const double* begin, const Callbacks& native) {
+                return solve_sgd(problem.problem, begin, settings, native);
             });
         },
-        "data"_a, "start"_a.none(), "n_epochs"_a, "rate"_a, "average"_a, "seed"_a, "n_seen"_a, "callbacks"_a.none(),
+        "problem"_a, "start"_a.none(), "n_epochs"_a, "rate"_a, "average"_a, "seed"_a, "n_seen"_a, "callbacks"_a.none(),
         "Returns what solve_block_dual returns; objective and gap are not computed.");
     module.def(
         "solve_perceptron",
-        [](const BoundData& data, MaybeNumbers start, std::size_t n_epochs, bool average, std::uint64_t seed,
+        [](const BoundProblem& problem, MaybeNumbers start, std::size_t n_epochs, bool average, std::uint64_t seed,
            nb::object callbacks) {
             const PerceptronSettings settings{n_epochs, average, seed};
-            return run(data, start, std::move(callbacks), [&](const double* begin, const Callbacks& native) {
-                return solve_perceptron(data.model.model, data.data, begin, settings, native);
+            return run(problem, start, std::move(callbacks), [&](const double* begin, const Callbacks& native) {
+                return solve_perceptron(problem.problem, begin, settings, native);
             });
         },
-        "data"_a, "start"_a.none(), "n_epochs"_a, "average"_a, "seed"_a, "callbacks"_a.none(),
+        "problem"_a, "start"_a.none(), "n_epochs"_a, "average"_a, "seed"_a, "callbacks"_a.none(),
         "Returns what solve_block_dual returns; objective and gap are not computed.");
     module.def(
         "solve_flow_swap",
-        [](const BoundData& data, MaybeNumbers start, std::optional<StateDict> flow, double tolerance,
+        [](const BoundProblem& problem, MaybeNumbers start, std::optional<StateDict> flow, double tolerance,
            double most_passes, std::uint64_t seed, std::size_t n_threads, nb::object callbacks) {
             const FlowSwapSettings settings{tolerance, most_passes, seed, n_threads};
             SolverState begin_flow, end_flow;
             if (flow) begin_flow = read_state(*flow);
             nb::object result =
-                run(data, start, std::move(callbacks), [&](const double* begin, const Callbacks& native) {
-                    return solve_flow_swap(data.model.model, data.data, begin, flow ? &begin_flow : nullptr, settings,
-                                           native, &end_flow);
+                run(problem, start, std::move(callbacks), [&](const double* begin, const Callbacks& native) {
+                    return solve_flow_swap(problem.problem, begin, flow ? &begin_flow : nullptr, settings, native,
+                                           &end_flow);
                 });
             return std::make_pair(result, as_dict(end_flow));
         },
-        "data"_a, "start"_a.none(), "flow"_a.none(), "tolerance"_a, "most_passes"_a, "seed"_a, "n_threads"_a,
+        "problem"_a, "start"_a.none(), "flow"_a.none(), "tolerance"_a, "most_passes"_a, "seed"_a, "n_threads"_a,
         "callbacks"_a.none(), "Returns what solve_block_dual returns, and the flow as a dict of arrays.");
     module.def(
         "block_dual_bytes",
-        [](const BoundData& data, double tolerance) {
-            return block_dual_bytes(data.model.model, data.data, tolerance);
-        },
-        "data"_a, "tolerance"_a);
+        [](const BoundProblem& problem, double tolerance) { return block_dual_bytes(problem.problem, tolerance); },
+        "problem"_a, "tolerance"_a);
 }
 
 auto observe(const BoundRows& rows, Input<std::int32_t, 1> labels, std::size_t n_outputs, std::size_t least) {
@@ -161,36 +159,34 @@ auto observe(const BoundRows& rows, Input<std::int32_t, 1> labels, std::size_t n
     return std::make_pair(indptr.release(), outputs.release());
 }
 
-auto tag_all(const BoundData& data, const Numbers& w, std::size_t n_threads, bool with_cost) {
-    const double* point = data.checked(w);
-    if (with_cost) data.need_labels();
-    Output<std::int32_t> labels({data.data.n_nodes()});
+auto tag_all(const BoundProblem& problem, const Numbers& w, std::size_t n_threads, bool with_cost) {
+    const double* point = problem.checked(w);
+    if (with_cost) problem.need_labels();
+    Output<std::int32_t> labels({problem.bound.n_places()});
     {
         const nb::gil_scoped_release unlocked;
-        tag(data.model.model, data.data, point, n_threads, with_cost, labels.data());
+        tag(problem.problem, point, n_threads, with_cost, labels.data());
     }
     return labels.release();
 }
 
-auto score_all(const BoundData& data, const Numbers& w, std::size_t n_threads) {
-    const double* point = data.checked(w);
-    const ChainTopology& topology = *data.model.model.topology;
-    std::size_t n_edges = 0;
-    if (data.model.model.pair)
-        for (std::size_t i = 0; i < data.data.n_examples(); ++i)
-            n_edges += std::max<std::size_t>(data.data.length(i), 1) - 1;
-    Output<double> node({data.data.n_nodes(), topology.n_labels()}), edges({n_edges, topology.n_cliques()});
+auto score_all(const BoundProblem& problem, const Numbers& w, std::size_t n_threads) {
+    const double* point = problem.checked(w);
+    const auto& tables = problem.problem.structure->parts().tables;
+    const auto n_rows = [&](std::size_t g) {
+        return g < tables.size() ? static_cast<std::size_t>(tables[g].offsets.back()) : 0;
+    };
+    Output<double> node({n_rows(0), tables[0].width}), edges({n_rows(1), tables.size() > 1 ? tables[1].width : 0});
     {
         const nb::gil_scoped_release unlocked;
-        score_nodes(data.model.model, data.data, point, n_threads, node.data(),
-                    data.model.model.pair ? edges.data() : nullptr);
+        score_own(problem.problem, point, n_threads, {node.data(), tables.size() > 1 ? edges.data() : nullptr});
     }
     return std::make_pair(node.release(), edges.release());
 }
 
 }  // namespace
 
-void register_chain_models(nb::module_& module) {
+void register_problems(nb::module_& module) {
     nb::exception<StateError>(module, "StateError", PyExc_ValueError);
     nb::class_<BoundRows>(module, "FeatureRows", "A matrix of features with a row for each node.")
         .def(nb::init<std::optional<Input<std::int64_t, 1>>, std::optional<Input<std::int32_t, 1>>, MaybeNumbers,
@@ -217,35 +213,27 @@ void register_chain_models(nb::module_& module) {
                 return places.release();
             },
             "Where each feature is in a vector of weights.");
-    nb::class_<BoundModel>(module, "ChainModel", "A chain with linear scores: how its parameters lie.")
-        .def(nb::init<const ChainTopology&, const LinearMap*, const LinearMap*, Numbers, bool, MaybeNumbers,
-                      MaybeNumbers>(),
-             "topology"_a, "node"_a.none(), "pair"_a.none(), "clique_mask"_a.noconvert(), "with_ends"_a,
-             "start_limits"_a.noconvert().none(), "stop_limits"_a.noconvert().none(), nb::keep_alive<1, 2>(),
-             nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>())
-        .def_prop_ro("size", [](const BoundModel& self) { return self.model.size(); })
-        .def_prop_ro("pair_begin", [](const BoundModel& self) { return self.model.pair_begin(); })
-        .def_prop_ro("clique_begin", [](const BoundModel& self) { return self.model.clique_begin(); })
-        .def_prop_ro("start_begin", [](const BoundModel& self) { return self.model.start_begin(); });
-    nb::class_<BoundData>(module, "ChainData", "Examples of a chain model.")
-        .def(nb::init<const BoundModel&, Input<std::int64_t, 1>, const BoundRows*, const BoundRows*,
-                      std::optional<Input<std::int32_t, 1>>, MaybeNumbers, MaybeMatrix, std::optional<Input<bool, 2>>,
-                      double>(),
-             "model"_a, "offsets"_a.noconvert(), "rows"_a.none(), "pair_rows"_a.none(), "labels"_a.noconvert().none(),
-             "weights"_a.noconvert().none(), "cost"_a.noconvert().none(), "allowed"_a.noconvert().none(),
-             "temperature"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>())
-        .def_prop_ro("temperature", [](const BoundData& self) { return self.data.temperature; })
-        .def_prop_ro("n_examples", [](const BoundData& self) { return self.data.n_examples(); });
-    nb::class_<BoundObjective>(module, "ChainObjective", "Losses of all examples.")
-        .def(nb::init<const BoundData&, std::size_t>(), "data"_a, "n_threads"_a, nb::keep_alive<1, 2>())
+    nb::class_<BoundProblem>(module, "Problem", "Examples of a structure, the map that scores them, and their labels.")
+        .def(
+            nb::init<const BoundStructure&, const LinearMap*, const BoundRows*, const LinearMap*, const BoundRows*,
+                     Numbers, std::optional<Codes>, MaybeNumbers, MaybeMatrix, std::optional<Input<bool, 2>>, double>(),
+            "structure"_a, "node"_a.none(), "rows"_a.none(), "edge"_a.none(), "edge_rows"_a.none(),
+            "shared_mask"_a.noconvert(), "labels"_a.noconvert().none(), "weights"_a.noconvert().none(),
+            "cost"_a.noconvert().none(), "allowed"_a.noconvert().none(), "temperature"_a, nb::keep_alive<1, 2>(),
+            nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(), nb::keep_alive<1, 5>(), nb::keep_alive<1, 6>())
+        .def_prop_ro("temperature", [](const BoundProblem& self) { return self.problem.temperature; })
+        .def_prop_ro("n_examples", [](const BoundProblem& self) { return self.problem.n_examples(); })
+        .def_prop_ro("size", [](const BoundProblem& self) { return self.problem.size(); });
+    nb::class_<BoundObjective>(module, "Objective", "Losses of all examples.")
+        .def(nb::init<const BoundProblem&, std::size_t>(), "problem"_a, "n_threads"_a, nb::keep_alive<1, 2>())
         .def("loss", &BoundObjective::loss, "w"_a.noconvert())
         .def("losses", &BoundObjective::losses, "w"_a.noconvert(), "Of each example, without its weight.")
         .def("evaluate", &BoundObjective::evaluate, "w"_a.noconvert(),
              "Returns the loss, its gradient, and the size of what was subtracted from each other.");
-    module.def("tag", &tag_all, "data"_a, "w"_a.noconvert(), "n_threads"_a, "with_cost"_a = false,
+    module.def("tag", &tag_all, "problem"_a, "w"_a.noconvert(), "n_threads"_a, "with_cost"_a = false,
                "Best labels of all nodes, with the cost of wrong ones if it is asked for.");
-    module.def("score_nodes", &score_all, "data"_a, "w"_a.noconvert(), "n_threads"_a,
-               "Node scores, and clique scores of each edge where there is a pair map.");
+    module.def("score_own", &score_all, "problem"_a, "w"_a.noconvert(), "n_threads"_a,
+               "Scores of the parts of nodes, and of edges where they have features.");
     nb::class_<BoundMoment>(module, "Moment", "The end of a pass, for as long as it is being told of.")
         .def("progress", &BoundMoment::progress, "Objective, dual, gap, passes and seconds.")
         .def("parameters", &BoundMoment::parameters)

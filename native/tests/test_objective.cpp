@@ -1,16 +1,18 @@
-// Losses of chains with linear scores: gradients by finite differences, threads, and solvers that certify themselves.
+// Losses of problems with linear scores: gradients by finite differences, threads, and solvers that certify themselves.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <vector>
 
 #include "check.hpp"
 #include "dualfield/core/memory.hpp"
-#include "dualfield/objectives/chain_model.hpp"
+#include "dualfield/objectives/objective.hpp"
 #include "dualfield/solvers/dual/block_dual.hpp"
 #include "dualfield/solvers/dual/flow_swap.hpp"
 #include "dualfield/solvers/primal/online.hpp"
+#include "dualfield/structures/chain.hpp"
 #include "dualfield/vector/routines.hpp"
 
 using namespace dualfield;
@@ -40,7 +42,7 @@ struct Options {
     std::size_t n_examples = 30;
 };
 
-struct Problem {
+struct Drawn {
     std::size_t n_labels;
     std::vector<std::int32_t> windows, labels;
     std::vector<std::uint8_t> windows_allowed, allowed;
@@ -48,10 +50,11 @@ struct Problem {
     LinearMap node, pair;
     std::vector<double> mask, dense, weights, cost;
     std::vector<std::int64_t> offsets{0};
-    ChainModel model;
-    ChainData data;
+    std::optional<ChainStructure> structure;
+    std::optional<ScoreMap> scores;
+    Problem problem;
 
-    Problem(std::size_t n, const Options& options, unsigned seed)
+    Drawn(std::size_t n, const Options& options, unsigned seed)
         : n_labels(n),
           windows(all_pairs(static_cast<std::int32_t>(n))),
           windows_allowed(n * n, 1),
@@ -70,37 +73,37 @@ struct Problem {
         for (std::size_t j = 0; j < n_nodes * n; ++j) allowed.push_back(generator() % 2);
         for (std::size_t t = 0; t < n_nodes; ++t) allowed[t * n + static_cast<std::size_t>(labels[t])] = 1;
         for (std::size_t j = 0; j < n * n; ++j) cost.push_back(j % (n + 1) == 0 ? 0.0 : std::abs(normal(generator)));
-        model = {.topology = &topology,
-                 .node = &node,
-                 .pair = options.pair ? &pair : nullptr,
-                 .clique_mask = mask.data(),
-                 .with_ends = options.ends};
         const FeatureRows rows{nullptr, nullptr, nullptr, dense.data(), kColumns};
-        data = {.offsets = offsets,
-                .rows = rows,
-                .pair_rows = options.pair ? rows : FeatureRows{},
-                .labels = labels.data(),
-                .weights = weights.data(),
-                .cost = options.cost ? cost.data() : nullptr,
-                .allowed = options.partial ? allowed.data() : nullptr,
-                .temperature = options.temperature};
+        structure.emplace(topology, offsets,
+                          ChainStructure::Options{.with_edges = options.pair, .with_ends = options.ends});
+        mask.resize(structure->parts().n_shared, 1.0);
+        std::vector<ScoreMap::Table> tables{{&node, rows}};
+        if (options.pair) tables.push_back({&pair, rows});
+        scores.emplace(structure->parts(), tables, mask.data());
+        problem = {.structure = &*structure,
+                   .scores = &*scores,
+                   .labels = labels.data(),
+                   .weights = weights.data(),
+                   .cost = options.cost ? cost.data() : nullptr,
+                   .allowed = options.partial ? allowed.data() : nullptr,
+                   .temperature = options.temperature};
     }
-    Problem(const Problem&) = delete;
-    Problem& operator=(const Problem&) = delete;
+    Drawn(const Drawn&) = delete;
+    Drawn& operator=(const Drawn&) = delete;
 
     // Random parameters; the padding of whole rows stays zero.
     Aligned<double> parameters(unsigned seed) const {
         std::mt19937 generator(seed);
         std::normal_distribution<double> normal(0.0, 0.5);
-        Aligned<double> w(model.size(), 0.0);
+        Aligned<double> w(scores->size(), 0.0);
         const auto fill = [&](const LinearMap& map, std::size_t begin) {
             std::vector<std::int64_t> places(map.n_features());
             map.feature_places(places.data());
             for (const std::int64_t place : places) w[begin + static_cast<std::size_t>(place)] = normal(generator);
         };
         fill(node, 0);
-        if (model.pair) fill(pair, model.pair_begin());
-        for (std::size_t j = model.clique_begin(); j < model.size(); ++j) w[j] = normal(generator);
+        if (structure->with_edges()) fill(pair, scores->table_begin(1));
+        for (std::size_t j = scores->shared_begin(); j < scores->size(); ++j) w[j] = normal(generator);
         return w;
     }
 };
@@ -131,9 +134,9 @@ TEST(gradients_of_chains_by_finite_differences) {
         unsigned seed = 0;
         for (const std::size_t n_labels : {1u, 3u, 5u})
             for (const Options& options : variants()) {
-                const Problem p(n_labels, options, ++seed);
-                ChainObjective objective(p.model, p.data, 1);
-                Aligned<double> w = p.parameters(1), gradient(p.model.size());
+                const Drawn p(n_labels, options, ++seed);
+                Objective objective(p.problem, 1);
+                Aligned<double> w = p.parameters(1), gradient(p.problem.size());
                 const Aligned<double> step = p.parameters(2);
                 const double loss = objective.loss_and_gradient(w.data(), gradient.data());
                 CHECK_NEAR(loss, objective.loss(w.data()), 1e-10 * std::max(1.0, std::abs(loss)));
@@ -152,13 +155,13 @@ TEST(gradients_of_chains_by_finite_differences) {
 TEST(chain_losses_do_not_depend_on_threads) {
     for (Options options : variants()) {
         options.n_examples = 900;
-        const Problem p(3, options, 5);
+        const Drawn p(3, options, 5);
         const Aligned<double> w = p.parameters(3);
-        Aligned<double> one(p.model.size()), more(p.model.size());
-        ChainObjective serial(p.model, p.data, 1);
+        Aligned<double> one(p.problem.size()), more(p.problem.size());
+        Objective serial(p.problem, 1);
         const double loss = serial.loss_and_gradient(w.data(), one.data());
         for (const std::size_t n_threads : {2u, 5u}) {
-            ChainObjective parallel(p.model, p.data, n_threads);
+            Objective parallel(p.problem, n_threads);
             CHECK(parallel.loss_and_gradient(w.data(), more.data()) == loss);
             CHECK(std::equal(one.begin(), one.end(), more.begin()));
             CHECK(parallel.loss(w.data()) == serial.loss(w.data()));
@@ -170,20 +173,20 @@ TEST(block_dual_certifies_its_minimum) {
     for_each_set([] {
         unsigned seed = 0;
         for (const std::size_t n_labels : {1u, 2u, 4u, 7u})
-            for (const Options& options : {variants()[0], variants()[1]}) {
-                const Problem p(n_labels, options, ++seed);
+            for (const Options& options : {variants()[0], variants()[1], variants()[2]}) {
+                const Drawn p(n_labels, options, ++seed);
                 const BlockDualSettings settings{.tolerance = 1e-8, .most_passes = 3000.0, .seed = seed};
                 double dual = -kInfinity;
                 const LinearSolution solution =
-                    solve_block_dual(p.model, p.data, nullptr, settings, {[&](const Progress& now) {
+                    solve_block_dual(p.problem, nullptr, settings, {[&](const Progress& now) {
                                          CHECK(now.dual >= dual - 1e-9 * std::abs(dual));
                                          dual = now.dual;
                                          return true;
                                      }});
                 if (n_labels > 1) CHECK(solution.outcome == Outcome::converged);
                 // Half the squared norm of the gradient is another bound: it must be small, too.
-                ChainObjective objective(p.model, p.data, 1);
-                Aligned<double> w(p.model.size()), gradient(p.model.size());
+                Objective objective(p.problem, 1);
+                Aligned<double> w(p.problem.size()), gradient(p.problem.size());
                 std::copy(solution.parameters.begin(), solution.parameters.end(), w.begin());
                 double value = objective.loss_and_gradient(w.data(), gradient.data()), bound = 0.0;
                 for (std::size_t j = 0; j < w.size(); ++j) {
@@ -198,9 +201,9 @@ TEST(block_dual_certifies_its_minimum) {
 
 TEST(online_solvers_lower_the_loss) {
     for (const Options& options : variants()) {
-        const Problem p(3, options, 9);
-        ChainObjective objective(p.model, p.data, 1);
-        const Aligned<double> zero(p.model.size(), 0.0);
+        const Drawn p(3, options, 9);
+        Objective objective(p.problem, 1);
+        const Aligned<double> zero(p.problem.size(), 0.0);
         const auto value = [&](const std::vector<double>& parameters) {
             double sum = objective.loss(parameters.data());
             for (const double x : parameters) sum += 0.5 * x * x;
@@ -208,28 +211,27 @@ TEST(online_solvers_lower_the_loss) {
         };
         for (const bool average : {false, true}) {
             const SgdSettings settings{.n_epochs = 30, .average = average, .seed = 1};
-            CHECK(value(solve_sgd(p.model, p.data, nullptr, settings, {kSilent}).parameters) <
-                  objective.loss(zero.data()));
+            CHECK(value(solve_sgd(p.problem, nullptr, settings, {kSilent}).parameters) < objective.loss(zero.data()));
         }
         if (options.partial) {
-            CHECK_THROWS(solve_perceptron(p.model, p.data, nullptr, {}, {kSilent}), std::invalid_argument);
+            CHECK_THROWS(solve_perceptron(p.problem, nullptr, {}, {kSilent}), std::invalid_argument);
             continue;
         }
-        const LinearSolution found = solve_perceptron(p.model, p.data, nullptr, {.n_epochs = 20}, {kSilent});
-        CHECK(found.parameters.size() == p.model.size());
+        const LinearSolution found = solve_perceptron(p.problem, nullptr, {.n_epochs = 20}, {kSilent});
+        CHECK(found.parameters.size() == p.problem.size());
         CHECK(std::all_of(found.parameters.begin(), found.parameters.end(), [](double x) { return std::isfinite(x); }));
     }
 }
 
 TEST(solvers_stop_when_told) {
-    const Problem p(3, {.n_examples = 600}, 11);
+    const Drawn p(3, {.n_examples = 600}, 11);
     int calls = 0;
     const Report twice = [&](const Progress&) { return ++calls % 2 != 0; };
-    CHECK(solve_block_dual(p.model, p.data, nullptr, {.tolerance = 1e-15}, {twice}).outcome == Outcome::interrupted);
+    CHECK(solve_block_dual(p.problem, nullptr, {.tolerance = 1e-15}, {twice}).outcome == Outcome::interrupted);
     calls = 0;
-    CHECK(solve_sgd(p.model, p.data, nullptr, {}, {twice}).outcome == Outcome::interrupted);
+    CHECK(solve_sgd(p.problem, nullptr, {}, {twice}).outcome == Outcome::interrupted);
     calls = 0;
-    CHECK(solve_perceptron(p.model, p.data, nullptr, {}, {twice}).outcome == Outcome::interrupted);
+    CHECK(solve_perceptron(p.problem, nullptr, {}, {twice}).outcome == Outcome::interrupted);
 }
 
 // Stops after some passes, and goes on from the state it had then.
@@ -255,16 +257,15 @@ void check_resumed(const Solve& solve, std::initializer_list<int> stops = {1, 2,
 }
 
 TEST(solvers_go_on_where_they_were) {
-    const Problem p(3, {.n_examples = 100}, 17);
+    const Drawn p(3, {.n_examples = 100}, 17);
     for (const double tolerance : {1e-5, 1e-8})
         check_resumed([&](const Callbacks& callbacks) {
-            return solve_block_dual(p.model, p.data, nullptr, {.tolerance = tolerance}, callbacks);
+            return solve_block_dual(p.problem, nullptr, {.tolerance = tolerance}, callbacks);
         });
     check_resumed(
-        [&](const Callbacks& callbacks) { return solve_sgd(p.model, p.data, nullptr, {.n_epochs = 12}, callbacks); });
-    check_resumed([&](const Callbacks& callbacks) {
-        return solve_perceptron(p.model, p.data, nullptr, {.n_epochs = 12}, callbacks);
-    });
+        [&](const Callbacks& callbacks) { return solve_sgd(p.problem, nullptr, {.n_epochs = 12}, callbacks); });
+    check_resumed(
+        [&](const Callbacks& callbacks) { return solve_perceptron(p.problem, nullptr, {.n_epochs = 12}, callbacks); });
 }
 
 TEST(flow_swap_certifies_its_minimum) {
@@ -272,16 +273,16 @@ TEST(flow_swap_certifies_its_minimum) {
         unsigned seed = 30;
         for (const std::size_t n_labels : {1u, 2u, 4u, 7u})
             for (Options options : {variants()[0], variants()[1]}) {
-                Problem p(n_labels, options, ++seed);
-                p.data.temperature = 0.0;
+                Drawn p(n_labels, options, ++seed);
+                p.problem.temperature = 0.0;
                 SolverState flow;
                 const auto solve = [&](const Callbacks& callbacks) {
-                    return solve_flow_swap(p.model, p.data, nullptr, nullptr, {.tolerance = 1e-6}, callbacks, &flow);
+                    return solve_flow_swap(p.problem, nullptr, nullptr, {.tolerance = 1e-6}, callbacks, &flow);
                 };
                 const LinearSolution solution = solve({kSilent});
                 CHECK(solution.outcome == Outcome::converged);
-                ChainObjective objective(p.model, p.data, 1);
-                Aligned<double> w(p.model.size()), gradient(p.model.size());
+                Objective objective(p.problem, 1);
+                Aligned<double> w(p.problem.size()), gradient(p.problem.size());
                 std::copy(solution.parameters.begin(), solution.parameters.end(), w.begin());
                 const double losses = objective.loss_and_gradient(w.data(), gradient.data());
                 double value = losses;
@@ -289,7 +290,7 @@ TEST(flow_swap_certifies_its_minimum) {
                 CHECK_NEAR(solution.objective, value, 1e-9 * std::max(1.0, value));
                 CHECK_NEAR(objective.loss(w.data()), losses, 1e-9 * std::max(1.0, losses));
                 // The dual of another run from the same flow is as good.
-                const LinearSolution again = solve_flow_swap(p.model, p.data, solution.parameters.data(), &flow,
+                const LinearSolution again = solve_flow_swap(p.problem, solution.parameters.data(), &flow,
                                                              {.tolerance = 1e-6}, {kSilent}, nullptr);
                 CHECK(std::abs(again.objective - solution.objective) <= 2e-6 * std::max(1.0, value));
             }
@@ -297,25 +298,25 @@ TEST(flow_swap_certifies_its_minimum) {
 }
 
 TEST(flow_swap_goes_on_where_it_was) {
-    Problem p(3, {.n_examples = 100}, 17);
-    p.data.temperature = 0.0;
+    Drawn p(3, {.n_examples = 100}, 17);
+    p.problem.temperature = 0.0;
     const auto solve = [&](const Callbacks& callbacks) {
-        return solve_flow_swap(p.model, p.data, nullptr, nullptr, {.tolerance = 1e-9}, callbacks, nullptr);
+        return solve_flow_swap(p.problem, nullptr, nullptr, {.tolerance = 1e-9}, callbacks, nullptr);
     };
     check_resumed(solve, {1, 2});
-    CHECK_THROWS(solve_block_dual(p.model, p.data, nullptr, {}, {kSilent}), std::invalid_argument);
+    CHECK_THROWS(solve_block_dual(p.problem, nullptr, {}, {kSilent}), std::invalid_argument);
 }
 
 TEST(tags_are_the_best_labels) {
-    const Problem p(4, {.pair = true, .ends = true, .n_examples = 300}, 13);
+    const Drawn p(4, {.pair = true, .ends = true, .n_examples = 300}, 13);
     const Aligned<double> w = p.parameters(4);
-    std::vector<std::int32_t> one(p.data.n_nodes()), two(one.size());
-    tag(p.model, p.data, w.data(), 1, false, one.data());
-    tag(p.model, p.data, w.data(), 3, false, two.data());
+    std::vector<std::int32_t> one(p.problem.n_nodes()), two(one.size());
+    tag(p.problem, w.data(), 1, false, one.data());
+    tag(p.problem, w.data(), 3, false, two.data());
     CHECK(one == two);
     // With the tags as the truth no labelling scores more: at a low temperature the loss is next to nothing.
-    ChainData told = p.data;
+    Problem told = p.problem;
     told.labels = one.data();
     told.temperature = 1e-7;
-    CHECK(ChainObjective(p.model, told, 1).loss(w.data()) <= 1e-3);
+    CHECK(Objective(told, 1).loss(w.data()) <= 1e-3);
 }

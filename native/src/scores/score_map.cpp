@@ -1,0 +1,84 @@
+#include "dualfield/scores/score_map.hpp"
+
+#include <algorithm>
+
+#include "dualfield/vector/routines.hpp"
+
+namespace dualfield {
+
+ScoreMap::ScoreMap(const PartLayout& parts, std::vector<Table> tables, const double* shared_mask)
+    : parts_(parts), tables_(std::move(tables)), shared_mask_(shared_mask), begins_{0} {
+    for (const Table& table : tables_) begins_.push_back(begins_.back() + (table.map ? table.map->size() : 0));
+}
+
+std::size_t ScoreMap::n_entries() const {
+    const FeatureRows& rows = tables_[0].rows;
+    const auto n_rows = static_cast<std::size_t>(parts_.tables[0].offsets.back());
+    return rows.dense ? n_rows * rows.n_columns : static_cast<std::size_t>(rows.indptr ? rows.indptr[n_rows] : 0);
+}
+
+void ScoreMap::prepare() const {
+    std::call_once(planned_, [&] {
+        if (has_features() && !tables_[0].rows.dense)
+            plan_.emplace(*tables_[0].map, tables_[0].rows, static_cast<std::size_t>(parts_.tables[0].offsets.back()));
+    });
+}
+
+std::size_t ScoreMap::scratch_size() const {
+    std::size_t widest = parts_.n_shared;
+    for (const OwnTable& table : parts_.tables) widest = std::max(widest, table.width);
+    return 2 * padded(widest);
+}
+
+void ScoreMap::score(const double* w, Examples examples, const std::array<double*, kMostTables>& own,
+                     double* scratch) const {
+    // Nodes of examples that follow each other have features that follow each other.
+    const OwnTable& nodes = parts_.tables[0];
+    const std::size_t first = nodes.first(examples.first), last = nodes.first(examples.last);
+    if (plan_)
+        routines().score_plan(*tables_[0].map, *plan_, w, first, last, own[0], scratch);
+    else
+        routines().score_rows(*tables_[0].map, tables_[0].rows, w, first, last, own[0], scratch);
+    for (std::size_t g = 1; g < tables_.size(); ++g) {
+        const OwnTable& table = parts_.tables[g];
+        double* out = own[g];
+        for (std::size_t i = examples.first; i < examples.last; ++i) {
+            const std::size_t begin = table.feature_row(i), n_rows = table.n_rows(i);
+            if (n_rows == 0) continue;
+            routines().score_rows(*tables_[g].map, tables_[g].rows, w + begins_[g], begin, begin + n_rows, out,
+                                  scratch);
+            out += n_rows * table.width;
+        }
+    }
+}
+
+double ScoreMap::add_table(std::size_t g, std::size_t example, const double* sums, double scale, double* w,
+                           double* scratch) const {
+    const Table& table = tables_[g];
+    const std::size_t begin = parts_.tables[g].feature_row(example), end = begin + parts_.tables[g].n_rows(example);
+    if (g == 0 && plan_) return routines().add_plan(*table.map, *plan_, sums, scale, begin, end, w, scratch);
+    return routines().add_rows(*table.map, table.rows, sums, scale, begin, end, w + begins_[g], scratch);
+}
+
+void ScoreMap::add(std::size_t example, const PartSums& sums, double scale, double* w, double* scratch) const {
+    for (std::size_t g = 0; g < tables_.size(); ++g)
+        if (parts_.tables[g].n_rows(example) > 0) add_table(g, example, sums.own[g], scale, w, scratch);
+    double* shared = w + shared_begin();
+    for (std::size_t c = 0; c < parts_.n_shared; ++c) shared[c] += scale * sums.shared[c] * shared_mask_[c];
+}
+
+double ScoreMap::move(std::size_t example, const PartSums& sums, double scale, double* w, double* scratch) const {
+    double grown = 0.0;
+    for (std::size_t g = 0; g < tables_.size(); ++g)
+        if (parts_.tables[g].n_rows(example) > 0) grown += add_table(g, example, sums.own[g], scale, w, scratch);
+    if (parts_.n_shared > 0)
+        grown += routines().add_masked(sums.shared, shared_mask_, scale, parts_.n_shared, w + shared_begin());
+    return grown;
+}
+
+void ScoreMap::prefetch(std::size_t example) const {
+    const OwnTable& nodes = parts_.tables[0];
+    if (plan_) plan_->prefetch(nodes.first(example), nodes.first(example + 1));
+}
+
+}  // namespace dualfield

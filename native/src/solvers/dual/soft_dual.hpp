@@ -1,0 +1,236 @@
+// Dual points at temperatures above zero, for any structure.
+//
+// mu_i is kept as the marginals of scores theta_i: own parts have one each, shared parts have one for the whole
+// example. A step mixes theta_i with the scores that the weights give now,
+//
+//   theta_i <- (1 - eta) theta_i + eta (A_i w + D_i) / T,
+//
+// and computes marginals and entropy, H = log Z - <theta, mu>, by one call of the structure.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+#include "dualfield/core/buffer.hpp"
+#include "dualfield/core/memory.hpp"
+#include "dualfield/objectives/problem.hpp"
+#include "dualfield/vector/routines.hpp"
+
+namespace dualfield {
+
+// Scores or sums of one example: own parts, table by table, and shared ones.
+template <class T>
+struct PartsOfOne {
+    T *own, *shared;
+};
+
+// How the own parts of one example follow each other: all of the first table, then all of the second.
+inline ScoreView view_of_one(const PartLayout& parts, std::size_t example, PartsOfOne<const double> scores) {
+    ScoreView view{.own = {}, .shared = scores.shared};
+    for (std::size_t g = 0; g < parts.tables.size(); ++g) {
+        view.own[g] = scores.own;
+        scores.own += parts.tables[g].n_rows(example) * parts.tables[g].width;
+    }
+    return view;
+}
+template <class T>
+std::array<T*, kMostTables> tables_of_one(const PartLayout& parts, std::size_t example, T* own) {
+    std::array<T*, kMostTables> tables{};
+    for (std::size_t g = 0; g < parts.tables.size(); ++g) {
+        tables[g] = own;
+        own += parts.tables[g].n_rows(example) * parts.tables[g].width;
+    }
+    return tables;
+}
+
+// S: float or double, the precision in which the state is kept.
+template <class S>
+class SoftDual {
+  public:
+    using Scores = PartsOfOne<const double>;
+
+    SoftDual(const Problem& problem, const Truth& truth)
+        : problem_(problem),
+          truth_(truth),
+          layout_(problem.structure->parts()),
+          block_(problem.structure->block()),
+          n_shared_(layout_.n_shared),
+          state_(routines().state<S>()),
+          theta_(layout_.own_begin(problem.n_examples())),
+          mu_(theta_.size()),
+          shared_theta_(checked_product(problem.n_examples(), n_shared_)),
+          shared_mu_(shared_theta_.size()),
+          value_(problem.n_examples(), 0.0),
+          eta_(problem.n_examples(), 1.0) {
+        std::size_t largest = 0;
+        for (std::size_t i = 0; i < problem.n_examples(); ++i) {
+            begins_.push_back(layout_.own_begin(i));
+            largest = std::max(largest, layout_.n_own(i));
+        }
+        begins_.push_back(theta_.size());
+        for (Buffer* buffer : {&new_theta_, &new_mu_, &moved_}) buffer->require(largest + kLanes);
+        for (Buffer* buffer : {&new_shared_theta_, &new_shared_mu_, &shared_moved_})
+            buffer->require(std::max<std::size_t>(n_shared_, 1));
+    }
+
+    // mu is the truth itself, where w and the dual are zero. No finite theta gives it, so theta only stands near by,
+    // for the case that the first step, which would not look at it, is too long.
+    void begin_at_truth() {
+        for (Aligned<S>* numbers : {&theta_, &mu_, &shared_theta_, &shared_mu_})
+            std::fill(numbers->begin(), numbers->end(), S{0});
+        std::fill(value_.begin(), value_.end(), 0.0);
+        for (std::size_t i = 0; i < problem_.n_examples(); ++i) {
+            truth_.add(i, S{1}, tables_of_one(layout_, i, mu_of(i)), shared_mu_of(i));
+            const std::size_t width = layout_.tables[0].width;
+            const auto nodes = truth_.parts(i).own[0];
+            for (std::size_t r = 0; r < nodes.size(); ++r)
+                if (nodes[r] >= 0) theta_of(i)[r * width + static_cast<std::size_t>(nodes[r])] = static_cast<S>(kSure);
+        }
+    }
+
+    // The point that belongs to given scores, whatever was there before.
+    void begin_at(std::size_t i, Scores scores) {
+        // The old state has no share; it must be numbers all the same.
+        std::fill_n(theta_of(i), n_own(i), S{0});
+        std::fill_n(mu_of(i), n_own(i), S{0});
+        std::fill_n(shared_theta_of(i), n_shared_, S{0});
+        std::fill_n(shared_mu_of(i), n_shared_, S{0});
+        accept(i, propose(i, scores, 1.0));
+    }
+
+    // Begins where a state in another precision stands.
+    template <class Other>
+    void take_over(const SoftDual<Other>& before) {
+        std::copy(before.theta_.begin(), before.theta_.end(), theta_.begin());
+        std::copy(before.shared_theta_.begin(), before.shared_theta_.end(), shared_theta_.begin());
+        eta_ = before.eta_;
+    }
+
+    // The point that a step of length eta leads to; how far it is, is in moved(). Returns its value, T H + <D, mu>. The
+    // scores have the cost of wrong labels in them.
+    double propose(std::size_t i, Scores scores, double eta) {
+        const double factor = 1.0 / problem_.temperature;
+        state_.mix(theta_of(i), scores.own, eta, factor, n_own(i), new_theta_.data());
+        state_.mix(shared_theta_of(i), scores.shared, eta, factor, n_shared_, new_shared_theta_.data());
+        const double log_partition = ask(i, {new_mu_.data(), new_shared_mu_.data()});
+        const double inner = state_.difference(new_mu_.data(), mu_of(i), new_theta_.data(), n_own(i), moved_.data()) +
+                             state_.difference(new_shared_mu_.data(), shared_mu_of(i), new_shared_theta_.data(),
+                                               n_shared_, shared_moved_.data());
+        return problem_.temperature * (log_partition - inner) + expected_cost(i, new_mu_.data());
+    }
+    void accept(std::size_t i, double value) {
+        state_.keep(new_theta_.data(), n_own(i), theta_of(i));
+        state_.keep(new_mu_.data(), n_own(i), mu_of(i));
+        state_.keep(new_shared_theta_.data(), n_shared_, shared_theta_of(i));
+        state_.keep(new_shared_mu_.data(), n_shared_, shared_mu_of(i));
+        value_[i] = value;
+    }
+
+    // Marginals and value from theta, in double precision; leaves mu - u in moved().
+    void settle(std::size_t i) {
+        value_[i] = exact_value(i);
+        state_.keep(moved_.data(), n_own(i), mu_of(i));
+        state_.keep(shared_moved_.data(), n_shared_, shared_mu_of(i));
+        subtract_truth(i);
+    }
+    // The value alone, or a little less: it is a difference of sums, and rounding must not make it a bound that is
+    // none. Leaves mu in moved(), and the state as it is.
+    double exact_value(std::size_t i) {
+        double *d = moved_.data(), *shared_d = shared_moved_.data();
+        std::copy_n(theta_of(i), n_own(i), new_theta_.data());
+        std::copy_n(shared_theta_of(i), n_shared_, new_shared_theta_.data());
+        const double log_partition = ask(i, {d, shared_d});
+        double inner = 0.0, magnitude = std::abs(log_partition);
+        const auto add = [&](double theta, double mu) {
+            inner += theta * mu;
+            magnitude += std::abs(theta) * mu;
+        };
+        for (std::size_t j = 0; j < n_own(i); ++j) add(new_theta_.data()[j], d[j]);
+        for (std::size_t c = 0; c < n_shared_; ++c) add(new_shared_theta_.data()[c], shared_d[c]);
+        const double entropy = log_partition - inner - kRounding * magnitude;
+        return problem_.temperature * entropy + expected_cost(i, d);
+    }
+    // From mu to mu - u, in moved().
+    void subtract_truth(std::size_t i) {
+        truth_.add(i, -1.0, tables_of_one(layout_, i, moved_.data()), shared_moved_.data());
+    }
+
+    // T log Z of given scores.
+    double soft_maximum(std::size_t i, Scores scores) {
+        const double factor = 1.0 / problem_.temperature;
+        for (std::size_t j = 0; j < n_own(i); ++j) new_theta_.data()[j] = factor * scores.own[j];
+        for (std::size_t c = 0; c < n_shared_; ++c) new_shared_theta_.data()[c] = factor * scores.shared[c];
+        return problem_.temperature * ask(i, {new_mu_.data(), new_shared_mu_.data()});
+    }
+
+    PartsOfOne<double> moved() { return {moved_.data(), shared_moved_.data()}; }
+    PartSums moved_sums(std::size_t i) { return {tables_of_one(layout_, i, moved_.data()), shared_moved_.data()}; }
+    PartsOfOne<const S> mu(std::size_t i) const { return {mu_.data() + begins_[i], shared_mu_.data() + i * n_shared_}; }
+    double value(std::size_t i) const { return value_[i]; }
+    double& eta(std::size_t i) { return eta_[i]; }
+    std::size_t n_own(std::size_t i) const { return begins_[i + 1] - begins_[i]; }
+
+    // Asks for the state of an example that comes soon: it lies anywhere.
+    void prefetch(std::size_t i) const {
+        const auto all = [](const S* numbers, std::size_t n) {
+            const auto* bytes = reinterpret_cast<const char*>(numbers);
+            for (std::size_t at = 0; at < n * sizeof(S); at += 64) prefetch_line(bytes + at);
+        };
+        all(theta_.data() + begins_[i], n_own(i));
+        all(mu(i).own, n_own(i));
+        all(shared_theta_.data() + i * n_shared_, n_shared_);
+        all(mu(i).shared, n_shared_);
+    }
+
+    template <class Archive>
+    void describe(Archive& archive) {
+        archive("theta", theta_);
+        archive("mu", mu_);
+        archive("shared_theta", shared_theta_);
+        archive("shared_mu", shared_mu_);
+        archive("value", value_);
+        archive("eta", eta_);
+    }
+
+  private:
+    template <class Other>
+    friend class SoftDual;
+
+    static constexpr double kRounding = 4.0 * std::numeric_limits<double>::epsilon();
+    static constexpr double kSure = 14.0;  // score of the true labels at the start: nearly all mass, and room to move
+
+    S* theta_of(std::size_t i) { return theta_.data() + begins_[i]; }
+    S* mu_of(std::size_t i) { return mu_.data() + begins_[i]; }
+    S* shared_theta_of(std::size_t i) { return shared_theta_.data() + i * n_shared_; }
+    S* shared_mu_of(std::size_t i) { return shared_mu_.data() + i * n_shared_; }
+
+    double expected_cost(std::size_t i, const double* mu) const {
+        return problem_.cost ? problem_.structure->expected_cost(i, problem_.truth(i), problem_.cost, mu) : 0.0;
+    }
+
+    // Marginals of new_theta_; returns the log-partition.
+    double ask(std::size_t i, PartsOfOne<double> out) {
+        const ScoreView scores = view_of_one(layout_, i, {new_theta_.data(), new_shared_theta_.data()});
+        const auto answer = block_->marginals(i, scores, {tables_of_one(layout_, i, out.own), out.shared});
+        if (answer.status == Status::bad_number)
+            throw std::runtime_error("The scores of an example are not finite any more: the features are too large.");
+        return answer.value;
+    }
+
+    const Problem& problem_;
+    const Truth& truth_;
+    const PartLayout& layout_;
+    std::unique_ptr<Block> block_;
+    std::size_t n_shared_;
+    const StateRoutines<S>& state_;
+    std::vector<std::size_t> begins_;                   // [n + 1]: of the own parts
+    Aligned<S> theta_, mu_, shared_theta_, shared_mu_;  // own parts of all examples, [n][n_shared]
+    std::vector<double> value_, eta_;                   // [n]: T H + <D, mu>, step size
+    Buffer new_theta_, new_mu_, moved_, new_shared_theta_, new_shared_mu_, shared_moved_;
+};
+
+}  // namespace dualfield
