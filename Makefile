@@ -91,7 +91,7 @@ fuzz: $(VENV)/.built $(VENV)/.dev
 	done
 
 # Installed once per change of pyproject.toml; the library itself is installed in place, so that Python changes need no build.
-# The demo needs what the build needs; the rest of the tools is for those who work on the library.
+# The demo needs what the build and reports need; the rest of the tools is for those who work on the library.
 $(VENV)/.tools: pyproject.toml
 	@echo "Making $(VENV) and installing build tools ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -106,7 +106,7 @@ $(VENV)/.dev: $(VENV)/.tools
 
 $(VENV)/.built: $(VENV)/.tools $(NATIVE)
 	@echo "Compiling dualfield; this takes some minutes ..."
-	@$(PIP) install --no-build-isolation --editable . --config-settings=cmake.define.DUALFIELD_WERROR=ON
+	@$(PIP) install --no-build-isolation --editable '.[report]' --config-settings=cmake.define.DUALFIELD_WERROR=ON
 	@cp $$($(SITE))/dualfield/_native.pyi src/dualfield/_native.pyi
 	@touch $@
 

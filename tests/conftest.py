@@ -1,7 +1,9 @@
 """Settings of the whole suite."""
 
+import builtins
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # A run that decides whether a change lands must not depend on luck, nor on how busy the machine is: the same examples
@@ -10,3 +12,16 @@ _unhurried = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, 
 settings.register_profile("fixed", derandomize=True, **_unhurried)
 settings.register_profile("explore", max_examples=1000, print_blob=True, **_unhurried)
 settings.load_profile(os.environ.get("DUALFIELD_HYPOTHESIS", "fixed"))
+
+
+@pytest.fixture
+def without_matplotlib(monkeypatch):
+    """Let matplotlib be missing."""
+    real = builtins.__import__
+
+    def without(module, *arguments, **more):
+        if module.partition(".")[0] == "matplotlib":
+            raise ModuleNotFoundError("No module named 'matplotlib'")
+        return real(module, *arguments, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without)

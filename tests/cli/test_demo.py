@@ -1,5 +1,7 @@
 """The demonstration: its model against enumeration and scikit-learn, and the command as a user meets it."""
 
+import base64
+import html
 import io
 import itertools
 import os
@@ -9,6 +11,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from matplotlib.image import imread
 from rich.console import Console
 from scipy.special import log_softmax, logsumexp, softmax
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
@@ -18,6 +21,8 @@ from dualfield.cli import main
 from dualfield.cli.demo import run, summarise
 from dualfield.cli.digit_reader import GaussianDigits, context_tables, read_words
 from dualfield.datasets import load_digit_words
+from dualfield.report.digit_words import digit_words_page
+from dualfield.report.digit_words_records import percent
 from dualfield.report.terminal import progress_steps, show_digit_words
 
 ROW = re.compile(r"(independent|chain, order \d)\W+([\d.]+)%\W+([\d.]+)%\W+([\d.]+)\W+([\d.]+)\W+([\d.]+)")
@@ -206,7 +211,7 @@ def test_the_page_is_whole_and_self_contained(default_run):
         cells = re.search(rf"<td>{name}</td><td>([\d.]+)%</td><td>([\d.]+)%</td>.*?<td>([\d.]+)</td>", document)
         assert [float(cell) for cell in cells.groups()] == numbers[:3]
     for card in cards:
-        assert card.count("<svg") == 2
+        assert card.count('<tbody class="map"') == 2
         assert len(re.findall(r'class="letters"', card)) == 3
     # The rule of the first group: wrong digit by digit, right in context.
     for card in cards[:6]:
@@ -215,6 +220,26 @@ def test_the_page_is_whole_and_self_contained(default_run):
         assert 'class="wrong"' not in chain
     for card in cards[6:10]:
         assert 'class="wrong"' in re.findall(r'<th scope="row">order 3</th>(.*?)</tr>', card)[0]
+
+
+def test_cards_show_pictures_and_marginals(small_result):
+    report = summarise(small_result, "mixed", 0)
+    shown = digit_words_page(report).split('<section class="card">')[1:]
+    cards = [card for group in report.groups for card in group.cards]
+    for card, markup in zip(cards, shown, strict=True):
+        sources = re.findall(r'src="data:image/png;base64,([^"]*)"', markup)
+        for source, ink in zip(sources, card.images, strict=True):
+            grey = imread(io.BytesIO(base64.b64decode(source, validate=True)))[..., 0]
+            np.testing.assert_allclose(grey, np.rint(255 * (1 - np.clip(ink, 0, 1))).reshape(8, 8) / 255, atol=1e-6)
+        for reading, table in zip(card.readings, re.findall(r'<tbody class="map".*?</tbody>', markup), strict=True):
+            for digit, row in enumerate(re.findall(r'<th scope="row">\d</th>(.*?)</tr>', table)):
+                cells = re.findall(r"<td(.*?)>(.*?)</td>", row)
+                shades = [float(re.findall(r"opacity:([\d.]+)", cell)[0]) if cell else 0.0 for _, cell in cells]
+                np.testing.assert_allclose(shades, reading.marginals[:, digit], atol=5e-4)
+                assert [bool(cell) == ("title" in look) for look, cell in cells] == [True] * len(cells)
+                assert ["true" in look for look, _ in cells] == (card.digits == digit).tolist()
+                for share, (look, cell) in zip(reading.marginals[:, digit], cells, strict=True):
+                    assert not cell or f'title="{percent(share)}"' in html.unescape(look)
 
 
 def test_seed_and_threads(tmp_path):
@@ -256,6 +281,14 @@ def test_a_missing_folder_is_named_before_the_work_begins(tmp_path):
     assert result.exit_code == 1
     expected = f"Error: cannot write the report to '{target}': the folder '{target.parent}' does not exist\n"
     assert result.output == expected
+
+
+def test_what_to_install_is_said_before_the_work_begins(tmp_path, without_matplotlib):
+    result = invoke("--report", tmp_path / "report.html")
+    assert result.exit_code == 1
+    assert result.output.startswith(
+        'Error: --report: Figures and reports need matplotlib: pip install "dualfield[report]"'
+    )
 
 
 def test_a_folder_is_no_report(tmp_path):

@@ -121,6 +121,14 @@ def test_the_model_is_written_before_the_report(files, monkeypatch):
     assert dualfield.load("n").status_ is Status.CONVERGED
 
 
+def test_a_report_that_cannot_be_drawn_is_refused_before_the_training(files, without_matplotlib):
+    said = files("train", "a.txt", "--model", "n", "--report", "page.html", code=1).stderr
+    assert said.startswith('Error: --report: Figures and reports need matplotlib: pip install "dualfield[report]"')
+    assert said.count("\n") == 1
+    assert not files.path("n").exists()
+    files("train", "a.txt", "--model", "n")
+
+
 def test_the_checkpoint_outlives_a_model_that_cannot_be_written(files, monkeypatch):
     keep = ("--checkpoint", "state", "--checkpoint-every", 0)
     with monkeypatch.context() as patch:

@@ -203,6 +203,11 @@ def test_what_does_not_fit_is_refused(tagger, dev):
         training_page(tagger, title="t", facts=[], dev=DevData(dev.X, dev.y[:-1]))
 
 
+def test_without_matplotlib_there_is_no_page(tagger, without_matplotlib):
+    with pytest.raises(ImportError, match=r'need matplotlib: pip install "dualfield\[report\]"'):
+        training_page(tagger, title="t")
+
+
 def test_a_fit_that_stopped_early_says_so():
     with pytest.warns(UserWarning, match="limit on passes"):
         model = CRF(solver="lbfgs", max_iter=2, tol=1e-12).fit(*corpus(30, BIO, 0))

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from dualfield import __version__
 from dualfield.cli.digit_reader import GaussianDigits, Reader, context_tables, read_words
-from dualfield.cli.outputs import STANDARD_OUTPUT, check_outputs
+from dualfield.cli.outputs import STANDARD_OUTPUT, check_drawing, check_outputs
 from dualfield.datasets.digit_words import LANGUAGES, DigitWords, load_digit_words
 from dualfield.report import CalibrationBins, calibration_bins, write_page
 from dualfield.report.digit_words import digit_words_page
@@ -208,6 +208,7 @@ def demo(report: Path, words: int, language: str, seed: int, threads: int) -> No
     console = Console(highlight=False)
     with _naming(report):
         check_target(report.resolve())
+    check_drawing("--report")
     with progress_steps(console, total=len(_ORDERS) + 3) as step:
         result = run(words, language, seed, threads, step)
         step("writing the report")

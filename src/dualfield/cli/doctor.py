@@ -17,7 +17,7 @@ from dualfield import __version__
 __all__ = ["doctor"]
 
 _NEEDED = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "safetensors", "rich", "click")
-_OPTIONAL = {"matplotlib": "plots from Python", "pandas": "data frames as input"}
+_OPTIONAL = {"matplotlib": "plots, reports and the demo", "pandas": "data frames as input"}
 
 
 @click.command()

@@ -1,4 +1,4 @@
-"""Outputs that are an input or another output under some name: refused before any work, since one would be lost."""
+"""Outputs that cannot be: refused before any work, and not after hours of it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,16 @@ import click
 STANDARD_OUTPUT = ("standard output", "-")
 
 Named = tuple[str, str | os.PathLike[str] | None]
+
+
+def check_drawing(option: str) -> None:
+    """Raise an error that names the remedy if the page of an option cannot be drawn."""
+    from dualfield.plotting.canvas import check_matplotlib
+
+    try:
+        check_matplotlib()
+    except ImportError as error:
+        raise click.ClickException(f"{option}: {error}") from error
 
 
 def check_outputs(inputs: Sequence[Named], outputs: Sequence[Named]) -> None:

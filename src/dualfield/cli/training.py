@@ -22,7 +22,7 @@ from dualfield.cli.data_files import (
 )
 from dualfield.cli.evaluation import marks_spans
 from dualfield.cli.models import LoadedModel, load_model
-from dualfield.cli.outputs import STANDARD_OUTPUT, check_outputs
+from dualfield.cli.outputs import STANDARD_OUTPUT, check_drawing, check_outputs
 from dualfield.cli.pass_table import PassTable
 from dualfield.cli.program import tell
 from dualfield.cli.templates import BUILT_IN, read_template
@@ -80,6 +80,8 @@ def _check_files(given: Options) -> None:
     check_outputs(inputs, [*outputs, STANDARD_OUTPUT])
     for _, path in outputs:
         _check_target(path)
+    if given["report"] is not None:
+        check_drawing("--report")
 
 
 def _check_choice(kind: str, given: Options, chosen: set[str]) -> None:

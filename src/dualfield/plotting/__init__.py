@@ -1,7 +1,7 @@
 """Figures of fitted models as scikit-learn draws them: displays that hold the data and draw it when asked.
 
-Each has ``plot(ax=None)``, which draws with matplotlib (``pip install "dualfield[plot]"``), and ``html()``, which draws
-the same for the pages of :mod:`dualfield.report` and needs nothing else.
+Each has ``plot(ax=None)``, which draws with matplotlib (``pip install "dualfield[report]"``), and ``html()`` for the
+pages of :mod:`dualfield.report`: what ``plot`` draws as inline SVG, or text and tables where those read better.
 """
 
 from dualfield.plotting.confusion import ConfusionDisplay

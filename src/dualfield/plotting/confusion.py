@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield.plotting.canvas import one_axes
-from dualfield.plotting.heat_map import Grid, Legend, draw_grid, label_margin
+from dualfield.plotting.heat_map import cell_size, cells_html, draw_cells
 from dualfield.plotting.labels import flat_pair, in_order, label_list, most_of, short_labels, shown_note
-from dualfield.plotting.markup import Html, text_width
+from dualfield.plotting.markup import Html
 
 
 class ConfusionDisplay:
@@ -30,7 +30,7 @@ class ConfusionDisplay:
     shares : ndarray of shape (n_labels, n_labels)
         Each row divided by its sum; 0 where that is 0.
     ax_, figure_, im_, text_
-        Axes, figure, image and numbers of the last :meth:`plot`.
+        Axes, figure, cells and numbers of the last :meth:`plot`.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class ConfusionDisplay:
         """
         return cls.from_predictions(y, model.predict(X), labels=model.classes_)
 
-    def plot(self, ax: Any = None, *, max_labels: int = 25, cmap: str = "Blues") -> Self:
+    def plot(self, ax: Any = None, *, max_labels: int = 25, cmap: Any = None) -> Self:
         """Draw with matplotlib.
 
         Parameters
@@ -120,8 +120,8 @@ class ConfusionDisplay:
             Where to draw; None: a new figure.
         max_labels : int, default=25
             With more labels than this, those that are confused most often are shown.
-        cmap : str, default="Blues"
-            A colour map from light to dark.
+        cmap : str or colour map, default=None
+            From light to dark; None: shades of the first colour of the style.
 
         Returns
         -------
@@ -138,20 +138,22 @@ class ConfusionDisplay:
         >>> plt.close(display.figure_)
         """
         shown, counts, shares, labels = self._shown(max_labels)
-        n = len(shown)
-        self.ax_ = one_axes(type(self).__name__, ax, (2.4 + 0.38 * n, 1.8 + 0.32 * n))
+        texts = _texts(counts)
+        width, height = cell_size(texts)
+        self.ax_ = one_axes(ax, (width * len(shown) / 72.0, height * len(shown) / 72.0))
         self.figure_ = self.ax_.figure
-        self.im_ = self.ax_.imshow(shares, cmap=cmap, vmin=0.0, vmax=1.0)
-        self.figure_.colorbar(self.im_, ax=self.ax_, label="share of the true label", shrink=0.8)
-        self.text_ = np.full((n, n), None, dtype=object)
-        for row, column in np.argwhere(counts > 0):
-            colour = "white" if shares[row, column] > 0.6 else "black"
-            self.text_[row, column] = self.ax_.text(
-                column, row, f"{counts[row, column]}", ha="center", va="center", color=colour, fontsize=7
-            )
-        self.ax_.set_xticks(range(n), labels, rotation=90, parse_math=False)
-        self.ax_.set_yticks(range(n), labels, parse_math=False)
-        self.ax_.set(xlabel="predicted label", ylabel="true label", title=self._note(n))
+        self.im_, self.text_ = draw_cells(
+            self.ax_,
+            shares,
+            rows=labels,
+            columns=labels,
+            row_axis="true label",
+            column_axis="predicted label",
+            legend="share of the true label",
+            texts=texts,
+            cmap=cmap,
+        )
+        self.ax_.set_title(self._note(len(shown)))
         return self
 
     def html(self, *, max_labels: int = 25) -> Html:
@@ -173,27 +175,22 @@ class ConfusionDisplay:
         >>> "<title>true a, predicted b: 2 of 10</title>" in ConfusionDisplay([[8, 2], [1, 9]], ["a", "b"]).html()
         True
         """
-        shown, counts, shares, labels = self._shown(max_labels)
+        shown, counts, _, _ = self._shown(max_labels)
         names, totals = [str(self.labels[at]) for at in shown], self.counts.sum(axis=1)[shown]
-        grid = Grid(
-            shares,
-            labels,
-            labels,
-            "true label",
-            "predicted label",
-            texts=[[f"{count}" if count else "" for count in row] for row in counts],
-            tips=[
-                [f"true {true}, predicted {guess}: {count} of {total}" for guess, count in zip(names, row, strict=True)]
-                for true, row, total in zip(names, counts, totals, strict=True)
-            ],
-        )
-        cell = (max(22, round(text_width(counts.max(initial=0), 9.5)) + 6), 20)
-        title = "How often each label was predicted for each true label"
-        legend = Legend("0", "1, share of the true label")
-        picture = draw_grid(grid, legend, title=title, cell=cell, margin=label_margin(labels))
+        tips = [
+            f"true {true}, predicted {guess}: {count} of {total}"
+            for true, row, total in zip(names, counts, totals, strict=True)
+            for guess, count in zip(names, row, strict=True)
+        ]
         note = self._note(len(shown))
-        more = f'<p class="soft">{note}. Shares are of all tokens of the true label.</p>' if note else ""
-        return Html(f'<div class="grid-box">{picture}</div>{more}')
+        return cells_html(
+            self,
+            (len(shown), _texts(counts)),
+            tips,
+            title="How often each label was predicted for each true label",
+            note=f"{note}. Shares are of all tokens of the true label" if note else "",
+            max_labels=max_labels,
+        )
 
     def _note(self, n_shown: int) -> str:
         return shown_note(n_shown, len(self.labels), "labels, those confused most often")
@@ -204,3 +201,7 @@ class ConfusionDisplay:
         shown = most_of(wrong.sum(axis=0) + wrong.sum(axis=1), max_labels)
         both = np.ix_(shown, shown)
         return shown, self.counts[both], self.shares[both], short_labels([self.labels[at] for at in shown])
+
+
+def _texts(counts: NDArray[np.int64]) -> list[list[str]]:
+    return [[f"{count}" if count else "" for count in row] for row in counts]

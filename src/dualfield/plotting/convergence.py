@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield.plotting.canvas import several_axes
-from dualfield.plotting.line_chart import Line, line_chart
+from dualfield.plotting.line_chart import Line, draw_lines, line_chart
 from dualfield.plotting.markup import Html
 
 Floats = NDArray[np.float64]
@@ -146,16 +146,10 @@ class ConvergenceDisplay:
         if not panels:
             raise ValueError(_NOTHING)
         size = (4.6 * len(panels), 3.4)
-        self.axes_ = several_axes(type(self).__name__, ax, 1, len(panels), size).ravel()
+        self.axes_ = several_axes(ax, 1, len(panels), size).ravel()
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
-        for axes, (lines, names) in zip(self.axes_, panels, strict=True):
-            for line in lines:
-                axes.plot(line.x, line.y, label=line.name, marker="." if len(line.x) <= 30 else "")
-            axes.set(xlabel=names["x_axis"], ylabel=names["y_axis"])
-            if names["log_y"]:
-                axes.set_yscale("log")
-            if len(lines) > 1 or names["y_axis"] == "score":
-                axes.legend()
+        for axes, (_, lines, names) in zip(self.axes_, panels, strict=True):
+            draw_lines(axes, lines, **names)
         return self
 
     def html(self, *, against: Against = "seconds") -> Html:
@@ -178,11 +172,11 @@ class ConvergenceDisplay:
         >>> ConvergenceDisplay([9.0, 8.0], [5.0, 7.5], [4.0, 0.5], [1, 2], [0.1, 0.2]).html().count("<svg")
         2
         """
-        charts = [line_chart(lines, **names) for lines, names in self._panels(against)]
+        charts = [line_chart(lines, title=title, **names) for title, lines, names in self._panels(against)]
         return Html(f'<div class="charts">{"".join(charts)}</div>' if charts else f'<p class="soft">{_NOTHING}</p>')
 
-    def _panels(self, against: Against) -> list[tuple[list[Line], dict[str, Any]]]:
-        """Return the charts that have something to show: their lines, and how they are drawn."""
+    def _panels(self, against: Against) -> list[tuple[str, list[Line], dict[str, Any]]]:
+        """Return the charts that have something to show: title, lines, and how they are drawn."""
         if against not in ("seconds", "passes"):
             raise ValueError(
                 f"The 'against' parameter of ConvergenceDisplay must be 'seconds' or 'passes'. Got {against!r} instead."
@@ -195,23 +189,23 @@ class ConvergenceDisplay:
         values = {"objective": self.objective} | ({"lower bound": bound} if np.isfinite(bound).any() else {})
         gap = np.where(self.relative_gap > 0.0, self.relative_gap, np.nan)
         scores = dict(list(self.scores.items())[:_MOST_SCORES])
-        charts = [
-            (_lines(x, values), {"title": "Objective", "y_axis": "objective", "x_axis": against, "log_y": False}),
+        charts: list[tuple[str, list[Line], dict[str, Any]]] = [
+            ("Objective", _lines(x, values), {"y_axis": "objective", "x_axis": against}),
             (
-                _lines(x, {"relative gap": gap}),
-                {"title": "Relative duality gap", "y_axis": "relative duality gap", "x_axis": against, "log_y": True},
+                "Relative duality gap",
+                _lines(x, {"relative duality gap": gap}),
+                {"y_axis": "relative duality gap", "x_axis": against, "log_y": True},
             ),
             (
+                "Scores on other data",
                 [Line(name, tuple(xs), tuple(ys)) for name, (xs, ys) in scores.items()],
-                {"title": "Scores on other data", "y_axis": "score", "x_axis": "passes", "log_y": False},
+                {"y_axis": "score", "x_axis": "passes"},
             ),
         ]
         # One look is no course; a single score is worth a mark.
         least = {"score": 1}
         return [
-            (lines, names)
-            for lines, names in charts
-            if max(map(_n_points, lines), default=0) >= least.get(str(names["y_axis"]), 2)
+            chart for chart in charts if max(map(_n_points, chart[1]), default=0) >= least.get(chart[2]["y_axis"], 2)
         ]
 
 

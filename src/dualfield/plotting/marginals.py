@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dualfield.plotting.canvas import one_axes, pyplot
+from dualfield.plotting.canvas import one_axes
 from dualfield.plotting.labels import label_list
 from dualfield.plotting.markup import Html, escape, shortened
 
@@ -154,10 +154,6 @@ class MarginalsDisplay:
         ['the', 'DT 0.98', 'run', 'NN 0.55']
         >>> plt.close(display.figure_)
         """
-        pyplot(type(self).__name__)
-        from matplotlib import colormaps
-        from matplotlib.patches import Rectangle
-
         words = [shortened(token, _LINE // 2) for token in self.tokens]
         below = [
             f"{label} {chance:.2f}" + (f" not {true}" if wrong else "")
@@ -168,7 +164,10 @@ class MarginalsDisplay:
         widths = [max(len(word), len(note)) + 1 for word, note in zip(words, below, strict=True)]
         places = _wrapped(widths)
         n_lines = 1 + max((line for line, _ in places), default=0)
-        self.ax_ = one_axes(type(self).__name__, ax, (10.0, 0.3 + 0.6 * n_lines))
+        self.ax_ = one_axes(ax, (10.0, 0.6 * n_lines), margins=(0.0, 0.3))
+        from matplotlib import colormaps
+        from matplotlib.patches import Rectangle
+
         self.figure_ = self.ax_.figure
         self.ax_.set(xlim=(0, _LINE), ylim=(n_lines, 0))
         self.ax_.set_axis_off()

@@ -1,8 +1,7 @@
-"""Text on its way into HTML and SVG."""
+"""Text on its way into HTML."""
 
 import html
-import unicodedata
-from collections.abc import Iterable
+import re
 
 
 class Html(str):
@@ -53,46 +52,13 @@ def shortened(text: object, most: int) -> str:
     return whole if len(whole) <= most else whole[: most - 1] + "…"
 
 
-def text_width(text: object, size: float = 11.0) -> float:
-    """Estimate how many pixels a text needs at a font size, generously: no font is at hand to measure it.
+def printable(text: object) -> str:
+    r"""Put a replacement character in place of what neither XML nor fonts can hold.
 
     Examples
     --------
-    >>> from dualfield.plotting.markup import text_width
-    >>> text_width("abc") < text_width("日本語") < 40
-    True
+    >>> from dualfield.plotting.markup import printable
+    >>> printable("a\x00b"), printable(7)
+    ('a�b', '7')
     """
-    return size * sum(1.05 if unicodedata.east_asian_width(letter) in "WF" else 0.66 for letter in str(text))
-
-
-def text_element(
-    x: float, y: float, text: object, *, anchor: str = "middle", look: str = "", size: float = 11.0, turn: int = 0
-) -> str:
-    """Return an SVG text: `look` is its class, `turn` its angle around (x, y) in degrees.
-
-    Examples
-    --------
-    >>> from dualfield.plotting.markup import text_element
-    >>> text_element(1, 2, "<x>")
-    '<text x="1.0" y="2.0" text-anchor="middle">&lt;x&gt;</text>'
-    """
-    kind = f' class="{look}"' if look else ""
-    small = f' style="font-size:{size:g}px"' if size != 11 else ""
-    place = f'transform="translate({x:.1f} {y:.1f}) rotate({turn})"' if turn else f'x="{x:.1f}" y="{y:.1f}"'
-    return f'<text{kind}{small} {place} text-anchor="{anchor}">{escape(text)}</text>'
-
-
-def svg_element(width: float, height: float, title: str, parts: Iterable[str], *, look: str = "") -> Html:
-    """Return an SVG picture in its natural size; the page's CSS lets it shrink with the screen.
-
-    Examples
-    --------
-    >>> from dualfield.plotting.markup import svg_element
-    >>> svg_element(10, 20, "nothing", [])
-    '<svg role="img" width="10" height="20" viewBox="0 0 10 20" aria-label="nothing"></svg>'
-    """
-    kind = f'class="{look}" ' if look else ""
-    return Html(
-        f'<svg {kind}role="img" width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}" '
-        f'aria-label="{escape(title)}">{"".join(parts)}</svg>'
-    )
+    return re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\N{REPLACEMENT CHARACTER}", str(text))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 
 from dualfield.metrics import CalibrationBins, calibration_bins
 from dualfield.metrics.calibration import confidences
-from dualfield.plotting.canvas import one_axes
+from dualfield.plotting.canvas import legend_below, one_axes
+from dualfield.plotting.inline_svg import inline_svg, page_axes, page_style
 from dualfield.plotting.labels import as_sequences
+from dualfield.plotting.line_chart import LOOKS
 from dualfield.plotting.markup import Html, escape
-from dualfield.plotting.reliability_chart import reliability_diagram
 
 
 class ReliabilityDisplay:
@@ -122,6 +124,9 @@ class ReliabilityDisplay:
     def plot(self, ax: Any = None, *, counts: bool = True) -> Self:
         """Draw with matplotlib.
 
+        The area of a mark grows with the number of predictions in its bin; the bars are two standard errors,
+        sqrt(confidence (1 - confidence) / count), to each side: with few predictions in a bin, a jump says little.
+
         Parameters
         ----------
         ax : matplotlib axes, default=None
@@ -144,21 +149,30 @@ class ReliabilityDisplay:
         'model (calibration error 0.350)'
         >>> plt.close(display.figure_)
         """
-        self.ax_ = one_axes(type(self).__name__, ax, (5.0, 5.0))
+        self.ax_ = one_axes(ax, (3.4, 3.4))
         self.figure_ = self.ax_.figure
         diagonal = "exactly as sure as right"
         if diagonal not in [line.get_label() for line in self.ax_.get_lines()]:
             self.ax_.plot([0, 1], [0, 1], ":", color="grey", label=diagonal)
         bins = self.bins
+        x, y = bins.confidence, bins.accuracy
+        look = LOOKS[(len(self.ax_.get_lines()) - 1) % len(LOOKS)]
         label = f"{self.name} (calibration error {self.error:.3f})"
-        (self.line_,) = self.ax_.plot(bins.confidence, bins.accuracy, "o-", label=label)
+        (self.line_,) = self.ax_.plot(x, y, label=label, **look)
+        self.line_.set_markevery([])
+        colour = self.line_.get_color()
+        sure = np.clip(x, 0.0, 1.0)
+        spread = 2.0 * np.sqrt(sure * (1.0 - sure) / bins.count)
+        self.ax_.vlines(x, np.clip(y - spread, 0.0, 1.0), np.clip(y + spread, 0.0, 1.0), colors=colour, linewidths=1.0)
+        sizes = (5.0 + 11.0 * np.sqrt(bins.count / bins.count.sum())) ** 2
+        self.ax_.scatter(x, y, sizes, color=colour, marker=look["marker"], linewidths=0.0, zorder=3, clip_on=False)
         if counts:
-            for x, y, count in zip(bins.confidence, bins.accuracy, bins.count, strict=True):
-                below = (4, -10) if y > 0.5 else (4, 6)
-                self.ax_.annotate(f"{count}", (x, y), below, textcoords="offset points", fontsize=7)
-        self.ax_.set(xlim=(-0.02, 1.14), ylim=(-0.05, 1.05), aspect="equal")
+            for one, share, count in zip(x, y, bins.count, strict=True):
+                below = (4, -10) if share > 0.5 else (4, 6)
+                self.ax_.annotate(f"{count}", (one, share), below, textcoords="offset points", fontsize=7)
+        self.ax_.set(xlim=(-0.02, 1.14 if counts else 1.02), ylim=(-0.02, 1.02), aspect="equal")
         self.ax_.set(xlabel="confidence in the most probable label", ylabel="share that is right")
-        self.ax_.legend(loc="upper left")
+        legend_below(self.ax_)
         return self
 
     def html(self) -> Html:
@@ -187,3 +201,32 @@ class ReliabilityDisplay:
             f'<div class="charts">{picture}<table class="data"><caption>{caption}</caption>'
             f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
         )
+
+
+def reliability_diagram(curves: Mapping[str, CalibrationBins], *, title: str) -> Html:
+    """Draw several models into one diagram, each as :meth:`ReliabilityDisplay.plot` does.
+
+    Parameters
+    ----------
+    curves : mapping from name to CalibrationBins
+        The models.
+    title : str
+        What the picture shows, for those who hear the page.
+
+    Returns
+    -------
+    Html
+        An ``<svg>`` element.
+
+    Examples
+    --------
+    >>> from dualfield.report import calibration_bins, reliability_diagram
+    >>> bins = calibration_bins([0.9, 0.6], [True, False])
+    >>> reliability_diagram({"coin": bins}, title="reliability").startswith("<svg")
+    True
+    """
+    with page_style():
+        ax = page_axes(240, 240)
+        for name, bins in curves.items():
+            ReliabilityDisplay(bins, name).plot(ax, counts=False)
+        return inline_svg(ax.figure, title=title)

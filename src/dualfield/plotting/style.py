@@ -1,29 +1,35 @@
-"""The look of everything that is drawn as HTML and SVG; the colours themselves are those of the page."""
+"""The look of everything on a page: its colours in both schemes, and the CSS of what is drawn or marked up."""
 
-from dualfield.plotting.line_chart import LINE_CHART_STYLE
+# Text and line colours keep a contrast of at least 4.5:1 against paper and panel, in both schemes.
+PALETTE = {  # in light and in dark mode
+    "paper": ("#ffffff", "#14171a"),
+    "panel": ("#f5f7f9", "#1e2226"),
+    "ink": ("#1b1f24", "#e6e8ea"),
+    "soft": ("#57606a", "#a5adb5"),
+    "line": ("#cfd6dd", "#454c53"),
+    "accent": ("#0b4f9e", "#86b8ff"),
+    "second": ("#a34a00", "#ffb26b"),
+    "third": ("#1a7431", "#7ee787"),
+    "fourth": ("#7a3fd1", "#d2a8ff"),
+    "wrong": ("#b3261e", "#ff8f85"),
+}
+LIGHT = {name: light for name, (light, _) in PALETTE.items()}
+CYCLE = [LIGHT[name] for name in ("accent", "second", "third", "fourth", "soft", "wrong")]
 
+
+def variables(scheme: int) -> str:
+    """Return the palette as CSS variables: scheme 0 is light, 1 is dark."""
+    return " ".join(f"--{name}: {colours[scheme]};" for name, colours in PALETTE.items())
+
+
+SVG_STYLE = "svg text { font-family: system-ui, sans-serif; } svg path { stroke-linejoin: round; }"
 DRAWING_STYLE = (
-    """
-svg { display: block; max-width: 100%; height: auto; }
-svg text { fill: var(--ink); font: 11px system-ui, sans-serif; }
-svg .soft { fill: var(--soft); font-size: 11px; }
-svg .frame { fill: none; stroke: var(--line); }
-svg .cell, svg .shade { fill: var(--accent); }
-svg .mark { fill: none; stroke: var(--second); stroke-width: 1.5; }
-svg .even { fill: none; stroke: var(--soft); stroke-dasharray: 2 4; }
-svg .curve { fill: none; stroke-width: 2; }
-svg .curve.c0 { stroke: var(--second); stroke-dasharray: 6 4; }
-svg .curve.c1 { stroke: var(--accent); }
-svg .spread { fill: none; stroke-width: 1; }
-svg .spread.c0 { stroke: var(--second); }
-svg .spread.c1 { stroke: var(--accent); }
-svg .dot.c0 { fill: var(--second); }
-svg .dot.c1 { fill: var(--accent); }
-svg .cell.minus, svg .shade.minus { fill: var(--second); }
-svg .crossed { fill: none; stroke: var(--soft); stroke-opacity: .55; }
-.charts { display: flex; flex-wrap: wrap; gap: 0 2rem; align-items: flex-start; }
+    SVG_STYLE
+    + """
+svg { display: block; max-width: 100%; height: auto; overflow: visible; }
+.charts { display: flex; flex-wrap: wrap; gap: 1rem 2rem; align-items: flex-start; }
 .grid-box { overflow-x: auto; }
-.grid-box svg { max-width: none; }
+.grid-box svg { max-width: none; overflow: hidden; }
 .weights { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 330px), 1fr)); gap: 12px; }
 .weights section { background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: 8px 10px; }
 .weights h4 { font-size: .95rem; margin: 0 0 .2rem; overflow-wrap: anywhere; }
@@ -46,5 +52,4 @@ svg .crossed { fill: none; stroke: var(--soft); stroke-opacity: .55; }
 .token.wrong .label { text-decoration: line-through 1.5px; }
 .token .truth { font-size: .75rem; font-weight: 600; }
 """
-    + LINE_CHART_STYLE
 )

@@ -121,7 +121,7 @@ class TopFeaturesDisplay:
         n_rows = max(1, math.ceil(len(shown) / n_columns))
         longest = max((len(self.features[label]) for label in shown), default=1)
         size = (4.2 * n_columns, n_rows * (0.9 + 0.22 * longest))
-        grid = several_axes(type(self).__name__, ax, n_rows, n_columns, size)
+        grid = several_axes(ax, n_rows, n_columns, size)
         self.axes_ = grid.ravel()[: len(shown)]
         self.ax_, self.figure_ = grid[0, 0], grid[0, 0].figure
         for unused in grid.ravel()[len(shown) :]:

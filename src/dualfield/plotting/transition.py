@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield.plotting.canvas import one_axes
-from dualfield.plotting.heat_map import Grid, Legend, draw_grid, label_margin
+from dualfield.plotting.heat_map import cell_size, cells_html, draw_cells
 from dualfield.plotting.labels import label_list, most_of, short_labels, shown_note
 from dualfield.plotting.markup import Html
 
@@ -33,7 +33,7 @@ class TransitionDisplay:
     Attributes
     ----------
     ax_, figure_, im_, text_
-        Axes, figure, image and numbers (None where there are too many) of the last :meth:`plot`.
+        Axes, figure, cells and numbers (None where there are too many) of the last :meth:`plot`.
 
     See Also
     --------
@@ -89,7 +89,7 @@ class TransitionDisplay:
             )
         return cls(model.transitions_, labels, chain.clique_allowed.reshape(len(labels), len(labels)))
 
-    def plot(self, ax: Any = None, *, max_labels: int = 45, cmap: str = "RdBu", numbers: bool | None = None) -> Self:
+    def plot(self, ax: Any = None, *, max_labels: int = 45, cmap: Any = None, numbers: bool | None = None) -> Self:
         """Draw with matplotlib.
 
         Parameters
@@ -98,8 +98,8 @@ class TransitionDisplay:
             Where to draw; None: a new figure.
         max_labels : int, default=45
             With more labels than this, those with the largest weights are shown.
-        cmap : str, default="RdBu"
-            A colour map with a light middle.
+        cmap : str or colour map, default=None
+            With a light middle; None: shades of the first two colours of the style.
         numbers : bool, default=None
             Whether weights are written into the cells; None: up to 25 labels.
 
@@ -119,29 +119,31 @@ class TransitionDisplay:
         """
         shown, weights, allowed, labels = self._shown(max_labels)
         n = len(shown)
-        self.ax_ = one_axes(type(self).__name__, ax, (2.4 + 0.32 * n, 1.8 + 0.3 * n))
+        with_numbers = n <= _WITH_NUMBERS if numbers is None else numbers
+        texts = _texts(weights, allowed) if with_numbers else None
+        width, height = cell_size(texts)
+        self.ax_ = one_axes(ax, (width * n / 72.0, height * n / 72.0))
         self.figure_ = self.ax_.figure
-        full = _full(weights, allowed)
         drawn = np.ma.masked_array(weights, mask=~allowed)
-        self.im_ = self.ax_.imshow(drawn, cmap=cmap, vmin=-full, vmax=full)
-        self.figure_.colorbar(self.im_, ax=self.ax_, label="weight", shrink=0.8)
+        legend = "weight" if allowed.all() else "weight; struck out: forbidden"
+        self.im_, self.text_ = draw_cells(
+            self.ax_,
+            drawn,
+            rows=labels,
+            columns=labels,
+            row_axis="label on the left",
+            column_axis="next label",
+            legend=legend,
+            full=float(np.abs(weights[allowed]).max(initial=0.0)) or 1.0,
+            signed=True,
+            texts=texts,
+            cmap=cmap,
+        )
         rows, columns = np.nonzero(~allowed)
         strokes = np.array([[-0.4, 0.4, np.nan]])  # of one line, broken between the cells
         across, down = columns[:, None] + strokes, rows[:, None] - strokes
-        self.ax_.plot(across.ravel(), down.ravel(), color="grey", linewidth=0.8)
-        self.ax_.set_xticks(range(n), labels, rotation=90, parse_math=False)
-        self.ax_.set_yticks(range(n), labels, parse_math=False)
-        note = shown_note(n, len(self.labels), "labels, those with the largest weights")
-        self.ax_.set(xlabel="next label", ylabel="label on the left", title=note)
-        self.text_ = None
-        if n <= _WITH_NUMBERS if numbers is None else numbers:
-            self.text_ = np.full((n, n), None, dtype=object)
-            for row, column in np.argwhere(allowed & (weights != 0.0)):
-                value = weights[row, column]
-                colour = "white" if abs(value) > 0.6 * full else "black"
-                self.text_[row, column] = self.ax_.text(
-                    column, row, _short(value), ha="center", va="center", color=colour, fontsize=7
-                )
+        self.ax_.plot(across.ravel(), down.ravel(), color="grey", linewidth=0.8, alpha=0.6)
+        self.ax_.set_title(self._note(n))
         return self
 
     def html(self, *, max_labels: int = 45) -> Html:
@@ -164,31 +166,19 @@ class TransitionDisplay:
         >>> "<title>DT → NN: +1.5</title>" in picture
         True
         """
-        shown, weights, allowed, labels = self._shown(max_labels)
-        full = _full(weights, allowed)
-        names = [str(self.labels[at]) for at in shown]
-        texts = [[_short(weight) for weight in row] for row in np.where(allowed, weights, 0.0)]
-        grid = Grid(
-            np.where(allowed, weights, 0.0) / full,
-            labels,
-            labels,
-            "label on the left",
-            "next label",
-            crossed=tuple((int(row), int(column)) for row, column in np.argwhere(~allowed)),
-            texts=texts if len(shown) <= _WITH_NUMBERS else (),
-            tips=[
-                [f"{left} → {right}: {weight:+.4g}" for right, weight in zip(names, row, strict=True)]
-                for left, row in zip(names, weights, strict=True)
-            ],
+        shown, weights, allowed, _ = self._shown(max_labels)
+        n, names = len(shown), [str(self.labels[at]) for at in shown]
+        return cells_html(
+            self,
+            (n, _texts(weights, allowed) if n <= _WITH_NUMBERS else None),
+            [f"{names[a]} → {names[b]}: {weights[a, b]:+.4g}" for a, b in np.argwhere(allowed)],
+            title="Weights of transitions from one label to the next",
+            note=self._note(n),
+            max_labels=max_labels,
         )
-        legend = Legend(
-            f"{-full:.3g}", f"{full:.3g}, weight", signed=True, crossed="forbidden" if not allowed.all() else ""
-        )
-        cell = (30, 20) if grid.texts else (18, 18)
-        title = "Weights of transitions from one label to the next"
-        picture = draw_grid(grid, legend, title=title, cell=cell, margin=label_margin(labels))
-        note = shown_note(len(shown), len(self.labels), "labels, those with the largest weights")
-        return Html(f'<div class="grid-box">{picture}</div>' + (f'<p class="soft">{note}.</p>' if note else ""))
+
+    def _note(self, n_shown: int) -> str:
+        return shown_note(n_shown, len(self.labels), "labels, those with the largest weights")
 
     def _shown(self, max_labels: int) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.bool_], list[str]]:
         """Return which labels are shown, their weights, what is allowed, and their names."""
@@ -198,11 +188,7 @@ class TransitionDisplay:
         return shown, self.weights[both], self.allowed[both], short_labels([self.labels[at] for at in shown])
 
 
-def _short(weight: float) -> str:
-    """Write a weight with one decimal; a weight of 0 is no weight, and one close to it has no sign."""
-    return f"{weight:.1f}".replace("-0.0", "0.0") if weight else ""
-
-
-def _full(weights: NDArray[np.float64], allowed: NDArray[np.bool_]) -> float:
-    """Return the weight that gets the full colour: the largest, or 1 where there is none."""
-    return float(np.abs(weights[allowed]).max(initial=0.0)) or 1.0
+def _texts(weights: NDArray[np.float64], allowed: NDArray[np.bool_]) -> list[list[str]]:
+    """Write weights with one decimal; a weight of 0 is no weight, and one close to it has no sign."""
+    known = np.where(allowed, weights, 0.0)
+    return [[f"{weight:.1f}".replace("-0.0", "0.0") if weight else "" for weight in row] for row in known]

@@ -1,12 +1,15 @@
-"""Self-contained HTML reports, one file, no script, no outside resource, and what they are built of."""
+"""Self-contained HTML reports, one file, no script, no outside resource, and what they are built of.
+
+Figures are drawn with matplotlib: ``pip install "dualfield[report]"``.
+"""
 
 from dualfield.metrics import CalibrationBins, calibration_bins
 from dualfield.plotting.heat_map import heat_map
-from dualfield.plotting.line_chart import Line, line_chart, svg_document
+from dualfield.plotting.inline_svg import svg_document
+from dualfield.plotting.line_chart import Line, line_chart
 from dualfield.plotting.markup import Html, escape
-from dualfield.plotting.reliability_chart import reliability_diagram
+from dualfield.plotting.reliability import reliability_diagram
 from dualfield.report.page import page, table, write_page
-from dualfield.report.png import encode_png, png_data_uri
 from dualfield.report.training import training_page
 from dualfield.report.training_dev import DevData
 
@@ -16,12 +19,10 @@ __all__ = [
     "Html",
     "Line",
     "calibration_bins",
-    "encode_png",
     "escape",
     "heat_map",
     "line_chart",
     "page",
-    "png_data_uri",
     "reliability_diagram",
     "svg_document",
     "table",

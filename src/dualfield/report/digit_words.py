@@ -1,5 +1,7 @@
 """The page that ``dualfield demo`` writes: handwritten words, their readings and the probabilities behind them."""
 
+import base64
+import io
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -7,10 +9,9 @@ from numpy.typing import NDArray
 
 from dualfield.plotting.heat_map import heat_map
 from dualfield.plotting.markup import Html, escape
-from dualfield.plotting.reliability_chart import reliability_diagram
+from dualfield.plotting.reliability import reliability_diagram
 from dualfield.report.digit_words_records import DigitWordsReport, WordCard, percent
 from dualfield.report.page import page, table
-from dualfield.report.png import png_data_uri
 
 _PICTURE = 32  # pixels of a digit on the page, four for each of its own eight
 _CELL = _PICTURE + 2
@@ -24,6 +25,8 @@ _METHOD = (
     "sampling or pruning; exact under the model, that is, which is itself only an approximation of handwriting. The "
     "last column is the time in milliseconds for the words and the marginals of the whole test set.",
 )
+_SHADES = "".join(f'<span><i style="opacity:{share}"></i></span>' for share in (0, 0.25, 0.5, 0.75, 1))
+_KEY = Html(f'<p class="soft key">0{_SHADES}1 probability<span class="true"></span>truth</p>')
 _STYLE = f"""
 .figures {{ display: flex; flex-wrap: wrap; gap: 0 3rem; }}
 .cards {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 366px), 1fr)); gap: 12px; }}
@@ -37,8 +40,16 @@ h3 {{ font-size: 1.05rem; margin: 1.6rem 0 0; }}
 .word img {{ display: block; margin: 0 auto; width: {_PICTURE}px; height: {_PICTURE}px;
   image-rendering: pixelated; outline: 1px solid var(--line); }}
 .word .wrong, .best .wrong {{ color: var(--wrong); font-weight: bold; text-decoration: underline 2px; }}
-.word td.map {{ text-align: left; padding-bottom: 4px; }}
-.word td.map svg {{ max-width: none; }}
+.map td, .key span {{ border: 1px solid var(--line); }}
+.map td {{ height: 12px; position: relative; z-index: 0; }}
+.map th {{ height: 12px; padding-right: 5px; text-align: right; font-size: .65rem; line-height: 12px; }}
+.map i {{ position: absolute; inset: 0; z-index: -1; }}
+.map i, .key i {{ display: block; background: var(--accent); }}
+.map .true, .key .true {{ outline: 2px solid var(--second); outline-offset: -2px; }}
+.key {{ display: flex; gap: 4px; align-items: center; }}
+.key span {{ width: 14px; height: 12px; }}
+.key i {{ height: 100%; }}
+.key .true {{ margin-left: 1rem; }}
 .best {{ margin: .2rem 0 0; font-variant-numeric: tabular-nums; font-size: .9rem; }}
 .best td {{ padding: 0 .8rem 0 0; }}
 .best .number {{ text-align: right; }}
@@ -99,7 +110,6 @@ def _body(report: DigitWordsReport) -> Iterator[Html]:
             column_labels=range(10),
             row_axis="digit before",
             column_axis="next digit",
-            cell=(24, 20),
             full=float(np.ceil(10.0 * report.transition.max()) / 10.0),
         ),
         "What the chain of order 1 knows of the language: smoothed counts from the training words.",
@@ -110,6 +120,7 @@ def _body(report: DigitWordsReport) -> Iterator[Html]:
         "word, one row per value 0 to 9. Wrong digits are red and underlined. At the foot, the three most probable "
         "whole words of the chain with their exact probability."
     )
+    yield _KEY
     for group in report.groups:
         shown = f"{len(group.cards)} shown, the first in order, of {group.n_fitting} among {report.n_test} test words"
         yield Html(f'<h3>{escape(group.rule)}</h3><p class="soft">{escape(shown)}.</p><div class="cards">')
@@ -139,22 +150,16 @@ def _comparison(report: DigitWordsReport) -> Html:
 def _card(card: WordCard) -> Html:
     truth = "".join(str(digit) for digit in card.digits)
     pictures = "".join(
-        f'<td><img alt="picture of a {digit}" src="{png_data_uri(image.reshape(8, 8))}"></td>'
+        f'<td><img alt="picture of a {digit}" src="{_png(image.reshape(8, 8))}"></td>'
         for digit, image in zip(card.digits, card.images, strict=True)
     )
     rows = [f"<tr><th></th>{pictures}</tr>", _digit_row("truth", card.digits, card.digits)]
+    body = [f"<tbody>{''.join(rows)}</tbody>"]
     for reading in card.readings:
-        picture = heat_map(
-            reading.marginals.T,
-            title=f"Marginals of the model '{reading.name}' for the word {truth}",
-            row_labels=range(10),
-            marks=[(int(digit), place) for place, digit in enumerate(card.digits)],
-            mark_label="truth",
-            cell=(_CELL, 12),
-            margin=_MARGIN,
-        )
-        rows.append(_digit_row(reading.name.removeprefix("chain, "), reading.digits, card.digits))
-        rows.append(f'<tr><td class="map" colspan="{len(card.digits) + 1}">{picture}</td></tr>')
+        body.append(f"<tbody>{_digit_row(reading.name.removeprefix('chain, '), reading.digits, card.digits)}</tbody>")
+        name = f"Marginals of the model '{reading.name}' for the word {truth}"
+        rows = [_marginal_row(digit, shares, card.digits) for digit, shares in enumerate(reading.marginals.T)]
+        body.append(f'<tbody class="map" aria-label="{escape(name)}">{"".join(rows)}</tbody>')
     best = "".join(
         f'<tr><td class="letters">{_marked(digits, card.digits)}</td><td class="number">{escape(percent(chance))}</td>'
         f"<td>{_bar(5.0 * chance)}</td></tr>"
@@ -162,7 +167,7 @@ def _card(card: WordCard) -> Html:
     )
     width = _MARGIN + _CELL * len(card.digits)
     return Html(
-        f'<section class="card"><h4>{truth}</h4><table class="word" style="width:{width}px">{"".join(rows)}</table>'
+        f'<section class="card"><h4>{truth}</h4><table class="word" style="width:{width}px">{"".join(body)}</table>'
         f'<table class="best">{best}</table></section>'
     )
 
@@ -170,6 +175,27 @@ def _card(card: WordCard) -> Html:
 def _digit_row(name: str, digits: NDArray[np.integer], truth: NDArray[np.int64]) -> str:
     cells = "".join(f"<td>{_marked([one], [true])}</td>" for one, true in zip(digits, truth, strict=True))
     return f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>'
+
+
+def _marginal_row(digit: int, shares: NDArray[np.float64], truth: NDArray[np.int64]) -> str:
+    """Return one value of the digits: a cell for each place of the word, shaded by its probability."""
+    cells = []
+    for share, true in zip(shares, truth, strict=True):
+        # What is fainter than the eye can see is left out, which keeps the page small.
+        tip, shade = ("", "") if share < 0.0005 else (f' title="{escape(percent(share))}"', f"opacity:{share:.3f}")
+        frame = ' class="true"' if true == digit else ""
+        cells.append(f"<td{frame}{tip}>" + (f'<i style="{shade}"></i>' if shade else "") + "</td>")
+    return f'<tr><th scope="row">{digit}</th>{"".join(cells)}</tr>'
+
+
+def _png(ink: NDArray[np.float64]) -> str:
+    """Return a picture as an address: 0 is white paper, 1 is black."""
+    from matplotlib.image import imsave
+
+    grey = np.rint(255.0 * (1.0 - np.clip(ink, 0.0, 1.0))).astype(np.uint8)
+    out, unsigned = io.BytesIO(), {"Software": None}
+    imsave(out, np.stack([grey] * 3, axis=2), format="png", metadata=unsigned)  # type: ignore[arg-type]
+    return "data:image/png;base64," + base64.b64encode(out.getvalue()).decode("ascii")
 
 
 def _marked(digits: Sequence[int] | NDArray[np.integer], truth: Sequence[int] | NDArray[np.int64]) -> str:

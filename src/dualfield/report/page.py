@@ -6,14 +6,12 @@ from pathlib import Path
 
 from dualfield.io.atomic import atomic_write
 from dualfield.plotting.markup import Html, escape
-from dualfield.plotting.style import DRAWING_STYLE
+from dualfield.plotting.style import DRAWING_STYLE, variables
 
-# Text and line colours keep a contrast of at least 4.5:1 against paper and panel, in both schemes.
-_STYLE = """
-:root { color-scheme: light dark; --paper: #ffffff; --panel: #f5f7f9; --ink: #1b1f24; --soft: #57606a; --line: #cfd6dd;
-  --accent: #0b4f9e; --second: #a34a00; --wrong: #b3261e; }
-@media (prefers-color-scheme: dark) { :root { --paper: #14171a; --panel: #1e2226; --ink: #e6e8ea; --soft: #a5adb5;
-  --line: #454c53; --accent: #86b8ff; --second: #ffb26b; --wrong: #ff8f85; } }
+_STYLE = (
+    f":root {{ color-scheme: light dark; {variables(0)} }}\n"
+    f"@media (prefers-color-scheme: dark) {{ :root {{ {variables(1)} }} }}"
+    """
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 1.5rem 10px 3rem; max-width: 1160px; background: var(--paper); color: var(--ink);
   font: 16px/1.5 system-ui, sans-serif; }
@@ -30,7 +28,9 @@ caption { text-align: left; padding-bottom: .3rem; }
 .data td:first-child { white-space: nowrap; }
 @media (max-width: 40rem) { .data th, .data td { padding: .3rem .2rem; font-size: .8rem; } }
 figure { margin: .8rem 0; }
+figcaption { margin-top: .6rem; }
 """
+)
 
 
 def table(header: Sequence[object], rows: Iterable[Sequence[object]], *, caption: object = "") -> Html:

@@ -9,6 +9,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from dualfield.plotting import ConvergenceDisplay, TopFeaturesDisplay, TransitionDisplay
+from dualfield.plotting.canvas import check_matplotlib
 from dualfield.plotting.markup import Html, escape
 from dualfield.report.page import page, table
 from dualfield.report.training_dev import DevData, evaluated, score_section, sentence_section
@@ -62,6 +63,11 @@ def training_page(
     Html
         A self-contained document for :func:`write_page`.
 
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+
     Examples
     --------
     >>> from dualfield import CRF
@@ -72,6 +78,7 @@ def training_page(
     (True, True)
     """
     check_is_fitted(model)
+    check_matplotlib()
     data = None if dev is None else DevData(*dev)
     if data is not None and sentences is not None:
         data = data._replace(tokens=sentences)
