@@ -87,7 +87,7 @@ def clique_problem(letters: Letters, size: int, n_letters: int) -> dict[str, Any
         solution = KernelAscent().solve(problem, StopRule(1e-2))
         result[f"seconds, {threads} threads"] = time.perf_counter() - began
     assert solution.relative_gap <= 1e-2
-    found = classes[kernel.scores(X_test, X, solution.coefficients).argmax(axis=1)]
+    found = classes[kernel.scores(X_test, X, solution.parameters.coefficients).argmax(axis=1)]
     result |= {"gap": solution.relative_gap, "error": float((found != true).mean())}
     began = time.perf_counter()
     peer = SVC(C=5.0, gamma=gamma, cache_size=4000).fit(X, codes)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dualfield.objectives.latent import Completion
-from dualfield.solvers import LinearSolution, Status, StopRule, Trace
+from dualfield.solvers import Solution, Status, StopRule, Trace
 from dualfield.solvers.latent.cccp import CCCP
 from dualfield.solvers.latent.cuts import InnerCuts, InnerDescent
 from dualfield.solvers.latent.records import LatentStatus, LatentTrace
@@ -97,7 +97,15 @@ def test_an_answer_worse_than_the_start_is_not_taken():
             w = np.full(3, 10.0)
             value = 0.5 * float(w @ w) + problem.loss(w) - float(w @ completion.features)
             course = Trace.from_rows(np.array([[value, 0.0, value, 1.0, 0.0]]))
-            return LinearSolution(w, value, value, Status.ITERATION_LIMIT, 1, course, "bad")
+            return Solution(
+                parameters=w,
+                objective=value,
+                gap=value,
+                status=Status.ITERATION_LIMIT,
+                n_iter=1,
+                trace=course,
+                solver="bad",
+            )
 
     start = np.array([0.3, -0.2, 0.1])
     end = CCCP().solve(problem, Bad(), start)

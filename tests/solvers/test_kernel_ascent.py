@@ -12,13 +12,13 @@ from dualfield.data import Batch
 from dualfield.kernels import Kernel
 from dualfield.objectives import ChainLoss, KernelChain, KernelMargin
 from dualfield.scores import FeatureTable, LinearScores
-from dualfield.solvers import LBFGS, KernelAscent, LabellingSMO, Start, Status, StopRule
+from dualfield.solvers import LBFGS, KernelAscent, LabellingSMO, Status, StopRule
 from dualfield.structures import Chain, Scores
 from tests.reference.structured_svm import PlaneTable, minimum, value
 
 
 def expansion(kernel, points, solution):
-    return kernel.scores(points, points, solution.coefficients)
+    return kernel.scores(points, points, solution.parameters.coefficients)
 
 
 class Tables:
@@ -64,7 +64,7 @@ class Tables:
     def primal(self, solution):
         """Return the objective of coefficients, from its formula."""
         scores = expansion(self.kernel, self.points, solution)
-        total = 0.5 * float(np.vdot(solution.coefficients, scores))
+        total = 0.5 * float(np.vdot(solution.parameters.coefficients, scores))
         cost = 1.0 - np.eye(len(self.outputs)) if self.cost is None else self.cost
         for i, truth in enumerate(self.truth):
             each = np.array([scores[self.members[i], output].sum() for output in self.outputs])
@@ -218,14 +218,14 @@ def test_rows_on_demand_and_threads_change_nothing(temperature):
     small = letters(temperature=temperature, cache_bytes=8 * 400 * 64, n_threads=2)
     asked = KernelAscent(set_size=60).solve(small, StopRule(1e-4, 500))
     assert kept.status is Status.CONVERGED
-    np.testing.assert_allclose(asked.coefficients, kept.coefficients, atol=1e-9)
+    np.testing.assert_allclose(asked.parameters.coefficients, kept.parameters.coefficients, atol=1e-9)
     assert asked.objective == pytest.approx(kept.objective, rel=1e-12)
 
 
 def test_a_start_at_the_solution_needs_few_passes():
     problem = letters(temperature=1.0)
     first = KernelAscent().solve(problem, StopRule(1e-8, 500))
-    again = KernelAscent().solve(problem, StopRule(1e-6, 500), Start(first.coefficients, first.bias))
+    again = KernelAscent().solve(problem, StopRule(1e-6, 500), first.parameters)
     assert again.status is Status.CONVERGED
     assert again.trace.passes[-1] < 0.3 * first.trace.passes[-1]
 
@@ -243,16 +243,16 @@ def test_a_limit_on_passes_is_kept_and_the_gap_still_true():
 def test_what_a_solution_says_about_itself_is_so():
     problem = letters()
     solution = KernelAscent().solve(problem, StopRule(1e-5, 3000))
-    node = problem.kernel.scores(problem.points, problem.points, solution.coefficients)
-    cliques, start, stop = problem.unpack(solution.bias)
+    node = problem.kernel.scores(problem.points, problem.points, solution.parameters.coefficients)
+    cliques, start, stop = problem.unpack(solution.parameters.shared)
     assert start is None
     assert stop is None
     scores = Scores(node, problem.offsets, transition=cliques.reshape(3, 3))
     best = problem.chain.log_partition(scores, temperature=0.0, cost=problem.cost[problem.labels])
     truth = problem.chain.score(scores, problem.labels)
-    square = float(np.vdot(solution.coefficients, node)) + float(cliques @ cliques)
+    square = float(np.vdot(solution.parameters.coefficients, node)) + float(cliques @ cliques)
     assert solution.objective == pytest.approx(0.5 * square + 2.0 * (best - truth).sum(), rel=1e-9)
-    np.testing.assert_allclose(solution.coefficients.sum(axis=1), 0.0, atol=1e-9)
+    np.testing.assert_allclose(solution.parameters.coefficients.sum(axis=1), 0.0, atol=1e-9)
 
 
 def test_a_cache_too_small_for_an_example_is_refused():
@@ -310,7 +310,7 @@ def test_values_that_are_streamed_change_nothing(temperature, monkeypatch):
     expected = problem.kernel.values(X, X) @ coefficients
     np.testing.assert_allclose(matrix.product(coefficients, 2), expected, atol=1e-10)
     streamed = KernelAscent(set_size=60).solve(problem, StopRule(1e-4, 500))
-    np.testing.assert_allclose(streamed.coefficients, kept.coefficients, atol=1e-9)
+    np.testing.assert_allclose(streamed.parameters.coefficients, kept.parameters.coefficients, atol=1e-9)
 
 
 def many(form, C, n=1040):
@@ -322,11 +322,13 @@ def many(form, C, n=1040):
     gram = np.exp(-0.05 * np.square(X[:, None].astype(np.longdouble) - X[None]).sum(axis=-1)).astype(np.float64)
 
     def primal(solution):
-        scores = gram @ solution.coefficients
-        half = 0.5 * float(np.vdot(solution.coefficients, scores)) + 0.5 * float(solution.bias @ solution.bias)
+        scores = gram @ solution.parameters.coefficients
+        half = 0.5 * float(np.vdot(solution.parameters.coefficients, scores)) + 0.5 * float(
+            solution.parameters.shared @ solution.parameters.shared
+        )
         if form == "table":
             return half + C * float(((scores + cost[y]).max(axis=1) - scores[np.arange(n), y]).sum())
-        return half + problem.loss(scores, solution.bias)
+        return half + problem.loss(scores, solution.parameters.shared)
 
     if form == "table":
         one, outputs = np.arange(n, dtype=np.int32)[:, None], np.arange(2, dtype=np.int32)[:, None]
@@ -360,7 +362,7 @@ def test_gaps_are_not_below_the_rounding_of_their_sums():
     one, outputs = np.arange(30, dtype=np.int32)[:, None], np.arange(2, dtype=np.int32)[:, None]
     problem = KernelMargin(Kernel("linear"), X, one, outputs, y, np.ones(30), 2)
     solution = KernelAscent().solve(problem, StopRule(1e-12, 50))
-    moved = np.abs(solution.coefficients).sum(axis=0)
+    moved = np.abs(solution.parameters.coefficients).sum(axis=0)
     assert solution.gap >= 1e-16 * 2e10 * float(moved @ moved)
     assert solution.status is not Status.CONVERGED
 
@@ -375,7 +377,7 @@ def test_a_small_weight_of_the_loss_is_no_reason_to_stop(C):
         # Nearly no penalty: every wrong label costs its weight.
         assert solution.status is Status.CONVERGED
         assert solution.objective == pytest.approx(C * np.sum(problem.offsets[-1]), rel=2e-3)
-        assert np.abs(solution.coefficients).max() > 0.0
+        assert np.abs(solution.parameters.coefficients).max() > 0.0
 
 
 def test_values_that_single_precision_cannot_hold_are_no_reason_to_refuse():
@@ -388,9 +390,9 @@ def test_values_that_single_precision_cannot_hold_are_no_reason_to_refuse():
     problem = KernelMargin(kernel, X, one, outputs, y, np.full(n, 1e-43), 2)
     solution = KernelAscent().solve(problem, StopRule(1e-2, 500))
     assert solution.status is Status.CONVERGED
-    scores = np.asarray((1e14 * (X @ X.T) + 1e14) ** 3) @ solution.coefficients
+    scores = np.asarray((1e14 * (X @ X.T) + 1e14) ** 3) @ solution.parameters.coefficients
     losses = (scores + 1.0 - np.eye(2)[y]).max(axis=1) - scores[np.arange(n), y]
-    value = 0.5 * float(np.vdot(solution.coefficients, scores)) + 1e-43 * float(losses.sum())
+    value = 0.5 * float(np.vdot(solution.parameters.coefficients, scores)) + 1e-43 * float(losses.sum())
     assert solution.objective == pytest.approx(value, rel=1e-9, abs=0.0)
     assert 0.0 < solution.gap <= 1e-2 * value
 
@@ -436,10 +438,13 @@ class Hostile:
         self.gram = {"linear": inner, "poly": (gamma * inner + 1.0) ** 2, "rbf": np.exp(-gamma * apart)}[name]
 
     def primal(self, solution):
-        scores = self.gram @ solution.coefficients.astype(np.longdouble)
-        half = 0.5 * ((solution.coefficients * scores).sum() + float(solution.bias @ solution.bias))
+        scores = self.gram @ solution.parameters.coefficients.astype(np.longdouble)
+        half = 0.5 * (
+            (solution.parameters.coefficients * scores).sum()
+            + float(solution.parameters.shared @ solution.parameters.shared)
+        )
         if isinstance(self.problem, KernelChain):
-            return float(half) + self.problem.loss(scores.astype(np.float64), solution.bias)
+            return float(half) + self.problem.loss(scores.astype(np.float64), solution.parameters.shared)
         cost = np.arange(self.n_labels) != self.y[:, None]
         return float(half + self.C * ((scores + cost).max(axis=1) - scores[np.arange(len(scores)), self.y]).sum())
 

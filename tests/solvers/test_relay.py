@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from dualfield import CRF
-from dualfield.solvers import LBFGS, SGD, AutoLinear, BlockDual, LinearSolution, Status, StopRule, Trace
+from dualfield.solvers import LBFGS, SGD, AutoLinear, BlockDual, Solution, Status, StopRule, Trace
 from dualfield.solvers.primal.relay import solve_in_turn
 from tests.objectives.problems import random_problem
 
@@ -26,7 +26,15 @@ class Scripted:
         w, status, passes = self.ends.pop(0)
         value, gap = objective.certify(w)
         rows = np.array([[value, value - gap, gap, passes, 0.1]])
-        return LinearSolution(w, value, gap, status, 1, Trace.from_rows(rows), "scripted")
+        return Solution(
+            parameters=w,
+            objective=value,
+            gap=gap,
+            status=status,
+            n_iter=1,
+            trace=Trace.from_rows(rows),
+            solver="scripted",
+        )
 
 
 @pytest.fixture

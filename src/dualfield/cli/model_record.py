@@ -48,7 +48,7 @@ def calibration_of(model: Any) -> Any:
 
 def training_record(model: Any) -> dict[str, Any]:
     """Return how the fit ended; numbers that are not known are None."""
-    from dualfield.solvers.base import relative_gap
+    from dualfield.solvers.trace import relative_gap
 
     trace: Any = getattr(model, "trace_", ())  # models of several parts have none of their own
     passes = float(trace.passes[-1]) if len(trace) else math.nan

@@ -79,7 +79,7 @@ def _way_on(given: Options) -> str:
 
 
 def _ending(model: Any, given: Options) -> str:
-    from dualfield.solvers.base import relative_gap
+    from dualfield.solvers.trace import relative_gap
 
     gap = relative_gap(model.objective_, model.dual_gap_)
     passes, seconds = model.trace_.passes[-1], model.trace_.seconds[-1]

@@ -19,7 +19,7 @@ from dualfield.estimators.bayes_net_training import PRIORS, counted, reference_t
 from dualfield.estimators.fitting import fitting
 from dualfield.estimators.saved_bayes_net import SavableNetwork
 from dualfield.estimators.table_training import check_floor, table_solver
-from dualfield.solvers import LinearSolution, Simplicial, Status
+from dualfield.solvers import Simplicial, Solution, Status
 from dualfield.structures.checks import n_threads
 
 __all__ = ["DiscriminativeBayesNet"]
@@ -262,7 +262,7 @@ class DiscriminativeBayesNet(SavableNetwork):
         now = [*data.categories, *([] if data.classes is None else [data.classes])]
         return all(np.array_equal(a, b) for a, b in zip(before, now, strict=True))
 
-    def _keep(self, data: NetworkData, solution: LinearSolution) -> None:
+    def _keep(self, data: NetworkData, solution: Solution[Floats]) -> None:
         self._set_network(data.network, solution.parameters, data.categories, data.classes)
         self.objective_ = solution.objective
         self.dual_gap_ = solution.gap

@@ -12,7 +12,7 @@ from dualfield.estimators.bayes_net_data import NetworkData
 from dualfield.estimators.table_training import table_rule
 from dualfield.objectives import NetworkPlanes
 from dualfield.regularisers import TableDivergence
-from dualfield.solvers import LinearSolution, Simplicial, Status, Trace
+from dualfield.solvers import Simplicial, Solution, Status, Trace
 from dualfield.solvers.progress import ProgressLine
 from dualfield.structures import Network
 
@@ -87,11 +87,19 @@ def refuse_zeros(owner: str, reference: Floats, network: Network) -> None:
             )
 
 
-def counted(reference: Floats, network: Network, floor: float) -> LinearSolution:
+def counted(reference: Floats, network: Network, floor: float) -> Solution[Floats]:
     """Return the tables that minimise the divergence alone: the reference with normalised rows, nothing below floor."""
     parameters = np.log(_floored(normalised(reference, network), network, floor))
     trace = Trace.from_rows(np.array([[0.0, 0.0, 0.0, 1.0, 0.0]]))
-    return LinearSolution(parameters, 0.0, 0.0, Status.CONVERGED, 1, trace, "counting")
+    return Solution(
+        parameters=parameters,
+        objective=0.0,
+        gap=0.0,
+        status=Status.CONVERGED,
+        n_iter=1,
+        trace=trace,
+        solver="counting",
+    )
 
 
 def _floored(tables: Floats, network: Network, floor: float) -> Floats:
@@ -108,7 +116,7 @@ def _floored(tables: Floats, network: Network, floor: float) -> Floats:
 
 def trained(
     model: Any, data: NetworkData, reference: Floats, solver: Simplicial, start: Floats | None, n_threads: int
-) -> LinearSolution:
+) -> Solution[Floats]:
     """Return the tables that minimise divergence and margin losses together."""
     planes = NetworkPlanes(
         data.network, data.codes, data.hidden, float(model.eta) * data.weights, data.costs, int(model.max_table)

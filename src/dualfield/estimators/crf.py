@@ -22,13 +22,15 @@ from dualfield.objectives import ChainLoss
 from dualfield.persistence.crfsuite_import import restored_attributes
 from dualfield.persistence.file import ModelFile
 from dualfield.persistence.parameters import ParameterWriter
-from dualfield.solvers import LBFGS, SGD, AutoLinear, BlockDual, LinearSolution, Moment, Perceptron, StopRule
+from dualfield.solvers import LBFGS, SGD, AutoLinear, BlockDual, Moment, Perceptron, Solution, StopRule
 from dualfield.solvers.callbacks import FitCallbacks
 from dualfield.solvers.primal.relay import solve_in_turn
 from dualfield.structures import Chain
 from dualfield.structures.checks import n_threads
 
 __all__ = ["CRF"]
+
+Floats = NDArray[np.float64]
 
 AnySolver = AutoLinear | BlockDual | LBFGS | SGD | Perceptron
 _SOLVERS: dict[str, type[AnySolver]] = {
@@ -370,7 +372,7 @@ class CRF(TrainedTagger):
         monitor: Callable[[Moment, CRF], Any] | None = None,
         checkpoint: Checkpoint | None = None,
         is_stream: bool = False,
-    ) -> LinearSolution:
+    ) -> Solution[Floats]:
         bound = data.score_map.bind(
             data.nodes,
             data.pairs if data.score_map.pair is not None else None,
@@ -385,7 +387,7 @@ class CRF(TrainedTagger):
         most = (np.inf if endless else _DEFAULT_PASSES) if self.max_iter is None else float(self.max_iter)
         rule = StopRule(float(self.tol), most)
 
-        def solve(callbacks: FitCallbacks, seed: int) -> LinearSolution:
+        def solve(callbacks: FitCallbacks, seed: int) -> Solution[Floats]:
             # A stream goes on from its weights whatever they are for this part of it; the perceptron has no objective.
             if is_stream or isinstance(solver, (AutoLinear, Perceptron)):
                 return solver.solve(objective, rule, start, callbacks, seed)

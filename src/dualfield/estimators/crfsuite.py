@@ -19,7 +19,7 @@ from dualfield.persistence.crfsuite_import import restored_attributes
 from dualfield.persistence.file import ModelFile
 from dualfield.persistence.parameters import ParameterWriter
 from dualfield.scores import FeatureTable, LinearScores
-from dualfield.solvers import LBFGS, SGD, AutoLinear, Perceptron, Status, Trace
+from dualfield.solvers import LBFGS, SGD, AutoLinear, Perceptron, Status
 
 __all__ = ["CRF"]
 
@@ -229,10 +229,8 @@ class CRF(SequenceTagger):
         trainer._keep(data, solution)
         fitted = {name: value for name, value in vars(trainer).items() if name.endswith("_") and name != "classes_"}
         self.__dict__.update(fitted)
-        rows = solution.trace.rows()
-        rows[:, :3] *= strength
         self.objective_, self.dual_gap_ = strength * solution.objective, strength * solution.gap
-        self.trace_ = Trace.from_rows(rows)
+        self.trace_ = solution.trace.scaled(strength)
         if solution.status not in (Status.CONVERGED, Status.FINISHED) and not (
             solution.status is Status.ITERATION_LIMIT and self.max_iterations is not None
         ):

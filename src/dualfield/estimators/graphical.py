@@ -34,8 +34,8 @@ from dualfield.estimators.graphical_training import (
 from dualfield.estimators.saved_graphical import SavableCliques
 from dualfield.scores.cliques import ChainLayout, GraphLayout, with_blank_row
 from dualfield.solvers import Status
-from dualfield.solvers.base import relative_gap
 from dualfield.solvers.progress import ProgressLine
+from dualfield.solvers.trace import relative_gap
 from dualfield.structures import Chain, mutual_information, spanning_tree
 
 __all__ = ["ConditionalGraphicalModel"]

@@ -16,7 +16,7 @@ from dualfield.kernels import Kernel
 from dualfield.kernels.mercer import ROUNDING, NotPositiveError, check_curvature, check_mercer, refusals
 from dualfield.objectives import KernelMargin, KernelSoftmax
 from dualfield.scores.cliques import Index, gather
-from dualfield.solvers import Auto, KernelAscent, Solution, Status, StopRule, Trace
+from dualfield.solvers import Auto, KernelAscent, KernelPoint, Solution, Status, StopRule, Trace
 from dualfield.solvers.progress import ProgressLine
 
 __all__ = ["CliqueModel"]
@@ -118,7 +118,7 @@ def solve_clique(problem: CliqueProblem) -> CliqueModel:
     with ProgressLine("ConditionalGraphicalModel", problem.verbose) as line, refusals(problem.kernel):
         solution = {"log": _solve_log, "squared": _solve_squared}.get(problem.loss, _solve_hinge)(problem, line)
         line.end(f"{solution.status.value}, relative gap {solution.relative_gap:.1e}.")
-    used = np.flatnonzero(solution.coefficients.any(axis=1))
+    used = np.flatnonzero(solution.parameters.coefficients.any(axis=1))
     return CliqueModel(
         size,
         key,
@@ -126,7 +126,7 @@ def solve_clique(problem: CliqueProblem) -> CliqueModel:
         n,
         problem.kernel,
         problem.points[used],
-        np.ascontiguousarray(solution.coefficients[used]),
+        np.ascontiguousarray(solution.parameters.coefficients[used]),
         None,
         solution.objective,
         solution.gap,
@@ -135,7 +135,7 @@ def solve_clique(problem: CliqueProblem) -> CliqueModel:
     )
 
 
-def _solve_hinge(problem: CliqueProblem, line: ProgressLine) -> Solution:
+def _solve_hinge(problem: CliqueProblem, line: ProgressLine) -> Solution[Any]:
     """½ ‖w‖² + Σ_i c_i max_o [ 1(o ≠ o_i) + score_i(o) − score_i(o_i) ], tied features slot by slot."""
     assert problem.kernel is not None
     if problem.loss == "tied":
@@ -159,7 +159,7 @@ def _solve_hinge(problem: CliqueProblem, line: ProgressLine) -> Solution:
     return KernelAscent().solve(margin, problem.rule, None, line, problem.seed)
 
 
-def _solve_log(problem: CliqueProblem, line: ProgressLine) -> Solution:
+def _solve_log(problem: CliqueProblem, line: ProgressLine) -> Solution[Any]:
     """½ ‖w‖² + Σ_i c_i [ log Σ_o exp score_i(o) − score_i(o_i) ]."""
     assert problem.kernel is not None
     softmax = KernelSoftmax(
@@ -177,7 +177,7 @@ def _solve_log(problem: CliqueProblem, line: ProgressLine) -> Solution:
     return Auto().solve(softmax, problem.rule, None, line, problem.seed)
 
 
-def _solve_squared(problem: CliqueProblem, line: ProgressLine) -> Solution:
+def _solve_squared(problem: CliqueProblem, line: ProgressLine) -> Solution[Any]:
     """½ ‖w‖² + ½ Σ_i c_i ‖t_i − score_i‖² with t_i the indicator of the true tuple: one system of equations."""
     assert problem.kernel is not None
     n = len(problem.truth)
@@ -206,7 +206,15 @@ def _solve_squared(problem: CliqueProblem, line: ProgressLine) -> Solution:
     gap = max(0.0, gap) + ROUNDING * (float(sums @ sums) + norms + objective)
     status = Status.CONVERGED if gap <= problem.rule.tol * (objective - gap) else Status.STALLED
     trace = Trace.from_rows(np.array([[objective, objective - gap, gap, 1.0, 0.0]]))
-    return Solution(coefficients, np.zeros(target.shape[1]), objective, gap, status, 1, trace, "kernel_ridge")
+    return Solution(
+        parameters=KernelPoint(coefficients, np.zeros(target.shape[1])),
+        objective=objective,
+        gap=gap,
+        status=status,
+        n_iter=1,
+        trace=trace,
+        solver="kernel_ridge",
+    )
 
 
 def tuple_scores(model: CliqueModel, matrix: Any, rows: Index, n_states: int, *, kind: str, n_threads: int) -> Floats:

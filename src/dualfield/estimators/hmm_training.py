@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from dualfield.estimators.crf_data import example_weights
 from dualfield.objectives import ChainPlanes
 from dualfield.regularisers import TableDivergence
 from dualfield.scores.tables import TableLayout, Tables, clamped, logarithms, normalised
-from dualfield.solvers import LinearSolution, Simplicial, Status, StopRule, Trace
+from dualfield.solvers import Simplicial, Solution, Status, StopRule, Trace
 from dualfield.solvers.base import Progress
 
 Floats = NDArray[np.float64]
@@ -103,13 +104,21 @@ def _read_hidden(hidden: Any, offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
     return np.concatenate(rows)
 
 
-def counted(reference: Tables, layout: TableLayout) -> LinearSolution:
+def counted(reference: Tables, layout: TableLayout) -> Solution[Floats]:
     """Return the rows of the reference, normalised: the solution for eta = 0."""
     began = time.perf_counter()
     tables = normalised(reference)
     parameters = layout.pack(logarithms(tables))
     trace = Trace.from_rows(np.array([[0.0, 0.0, 0.0, 0.0, time.perf_counter() - began]]))
-    return LinearSolution(parameters, 0.0, 0.0, Status.CONVERGED, 0, trace, "counting")
+    return Solution(
+        parameters=parameters,
+        objective=0.0,
+        gap=0.0,
+        status=Status.CONVERGED,
+        n_iter=0,
+        trace=trace,
+        solver="counting",
+    )
 
 
 class MarginTraining:
@@ -125,7 +134,7 @@ class MarginTraining:
 
     def solve(
         self, solver: Simplicial, rule: StopRule, start: Floats | None, callbacks: Progress | None
-    ) -> LinearSolution:
+    ) -> Solution[Floats]:
         """Minimise the objective, and count how often unknown states are completed."""
         theta = self.divergence.origin() if start is None else self.divergence.nearest(start)
         if self.data.allowed is None:
@@ -161,17 +170,13 @@ class MarginTraining:
 
     def _complete_and_solve(
         self, solver: Simplicial, rule: StopRule, theta: Floats, callbacks: Progress | None
-    ) -> LinearSolution:
+    ) -> Solution[Floats]:
         """Alternate: the best states for the tables, then the best tables for the states. The objective never rises."""
-        rows: list[Floats] = []
-        passes = seconds = 0.0
-        n_iter, states = 0, self.completion(theta)
+        whole: Solution[Floats] | None = None
+        states = self.completion(theta)
         while True:
             found = solver.solve(self._planes(states), rule, theta, callbacks, regulariser=self.divergence)
-            course = found.trace.rows() + np.array([0.0, 0.0, 0.0, passes, seconds])
-            rows.append(course)
-            passes, seconds = float(course[-1, 3]), float(course[-1, 4])
-            n_iter += found.n_iter
+            whole = found if whole is None else found.after(whole)
             bound, before = found.objective - found.gap, self.objective(theta, states)
             if found.objective < before:
                 theta, value = found.parameters, found.objective
@@ -184,6 +189,5 @@ class MarginTraining:
                 break
             states = then
         status = found.status if settled or found.status is Status.INTERRUPTED else Status.ITERATION_LIMIT
-        trace = Trace.from_rows(np.concatenate(rows))
         gap = max(value - bound, 0.0)
-        return LinearSolution(theta, value, gap, status, n_iter, trace, found.solver)
+        return replace(whole, parameters=theta, objective=value, gap=gap, status=status, dual=None)

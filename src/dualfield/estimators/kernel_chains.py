@@ -18,7 +18,7 @@ from dualfield.kernels.mercer import check_mercer, refusals
 from dualfield.objectives import KernelChain, KernelMargin
 from dualfield.scores import Expansion
 from dualfield.scores.kernel import rows_of
-from dualfield.solvers import KernelAscent, LabellingSMO, LinearSolution, Solution, Start, StopRule
+from dualfield.solvers import KernelAscent, KernelParts, LabellingSMO, Solution, StopRule
 from dualfield.solvers.callbacks import FitCallbacks
 from dualfield.solvers.kernel.reduced_chains import solve_reduced
 
@@ -53,7 +53,7 @@ def check_kernel_chains(model: Any) -> Any:
 
 def fit_kernel_chains(
     model: Any, data: TrainingData, temperature: float, solver: Any, threads: int, callbacks: FitCallbacks, seed: int
-) -> tuple[LinearSolution, Expansion]:
+) -> tuple[Solution[Floats], Expansion]:
     """Train the model; its parameters are the clique scores, and the expansion gives the node scores."""
     if data.allowed is not None:
         raise ValueError("A kernel needs the label of every node: y must not be labelled in part.")
@@ -89,13 +89,13 @@ def fit_kernel_chains(
             return solve_reduced(problem, landmarks, rule, callbacks, seed)
         if temperature == 0.0 and isinstance(solver, KernelAscent) and _has_nodes_only(problem):
             return _solve_nodes(problem, solver, rule, callbacks, seed)
-        solution: Solution = solver.solve(problem, rule, _start(model, problem), callbacks, seed)
-        return as_linear(problem, solution), _supported(kernel, points, solution.coefficients)
+        solution: Solution[KernelParts] = solver.solve(problem, rule, _start(model, problem), callbacks, seed)
+        return as_linear(problem, solution), _supported(kernel, points, solution.parameters.coefficients)
 
 
 def _solve_nodes(
     problem: KernelChain, solver: KernelAscent, rule: StopRule, callbacks: FitCallbacks, seed: int
-) -> tuple[LinearSolution, Expansion]:
+) -> tuple[Solution[Floats], Expansion]:
     """Solve a problem without transitions: every node on its own, by projections onto the simplex."""
     n_labels, weights = problem.chain.n_labels, np.repeat(problem.weights, np.diff(problem.offsets))
     counted = np.flatnonzero(weights > 0.0)
@@ -114,17 +114,17 @@ def _solve_nodes(
         problem.n_threads,
     )
     solution = solver.solve(nodes, rule, None, callbacks, seed)
-    solution = replace(solution, bias=np.zeros(problem.chain.n_cliques))
-    return as_linear(problem, solution), _supported(problem.kernel, points, solution.coefficients)
+    coefficients = solution.parameters.coefficients
+    unscored = replace(solution, parameters=KernelParts(coefficients, np.zeros(problem.chain.n_cliques)))
+    return as_linear(problem, unscored), _supported(problem.kernel, points, coefficients)
 
 
-def as_linear(problem: KernelChain, solution: Solution) -> LinearSolution:
+def as_linear(problem: KernelChain, solution: Solution[KernelParts]) -> Solution[Floats]:
     """Return the solution with the parameters of a chain that takes node scores as columns."""
-    cliques, start, stop = problem.unpack(solution.bias)
+    cliques, start, stop = problem.unpack(solution.parameters.shared)
     ones = np.ones(problem.chain.n_labels)
-    parameters = problem.score_map.pack(ones, cliques, start, stop)
-    status, trace = solution.status, solution.trace
-    return LinearSolution(parameters, solution.objective, solution.gap, status, solution.n_iter, trace, solution.solver)
+    given = {name: getattr(solution, name) for name in ("objective", "gap", "status", "n_iter", "trace", "solver")}
+    return Solution(parameters=problem.score_map.pack(ones, cliques, start, stop), **given)
 
 
 def _has_nodes_only(problem: KernelChain) -> bool:
@@ -133,7 +133,7 @@ def _has_nodes_only(problem: KernelChain) -> bool:
     return free and not problem.with_ends and not problem.score_map.clique_mask.any()
 
 
-def _start(model: Any, problem: KernelChain) -> Start | None:
+def _start(model: Any, problem: KernelChain) -> KernelParts | None:
     """Return coefficients and weights of the last fit if it was one to the same nodes."""
     old: Expansion | None = getattr(model, "expansion_", None)
     if not model.warm_start or old is None or old.points.shape != problem.points.shape:
@@ -144,7 +144,7 @@ def _start(model: Any, problem: KernelChain) -> Start | None:
         return None
     weights = problem.score_map.unpack(model.parameters_)
     ends = [weights.start, weights.stop] if problem.with_ends else []
-    return Start(old.coefficients, np.concatenate([weights.cliques, *ends]))
+    return KernelParts(old.coefficients, np.concatenate([weights.cliques, *ends]))
 
 
 def _equal(one: Any, other: Any) -> bool:

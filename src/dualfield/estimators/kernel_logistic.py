@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Literal, Self, cast
 
 import numpy as np
@@ -35,7 +36,7 @@ from dualfield.kernels.mercer import check_mercer, refusals
 from dualfield.objectives import KernelSoftmax
 from dualfield.persistence.file import ModelFile
 from dualfield.persistence.parameters import ParameterWriter
-from dualfield.solvers import LBFGS, SMO, Auto, NewtonCG, Online, Solution, Start, Status, StopRule, WorkingSet
+from dualfield.solvers import LBFGS, SMO, Auto, KernelPoint, NewtonCG, Online, Solution, Status, StopRule, WorkingSet
 from dualfield.solvers.kernel.inducing import check_inducing, solve_with_inducing_points
 from dualfield.solvers.kernel.joint import JointKernelProblem, joint_scores, solve_joint
 from dualfield.solvers.kernel.warm_start import solve_warm
@@ -272,7 +273,7 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         solver: AnySolver,
         threads: int,
         line: ProgressLine,
-    ) -> tuple[Any, Solution]:
+    ) -> tuple[Any, Solution[KernelPoint]]:
         """Bind kernel, points and weights to an objective, solve it, and put back what was left out."""
         kernel = self._kernel(X, weights)
         everything = len(counted) == len(codes)
@@ -303,13 +304,13 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
             before = old[2][counted]
             scale = np.divide(weights[counted], before, out=np.zeros(len(counted)), where=before > 0)
             bias = np.where(np.isfinite(old[1][rows]), old[1][rows], 0.0)
-            start = Start(old[0][np.ix_(counted, rows)] * scale[:, None], bias)
+            start = KernelPoint(old[0][np.ix_(counted, rows)] * scale[:, None], bias)
         rule = StopRule(float(self.tol), _DEFAULT_PASSES if self.max_iter is None else float(self.max_iter))
         if self.kernel_approx is not None:
             random = fixed_random_state(self.random_state)
             with refusals(kernel):
                 points, solution = solve_with_inducing_points(problem, self.kernel_approx, rule, line, random)
-            n = len(solution.coefficients)
+            n = len(solution.parameters.coefficients)
             return points, _embed(solution, n, n_rows, np.arange(n), rows)
         seed = int(fixed_random_state(self.random_state).randint(2**31 - 1))
         with refusals(kernel):
@@ -328,7 +329,7 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         weights: Floats,
         present: NDArray[np.intp],
         line: ProgressLine,
-    ) -> tuple[Any, Solution]:
+    ) -> tuple[Any, Solution[KernelPoint]]:
         if self.fit_intercept:
             raise ValueError(
                 "A label_kernel on pairs of point and label contains the bias if it wants one: set fit_intercept=False."
@@ -343,12 +344,12 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         return X, _embed(solution, len(codes), len(classes), keep, present)
 
     def _keep(
-        self, points: Any, classes: NDArray[Any], weights: Floats, solution: Solution, line: ProgressLine
+        self, points: Any, classes: NDArray[Any], weights: Floats, solution: Solution[KernelPoint], line: ProgressLine
     ) -> None:
         self.classes_ = classes
         self.points_ = None if self.kernel == "precomputed" else points
-        self.dual_coef_ = np.ascontiguousarray(solution.coefficients.T)
-        self.intercept_ = solution.bias
+        self.dual_coef_ = np.ascontiguousarray(solution.parameters.coefficients.T)
+        self.intercept_ = solution.parameters.bias
         self.objective_ = solution.objective
         self.dual_gap_ = solution.gap
         self.n_iter_ = solution.n_iter
@@ -541,20 +542,13 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         return np.asarray(self.classes_[codes])
 
 
-def _embed(solution: Solution, n: int, n_outputs: int, counted: NDArray[np.intp], rows: Any) -> Solution:
+def _embed(
+    solution: Solution[KernelPoint], n: int, n_outputs: int, counted: NDArray[np.intp], rows: Any
+) -> Solution[KernelPoint]:
     """Points of weight zero get coefficients zero; a class without points gets the score minus infinity."""
-    coefficients = np.zeros((n, n_outputs))
-    coefficients[np.ix_(counted, rows)] = solution.coefficients
+    point, coefficients = solution.parameters, np.zeros((n, n_outputs))
+    coefficients[np.ix_(counted, rows)] = point.coefficients
     bias = np.full(n_outputs, -np.inf)
     # Only differences of biases matter where every class has one: their mean is zero.
-    bias[rows] = solution.bias - (solution.bias.mean() if n_outputs > 1 else 0.0)
-    return Solution(
-        coefficients,
-        bias,
-        solution.objective,
-        solution.gap,
-        solution.status,
-        solution.n_iter,
-        solution.trace,
-        solution.solver,
-    )
+    bias[rows] = point.bias - (point.bias.mean() if n_outputs > 1 else 0.0)
+    return replace(solution, parameters=KernelPoint(coefficients, bias))

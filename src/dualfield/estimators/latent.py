@@ -27,10 +27,10 @@ from dualfield.objectives.latent_states import LatentChain, LatentMulticlass
 from dualfield.persistence.file import ModelFile
 from dualfield.persistence.parameters import ParameterWriter, Parts
 from dualfield.solvers import StopRule
-from dualfield.solvers.base import relative_gap
 from dualfield.solvers.latent.cccp import CCCP
 from dualfield.solvers.latent.records import LatentSolution, LatentStatus
 from dualfield.solvers.progress import ProgressLine
+from dualfield.solvers.trace import relative_gap
 
 __all__ = ["LatentStructuredSVM"]
 

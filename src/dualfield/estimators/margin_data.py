@@ -17,11 +17,11 @@ from dualfield.solvers import (
     CuttingPlane,
     FlowSwap,
     LabellingSet,
-    LinearSolution,
     MarginalQP,
     PlaneFrankWolfe,
     PlaneSGD,
     Simplicial,
+    Solution,
     StopRule,
 )
 from dualfield.solvers.callbacks import FitCallbacks
@@ -71,7 +71,7 @@ def prepared_solve(
     tol: float,
     max_iter: int | None,
     start: Floats | None,
-) -> tuple[Any, Callable[[FitCallbacks, int], LinearSolution]]:
+) -> tuple[Any, Callable[[FitCallbacks, int], Solution[Floats]]]:
     """Return the solver that is to run, and the call that runs it.
 
     Native solvers take the losses of chains, others planes. Rescaled slacks and signs of weights are known to planes

@@ -25,7 +25,7 @@ from dualfield.objectives import CustomPlanes
 from dualfield.persistence.file import ModelFile
 from dualfield.persistence.parameters import ParameterWriter
 from dualfield.scores import Expansion, FeatureTable, LinearScores
-from dualfield.solvers import LinearSolution, Moment
+from dualfield.solvers import Moment, Solution
 from dualfield.structures import Chain, check_custom_problem
 from dualfield.structures.custom_answers import read_only
 
@@ -337,7 +337,7 @@ class MarginOutputs(TrainedTagger):
         old: Any,
         monitor: Callable[[Moment, Any], Any] | None,
         checkpoint: Any,
-    ) -> LinearSolution:
+    ) -> Solution[Floats]:
         owner, inputs, outputs = type(self).__name__, list(X), list(y)
         for name, value, default in (("cost", self.cost, "hamming"), ("class_weight", self.class_weight, None)):
             if not (value is default or (isinstance(value, str) and value == default)):

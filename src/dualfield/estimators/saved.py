@@ -16,7 +16,7 @@ from dualfield.estimators.fitting import Refittable
 from dualfield.persistence.file import ModelFile, write_model
 from dualfield.persistence.parameters import ParameterReader, ParameterWriter, Parts
 from dualfield.solvers import Status, Trace
-from dualfield.solvers.base import relative_gap
+from dualfield.solvers.trace import relative_gap
 
 __all__ = ["Savable"]
 

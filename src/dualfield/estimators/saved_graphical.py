@@ -26,7 +26,7 @@ from dualfield.estimators.saved_labels import (
 )
 from dualfield.persistence.file import ModelFile
 from dualfield.persistence.parameters import FREE_WINDOWS, ParameterWriter
-from dualfield.solvers.base import relative_gap
+from dualfield.solvers.trace import relative_gap
 from dualfield.structures import Chain, Graph
 
 # Predictions make tables of these sizes; no file may ask for more.

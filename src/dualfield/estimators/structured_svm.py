@@ -26,7 +26,7 @@ from dualfield.estimators.margin_outputs import MarginOutputs
 from dualfield.features import Template
 from dualfield.objectives import ChainLoss, ChainPlanes
 from dualfield.objectives.planes_slack import SlackArgmax
-from dualfield.solvers import LinearSolution, Moment
+from dualfield.solvers import Moment, Solution
 from dualfield.structures import Chain, CustomProblem
 from dualfield.structures.checks import n_threads
 
@@ -270,7 +270,7 @@ class StructuredSVM(MarginOutputs):
         start: Floats | None,
         monitor: Callable[[Moment, StructuredSVM], Any] | None,
         checkpoint: Checkpoint | None,
-    ) -> LinearSolution:
+    ) -> Solution[Floats]:
         assert data.cost is not None
         owner, threads = type(self).__name__, n_threads(self.n_jobs)
         pairs = data.pairs if data.score_map.pair is not None else None

@@ -36,7 +36,7 @@ from dualfield.estimators.kernel_chains import check_kernel_chains, fit_kernel_c
 from dualfield.estimators.tagger import SequenceTagger
 from dualfield.features import Template
 from dualfield.scores import Expansion
-from dualfield.solvers import LinearSolution, Moment, Status, Trace
+from dualfield.solvers import Moment, Solution, Status, Trace
 from dualfield.solvers.callbacks import FitCallbacks
 from dualfield.solvers.kept_state import refuse_unused
 from dualfield.solvers.progress import ProgressLine
@@ -148,7 +148,7 @@ class TrainedTagger(SequenceTagger):
         temperature: float,
         monitor: Callable[[Moment, Any], Any] | None,
         checkpoint: Any,
-    ) -> LinearSolution:
+    ) -> Solution[Floats]:
         """Train with node scores from a kernel."""
         solver = check_kernel_chains(self)
         for name, value in (("monitor", monitor), ("checkpoint", checkpoint)):
@@ -156,7 +156,7 @@ class TrainedTagger(SequenceTagger):
                 raise ValueError(f"{name} must be None with a kernel: the model is there at the end of the fit only.")
         found: list[Expansion] = []
 
-        def solve(callbacks: FitCallbacks, seed: int) -> LinearSolution:
+        def solve(callbacks: FitCallbacks, seed: int) -> Solution[Floats]:
             solution, expansion = fit_kernel_chains(
                 self, data, temperature, solver, n_threads(self.n_jobs), callbacks, seed
             )
@@ -171,12 +171,12 @@ class TrainedTagger(SequenceTagger):
 
     def _run(
         self,
-        solve: Callable[[FitCallbacks, int], LinearSolution],
+        solve: Callable[[FitCallbacks, int], Solution[Floats]],
         data: TrainingData | None,
         start: Floats | None,
         monitor: Callable[[Moment, Any], Any] | None,
         checkpoint: Checkpoint | None,
-    ) -> LinearSolution:
+    ) -> Solution[Floats]:
         """Call a solver with a course that shows progress, lets a monitor look, and keeps states."""
         seed = int(fixed_random_state(self.random_state).randint(2**31 - 1))
         states = None if checkpoint is None or data is None else checkpoint.open(fingerprint(self, data, start), seed)
@@ -205,14 +205,22 @@ class TrainedTagger(SequenceTagger):
         """Return the model of a moment."""
         model = copy.copy(self)
         trace = Trace.from_rows(np.array([dataclasses.astuple(moment)]))
-        solution = LinearSolution(parameters, moment.objective, moment.gap, Status.STOPPED, 1, trace, "monitor")
+        solution = Solution(
+            parameters=parameters,
+            objective=moment.objective,
+            gap=moment.gap,
+            status=Status.STOPPED,
+            n_iter=1,
+            trace=trace,
+            solver="monitor",
+        )
         if data is not None:
             model._keep(data, solution)
         else:
             model._keep_solution(solution)
         return model
 
-    def _keep(self, data: TrainingData, solution: LinearSolution) -> None:
+    def _keep(self, data: TrainingData, solution: Solution[Floats]) -> None:
         self.labels_ = data.labels
         self.classes_ = data.labels.classes
         self.structure_ = data.chain
@@ -227,7 +235,7 @@ class TrainedTagger(SequenceTagger):
         self.n_features_ = data.score_map.n_features
         self._keep_solution(solution)
 
-    def _keep_solution(self, solution: LinearSolution) -> None:
+    def _keep_solution(self, solution: Solution[Floats]) -> None:
         self.parameters_ = solution.parameters
         self.objective_ = solution.objective
         self.dual_gap_ = solution.gap
@@ -236,7 +244,7 @@ class TrainedTagger(SequenceTagger):
         self.status_ = solution.status
         self.trace_ = solution.trace
 
-    def _warn_unless_converged(self, solution: LinearSolution) -> None:
+    def _warn_unless_converged(self, solution: Solution[Floats]) -> None:
         """Warn where the tolerance was not reached; to be called from fit, whose caller is told."""
         if solution.status not in (Status.CONVERGED, Status.FINISHED, Status.STOPPED):
             warnings.warn(

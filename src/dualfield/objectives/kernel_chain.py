@@ -137,7 +137,7 @@ class KernelChain:
     ) -> Any:
         """Call the native solver; `exact` has the values in double precision where the matrix does not."""
         coefficients = None if start is None else np.ascontiguousarray(start.coefficients)
-        own = None if start is None else np.ascontiguousarray(start.bias)
+        own = None if start is None else np.ascontiguousarray(start.shared)
         return _native.solve_kernel_parts(matrix, exact, self._data, float(self.scale), coefficients, own, **settings)
 
     def loss(self, node: Floats, weights: Floats) -> float:
@@ -148,7 +148,7 @@ class KernelChain:
         node : array of shape (n_nodes, n_labels)
             Node scores F.
         weights : array
-            Scores of cliques and ends, as the ``bias`` of a solution has them.
+            Scores of cliques and ends, the ``shared`` ones of a solution.
 
         Returns
         -------
@@ -179,7 +179,7 @@ class KernelChain:
         Parameters
         ----------
         weights : array
-            The ``bias`` of a solution.
+            The ``shared`` scores of a solution.
 
         Returns
         -------

@@ -62,7 +62,7 @@ class KernelMargin:
     >>> problem = KernelMargin(
     ...     Kernel("rbf"), np.array([[-1.0], [1.0]]), one[:, None], one[:, None], one, np.ones(2), 2
     ... )
-    >>> KernelAscent().solve(problem, StopRule(1e-9)).coefficients.round(3)
+    >>> KernelAscent().solve(problem, StopRule(1e-9)).parameters.coefficients.round(3)
     array([[ 0.509, -0.509],
            [-0.509,  0.509]])
     """

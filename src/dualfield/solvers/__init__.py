@@ -1,7 +1,7 @@
 """Solvers: settings of an algorithm. Each takes an objective and returns a solution with its duality gap."""
 
 from dualfield.solvers.auto import Auto, AutoLinear
-from dualfield.solvers.base import LinearSolution, Moment, Solution, Start, Status, StopRule, Trace
+from dualfield.solvers.base import KernelParts, KernelPoint, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.dual.block_dual import BlockDual
 from dualfield.solvers.dual.flow_swap import FlowSwap
@@ -19,6 +19,7 @@ from dualfield.solvers.planes.simplicial import Simplicial
 from dualfield.solvers.primal.lbfgs import LBFGS
 from dualfield.solvers.primal.perceptron import Perceptron
 from dualfield.solvers.primal.sgd import SGD
+from dualfield.solvers.trace import Moment, Trace
 
 __all__ = [
     "LBFGS",
@@ -32,9 +33,10 @@ __all__ = [
     "CuttingPlane",
     "FlowSwap",
     "KernelAscent",
+    "KernelParts",
+    "KernelPoint",
     "LabellingSMO",
     "LabellingSet",
-    "LinearSolution",
     "MarginalQP",
     "Moment",
     "NewtonCG",
@@ -44,7 +46,6 @@ __all__ = [
     "PlaneSGD",
     "Simplicial",
     "Solution",
-    "Start",
     "Status",
     "StopRule",
     "Trace",

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.objectives import ChainLoss, KernelSoftmax
-from dualfield.solvers.base import LinearSolution, Progress, Solution, Start, Status, StopRule
+from dualfield.solvers.base import KernelPoint, Progress, Solution, Status, StopRule
+from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.dual.block_dual import BlockDual
 from dualfield.solvers.kernel.newton import NewtonCG
 from dualfield.solvers.kernel.tasks import SMALL
@@ -40,10 +41,10 @@ class Auto:
         self,
         objective: KernelSoftmax,
         rule: StopRule,
-        start: Start | None = None,
+        start: KernelPoint | None = None,
         callbacks: Progress | None = None,
         random_state: Any = None,
-    ) -> Solution:
+    ) -> Solution[KernelPoint]:
         """Solve an objective; see :meth:`WorkingSet.solve`.
 
         Parameters
@@ -75,7 +76,9 @@ class Auto:
         first = WorkingSet(patience=patience).solve(objective, rule, start, callbacks)
         if first.status is not Status.TOO_SLOW and (first.status is not Status.STALLED or not fits):
             return first
-        return NewtonCG().solve(objective, rule, Start(first.coefficients, first.bias), callbacks, before=first)
+        end = first.trace.end
+        later = Callbacks.of(callbacks).later(end.passes, end.seconds)
+        return NewtonCG().solve(objective, rule.after(first.trace), first.parameters, later).after(first)
 
 
 def takes_newton(objective: KernelSoftmax) -> bool:
@@ -104,7 +107,7 @@ class AutoLinear:
         start: Floats | None = None,
         callbacks: Progress | None = None,
         random_state: Any = None,
-    ) -> LinearSolution:
+    ) -> Solution[Floats]:
         """Solve an objective.
 
         Parameters
@@ -114,7 +117,7 @@ class AutoLinear:
 
         Returns
         -------
-        LinearSolution
+        Solution[Floats]
             The point, its gap and the course.
 
         Examples

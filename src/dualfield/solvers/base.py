@@ -1,19 +1,22 @@
-"""What every solver returns and says: solutions, outcomes with a remedy, the course of a fit."""
+"""What solvers are given and return: when to stop, where to begin, a solution, and how it ended."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LinearSolution", "Moment", "Solution", "Start", "Status", "StopRule", "Trace"]
+from dualfield.solvers.trace import Moment, Trace, relative_gap
+
+__all__ = ["KernelParts", "KernelPoint", "Solution", "Status", "StopRule"]
 
 Floats = NDArray[np.float64]
 Progress = Callable[[float, float, float, float, float], None]  # objective, dual, gap, passes, seconds
+Point = TypeVar("Point")
 
 
 class Status(Enum):
@@ -63,82 +66,6 @@ class Status(Enum):
         }[self]
 
 
-@dataclass(frozen=True, eq=False)
-class Trace:
-    """The course of a fit, one entry for each look at it.
-
-    Attributes
-    ----------
-    objective, dual, gap : ndarray
-        Primal value, dual value and their difference.
-    passes : ndarray
-        Work so far, in passes over the data; for kernel machines, products of the kernel matrix with the coefficients.
-    seconds : ndarray
-        Time so far, without the computation of a kernel matrix.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dualfield.solvers import Trace
-    >>> len(Trace.from_rows(np.array([[3.0, 1.0, 2.0, 1.0, 0.1]])))
-    1
-    """
-
-    objective: Floats
-    dual: Floats
-    gap: Floats
-    passes: Floats
-    seconds: Floats
-
-    def __len__(self) -> int:
-        return len(self.gap)
-
-    @property
-    def kernel_passes(self) -> Floats:
-        """What passes are for kernel machines."""
-        return self.passes
-
-    @classmethod
-    def from_rows(cls, rows: Floats) -> Trace:
-        """Make a trace of rows (objective, dual, gap, passes, seconds).
-
-        Parameters
-        ----------
-        rows : ndarray of shape (n, 5)
-            One row for each look.
-
-        Returns
-        -------
-        Trace
-            The columns by name.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield.solvers import Trace
-        >>> Trace.from_rows(np.array([[3.0, 1.0, 2.0, 1.0, 0.1]])).gap
-        array([2.])
-        """
-        return cls(*np.ascontiguousarray(np.reshape(rows, (-1, 5)).T))
-
-    def rows(self) -> Floats:
-        """Return the rows again.
-
-        Returns
-        -------
-        ndarray of shape (n, 5)
-            Objective, dual, gap, passes, seconds.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield.solvers import Trace
-        >>> Trace.from_rows(np.ones((2, 5))).rows().shape
-        (2, 5)
-        """
-        return np.column_stack([self.objective, self.dual, self.gap, self.passes, self.seconds])
-
-
 @dataclass(frozen=True)
 class StopRule:
     """When to stop.
@@ -160,23 +87,45 @@ class StopRule:
     tol: float
     max_passes: float = np.inf
 
+    def after(self, course: Trace) -> StopRule:
+        """Return the rule for what is left to do.
+
+        Parameters
+        ----------
+        course : Trace
+            What was done.
+
+        Returns
+        -------
+        StopRule
+            With fewer passes.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.solvers import StopRule, Trace
+        >>> StopRule(1e-3, 10.0).after(Trace.from_rows(np.array([[3.0, 1.0, 2.0, 4.0, 0.5]])))
+        StopRule(tol=0.001, max_passes=6.0)
+        """
+        return replace(self, max_passes=self.max_passes - float(course.passes[-1]))
+
 
 @dataclass(frozen=True, eq=False)
-class Start:
-    """Where to begin: coefficients and bias of an earlier fit.
+class KernelPoint:
+    """A point of a kernel machine: what its solvers return as parameters, and where they can begin.
 
     Parameters
     ----------
     coefficients : ndarray of shape (n, n_rows)
-        Coefficients of every point.
+        Coefficients of every training point.
     bias : ndarray of shape (n_rows,)
         One for each row.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from dualfield.solvers import Start
-    >>> Start(np.zeros((3, 1)), np.zeros(1)).bias
+    >>> from dualfield.solvers import KernelPoint
+    >>> KernelPoint(np.zeros((3, 1)), np.zeros(1)).bias
     array([0.])
     """
 
@@ -185,61 +134,39 @@ class Start:
 
 
 @dataclass(frozen=True, eq=False)
-class Solution:
-    """A point, and how good it is.
+class KernelParts:
+    """A point of a structured model with a kernel: the kernel scores each node, other parts have scores in common.
 
-    Attributes
+    Parameters
     ----------
-    coefficients : ndarray of shape (n, n_rows)
-        Coefficients of every point.
-    bias : ndarray of shape (n_rows,)
-        One for each row.
-    objective, gap : float
-        Primal value at this point, and a bound on its distance from the minimum.
-    status : Status
-        How the solver ended.
-    n_iter : int
-        Its iterations.
-    trace : Trace
-        Its course.
-    solver : str
-        Its name.
+    coefficients : ndarray of shape (n_nodes, n_labels)
+        Coefficients of every node.
+    shared : ndarray
+        Scores of the parts that all places share: cliques, then starts and stops where they have weights. Empty where
+        there are none.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from dualfield.solvers import Solution, Status, Trace
-    >>> rows = np.array([[3.0, 1.0, 2.0, 1.0, 0.1]])
-    >>> course = Trace.from_rows(rows)
-    >>> Solution(np.zeros((3, 1)), np.zeros(1), 3.0, 2.0, Status.STALLED, 1, course, "newton").relative_gap
-    2.0
+    >>> from dualfield.solvers import KernelParts
+    >>> KernelParts(np.zeros((3, 2)), np.zeros(4)).shared
+    array([0., 0., 0., 0.])
     """
 
     coefficients: Floats
-    bias: Floats
-    objective: float
-    gap: float
-    status: Status
-    n_iter: int
-    trace: Trace
-    solver: str
-
-    @property
-    def relative_gap(self) -> float:
-        """Gap divided by the dual value; infinite while that is not positive."""
-        return relative_gap(self.objective, self.gap)
+    shared: Floats
 
 
-@dataclass(frozen=True, eq=False)
-class LinearSolution:
-    """Parameters of a linear model, and how good they are.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Solution(Generic[Point]):
+    """A point, and how good it is.
 
     Attributes
     ----------
-    parameters : ndarray of shape (n_parameters,)
-        The vector w.
+    parameters : ndarray of shape (n_parameters,), KernelPoint or KernelParts
+        The vector w of a linear model, or the point of one with a kernel.
     objective, gap : float
-        Primal value, and a bound on its distance from the minimum; NaN where there is none.
+        Primal value at this point, and a bound on its distance from the minimum; NaN where there is none.
     status : Status
         How the solver ended.
     n_iter : int
@@ -254,13 +181,22 @@ class LinearSolution:
     Examples
     --------
     >>> import numpy as np
-    >>> from dualfield.solvers import LinearSolution, Status, Trace
+    >>> from dualfield.solvers import Solution, Status, Trace
     >>> course = Trace.from_rows(np.array([[3.0, 1.0, 2.0, 1.0, 0.1]]))
-    >>> LinearSolution(np.zeros(4), 3.0, 2.0, Status.STALLED, 1, course, "lbfgs").relative_gap
+    >>> found = Solution(
+    ...     parameters=np.zeros(4),
+    ...     objective=3.0,
+    ...     gap=2.0,
+    ...     status=Status.STALLED,
+    ...     n_iter=1,
+    ...     trace=course,
+    ...     solver="lbfgs",
+    ... )
+    >>> found.relative_gap
     2.0
     """
 
-    parameters: Floats
+    parameters: Point
     objective: float
     gap: float
     status: Status
@@ -277,61 +213,38 @@ class LinearSolution:
     @property
     def moment(self) -> Moment:
         """Where it ended."""
-        passes, seconds = float(self.trace.passes[-1]), float(self.trace.seconds[-1])
-        return Moment(self.objective, self.objective - self.gap, self.gap, passes, seconds)
+        end = self.trace.end
+        return Moment(self.objective, self.objective - self.gap, self.gap, end.passes, end.seconds)
 
+    def after(self, before: Solution[Any]) -> Solution[Point]:
+        """Return this solution with the course and the iterations of an earlier stage in front of its own.
 
-@dataclass(frozen=True)
-class Moment:
-    """Where a fit stands at the end of a pass.
+        Parameters
+        ----------
+        before : Solution
+            What another solver, or this one, did before.
 
-    Attributes
-    ----------
-    objective, dual, gap : float
-        Primal value, dual value, and their difference. Solvers that know no gap tell the sum of the losses they met on
-        the way, and an infinite gap.
-    passes, seconds : float
-        Passes over the data so far, and the time they took.
+        Returns
+        -------
+        Solution
+            This point.
 
-    Examples
-    --------
-    >>> from dualfield.solvers import Moment
-    >>> Moment(3.0, 2.0, 1.0, 4.0, 0.1).relative_gap
-    0.5
-    """
-
-    objective: float
-    dual: float
-    gap: float
-    passes: float
-    seconds: float
-
-    @property
-    def relative_gap(self) -> float:
-        """Gap divided by the dual value; infinite while that is not positive."""
-        return relative_gap(self.objective, self.gap)
-
-
-def relative_gap(objective: float, gap: float) -> float:
-    """Divide a gap by the dual value; infinite while that is not positive, NaN without a gap.
-
-    Parameters
-    ----------
-    objective, gap : float
-        Primal value and its distance from the dual value.
-
-    Returns
-    -------
-    float
-        gap / (objective - gap).
-
-    Examples
-    --------
-    >>> from dualfield.solvers.base import relative_gap
-    >>> relative_gap(3.0, 1.0), relative_gap(1.0, 2.0)
-    (0.5, inf)
-    """
-    dual = objective - gap
-    if gap <= 0.0:  # also where there is nothing to gain: zero by zero
-        return 0.0
-    return gap / dual if dual > 0 or np.isnan(gap) else np.inf
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.solvers import Solution, Status, Trace
+        >>> course = Trace.from_rows(np.array([[3.0, 1.0, 2.0, 4.0, 0.1]]))
+        >>> stage = Solution(
+        ...     parameters=np.zeros(4),
+        ...     objective=3.0,
+        ...     gap=2.0,
+        ...     status=Status.STALLED,
+        ...     n_iter=5,
+        ...     trace=course,
+        ...     solver="a",
+        ... )
+        >>> both = stage.after(stage)
+        >>> both.n_iter, both.trace.passes
+        (10, array([4., 8.]))
+        """
+        return replace(self, n_iter=before.n_iter + self.n_iter, trace=before.trace.then(self.trace))

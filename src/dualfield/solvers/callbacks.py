@@ -8,7 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.solvers.base import Moment, Progress
+from dualfield.solvers.base import Progress
+from dualfield.solvers.trace import Moment
 
 __all__ = ["Callbacks", "FitCallbacks"]
 
@@ -72,6 +73,27 @@ class Callbacks:
         >>> Callbacks()(3.0, 1.0, 2.0, 1.5, 0.1)
         """
 
+    def later(self, passes: float, seconds: float) -> Callbacks:
+        """Return the callbacks of a solver that goes on where another one has ended.
+
+        Parameters
+        ----------
+        passes, seconds : float
+            What has been spent before, which is added to what is reported.
+
+        Returns
+        -------
+        Callbacks
+            They report, and neither stop at the end of passes nor resume.
+
+        Examples
+        --------
+        >>> from dualfield.solvers.callbacks import Callbacks
+        >>> Callbacks.of(lambda *row: print(row)).later(10.0, 0.5)(3.0, 1.0, 2.0, 4.0, 0.25)
+        (3.0, 1.0, 2.0, 14.0, 0.75)
+        """
+        return _Later(self, passes, seconds)
+
     @staticmethod
     def of(given: Progress | None) -> Callbacks:
         """Return callbacks as they are, or made of a callable, or of nothing.
@@ -96,6 +118,14 @@ class Callbacks:
         if given is None:
             return Callbacks()
         return given if isinstance(given, Callbacks) else _Plain(given)
+
+
+class _Later(Callbacks):
+    def __init__(self, whole: Callbacks, passes: float, seconds: float) -> None:
+        self.interval, self._whole, self._passes, self._seconds = whole.interval, whole, passes, seconds
+
+    def __call__(self, objective: float, dual: float, gap: float, passes: float, seconds: float) -> None:
+        self._whole(objective, dual, gap, self._passes + passes, self._seconds + seconds)
 
 
 class _Plain(Callbacks):

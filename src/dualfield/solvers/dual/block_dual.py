@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from dualfield import _native
 from dualfield.objectives import ChainLoss
-from dualfield.solvers.base import LinearSolution, Progress, Status, StopRule, Trace
+from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
+from dualfield.solvers.trace import Trace
 
 __all__ = ["BlockDual"]
 
@@ -93,7 +94,7 @@ class BlockDual:
         start: Floats | None = None,
         callbacks: Progress | None = None,
         random_state: Any = None,
-    ) -> LinearSolution:
+    ) -> Solution[Floats]:
         """Solve an objective.
 
         Parameters
@@ -111,7 +112,7 @@ class BlockDual:
 
         Returns
         -------
-        LinearSolution
+        Solution[Floats]
             The point, its gap and the course.
 
         Examples
@@ -141,4 +142,12 @@ class BlockDual:
             Callbacks.of(callbacks),
         )
         parameters, value, gap, outcome, n_iter, rows = result
-        return LinearSolution(parameters, value, gap, Status(outcome), n_iter, Trace.from_rows(rows), "block_dual")
+        return Solution(
+            parameters=parameters,
+            objective=value,
+            gap=gap,
+            status=Status(outcome),
+            n_iter=n_iter,
+            trace=Trace.from_rows(rows),
+            solver="block_dual",
+        )

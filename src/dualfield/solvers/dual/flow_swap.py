@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from dualfield import _native
 from dualfield.objectives import ChainLoss
-from dualfield.solvers.base import LinearSolution, Progress, Status, StopRule, Trace
+from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
+from dualfield.solvers.trace import Trace
 
 __all__ = ["FlowSwap"]
 
@@ -81,7 +82,7 @@ class FlowSwap:
         callbacks: Progress | None = None,
         random_state: Any = None,
         flow: dict[str, NDArray[Any]] | None = None,
-    ) -> LinearSolution:
+    ) -> Solution[Floats]:
         """Solve an objective.
 
         Parameters
@@ -102,7 +103,7 @@ class FlowSwap:
 
         Returns
         -------
-        LinearSolution
+        Solution[Floats]
             The point, its gap, the course, and the flow as ``dual``.
 
         Examples
@@ -134,5 +135,13 @@ class FlowSwap:
             Callbacks.of(callbacks),
         )
         (parameters, value, gap, outcome, n_iter, rows), dual = result
-        trace = Trace.from_rows(rows)
-        return LinearSolution(parameters, value, gap, Status(outcome), n_iter, trace, "flow_swap", dual)
+        return Solution(
+            parameters=parameters,
+            objective=value,
+            gap=gap,
+            status=Status(outcome),
+            n_iter=n_iter,
+            trace=Trace.from_rows(rows),
+            solver="flow_swap",
+            dual=dual,
+        )

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.objectives import ChainLoss, ChainPlanes
-from dualfield.solvers.base import LinearSolution, Status, StopRule, Trace, relative_gap
+from dualfield.solvers.base import Solution, Status, StopRule
 from dualfield.solvers.callbacks import FitCallbacks, StageCallbacks
 from dualfield.solvers.dual.flow_swap import FlowSwap
 from dualfield.solvers.planes.simplicial import Simplicial, SimplicialParts
+from dualfield.solvers.trace import Trace, relative_gap
 
 __all__ = ["solve_in_stages"]
 
@@ -25,7 +26,7 @@ _NODE, _FEATURE = 2000.0, 25.0
 
 def solve_in_stages(
     loss: ChainLoss, planes: ChainPlanes, rule: StopRule, start: Floats | None, callbacks: FitCallbacks, seed: int
-) -> LinearSolution:
+) -> Solution[Floats]:
     """Swap mass as long as that promises to end soon, else let mixtures of planes run in turns with it.
 
     Where features have offsets or different scales, or C is large, swaps crawl and mixtures of planes, whose steps are
@@ -49,7 +50,7 @@ def solve_in_stages(
 
     Returns
     -------
-    LinearSolution
+    Solution
         The point, its gap and the whole course.
 
     Examples
@@ -85,7 +86,7 @@ class _Stages:
         self._n_mixed = 0  # rows of their trace that are in the whole one
         self._swapped = 0.0  # passes
 
-    def to_the_end(self, start: Floats | None) -> LinearSolution:
+    def to_the_end(self, start: Floats | None) -> Solution[Floats]:
         patience = PATIENCE
         first = StopRule(self._rule.tol, min(patience, self._rule.max_passes))
         found = FlowSwap().solve(self._loss, first, start, self._whole, self._seed)
@@ -117,7 +118,7 @@ class _Stages:
         batch = self._planes.batch
         return _NODE * batch.n_nodes + _FEATURE * float(batch.to_csr().nnz)
 
-    def _mix(self, work: float) -> LinearSolution:
+    def _mix(self, work: float) -> Solution[Floats]:
         """Let mixtures do some more work."""
         spent, seconds = self._passes - self._n_mixed, float(self._found.trace.seconds[-1])
         if self._mixtures is None or self._callbacks is None:
@@ -127,32 +128,32 @@ class _Stages:
             )
         self._callbacks.passes = spent
         mixed = self._mixtures.go_on(self._mixtures.work + work)
-        rows = mixed.trace.rows()[self._n_mixed :] + np.array([0.0, 0.0, 0.0, spent, self._callbacks.seconds])
+        rows = mixed.trace.rows()[self._n_mixed :]  # their clock has run on while swaps were made
+        self._take(mixed, Trace.from_rows(rows).spent(-self._n_mixed, self._callbacks.seconds - seconds))
         self._n_mixed = len(mixed.trace)
-        self._take(mixed, rows)
         return mixed
 
-    def _swap(self, until: float) -> LinearSolution:
+    def _swap(self, until: float) -> Solution[Floats]:
         """Let swaps go on from where they were."""
         spent, seconds = self._passes, float(self._found.trace.seconds[-1])
         rest = StopRule(self._rule.tol, min(until - self._swapped, self._rest().max_passes))
         callbacks = self._whole.later(spent, seconds)
         more = FlowSwap().solve(self._loss, rest, self._found.parameters, callbacks, self._seed, self._flow)
         self._flow, self._swapped = more.dual, self._swapped + float(more.trace.passes[-1])
-        self._take(more, more.trace.rows() + np.array([0.0, 0.0, 0.0, spent, seconds]))
+        self._take(more, more.trace)
         return more
 
     def _rest(self) -> StopRule:
-        return StopRule(self._rule.tol, self._rule.max_passes - self._passes)
+        return self._rule.after(self._found.trace)
 
-    def _take(self, stage: LinearSolution, rows: Floats) -> None:
-        """Keep the best point and the best bound, and what was done."""
+    def _take(self, stage: Solution[Floats], course: Trace) -> None:
+        """Keep the best point and the best bound, and what was done since the last stage."""
         found = self._found
         bound = max(found.objective - found.gap, stage.objective - stage.gap)
         best = found if found.objective <= stage.objective else stage
-        rows[:, 0] = np.minimum(np.minimum.accumulate(rows[:, 0]), found.objective)
-        rows[:, 1] = np.maximum(np.maximum.accumulate(rows[:, 1]), found.objective - found.gap)
-        rows[:, 2] = np.maximum(rows[:, 0] - rows[:, 1], 0.0)
+        objective = np.minimum(np.minimum.accumulate(course.objective), found.objective)
+        dual = np.maximum(np.maximum.accumulate(course.dual), found.objective - found.gap)
+        course = Trace(objective, dual, np.maximum(objective - dual, 0.0), course.passes, course.seconds)
         gap = max(best.objective - bound, 0.0)
         self._found = dataclasses.replace(
             stage,
@@ -160,10 +161,9 @@ class _Stages:
             objective=best.objective,
             gap=gap,
             status=Status.CONVERGED if relative_gap(best.objective, gap) <= self._rule.tol else stage.status,
-            n_iter=found.n_iter + stage.n_iter,
-            trace=Trace.from_rows(np.concatenate([found.trace.rows(), rows])),
+            trace=course,
             dual=self._flow,
-        )
+        ).after(found)
 
 
 def _ends_soon(trace: Trace, tol: float) -> bool:

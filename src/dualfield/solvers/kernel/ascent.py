@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from dualfield.objectives import KernelChain, KernelMargin
-from dualfield.solvers.base import Progress, Solution, Start, Status, StopRule
+from dualfield.solvers.base import KernelParts, Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
-from dualfield.solvers.kernel.tasks import TRUSTED, kernel_solution
+from dualfield.solvers.kernel.tasks import TRUSTED
+from dualfield.solvers.trace import Trace
 
 __all__ = ["KernelAscent"]
 
@@ -51,10 +53,10 @@ class KernelAscent:
         self,
         objective: KernelChain | KernelMargin,
         rule: StopRule,
-        start: Start | None = None,
+        start: KernelParts | None = None,
         callbacks: Progress | None = None,
         random_state: int = 0,
-    ) -> Solution:
+    ) -> Solution[KernelParts]:
         """Solve an objective.
 
         Parameters
@@ -63,7 +65,7 @@ class KernelAscent:
             The problem.
         rule : StopRule
             When to stop.
-        start : Start, default=None
+        start : KernelParts, default=None
             Coefficients and weights of an earlier fit. None: the dual begins at the truth, as it does for hinge losses
             in any case.
         callbacks : Callbacks or callable, default=None
@@ -74,7 +76,7 @@ class KernelAscent:
         Returns
         -------
         Solution
-            Coefficients of shape (n_points, n_labels); ``bias`` holds the scores of cliques and ends of chains.
+            Coefficients of shape (n_points, n_labels), and the scores of cliques and ends of chains.
 
         Examples
         --------
@@ -103,12 +105,24 @@ class KernelAscent:
         single = rule.tol >= TRUSTED and objective.points.shape[0] > _TINY and not callable(objective.kernel.function)
         matrix = objective.matrix(single=single)
         exact = objective.matrix(single=False, stored=False) if matrix.single else None
-        solution = kernel_solution(objective._ascend(matrix, exact, start, settings), "kernel_ascent")
+        solution = _solution(objective._ascend(matrix, exact, start, settings))
         if not single or solution.status is not Status.STALLED:
             return solution
         # Large C can need more digits than single precision has, and kernel values more than it can hold.
-        begin = Start(solution.coefficients, solution.bias) if np.isfinite(solution.gap) else start
+        begin = solution.parameters if np.isfinite(solution.gap) else start
         matrix = objective.matrix(single=False)
         finer = objective._ascend(matrix, exact if matrix.single else None, begin, settings)
-        second = kernel_solution(finer, "kernel_ascent", solution)
-        return min(second, solution, key=lambda one: one.gap)
+        return min(_solution(finer).after(solution), solution, key=lambda one: one.gap)
+
+
+def _solution(result: Any) -> Solution[KernelParts]:
+    coefficients, shared, value, gap, outcome, n_iter, rows = result
+    return Solution(
+        parameters=KernelParts(coefficients, shared),
+        objective=value,
+        gap=gap,
+        status=Status(outcome),
+        n_iter=max(1, n_iter),
+        trace=Trace.from_rows(rows),
+        solver="kernel_ascent",
+    )

@@ -14,8 +14,8 @@ from dualfield import _native
 from dualfield.kernels import Kernel
 from dualfield.kernels.landmarks import landmark_root
 from dualfield.objectives import KernelSoftmax
-from dualfield.solvers import NewtonCG, Solution, StopRule, Trace
-from dualfield.solvers.base import Progress
+from dualfield.solvers.base import KernelPoint, Progress, Solution, StopRule
+from dualfield.solvers.kernel.newton import NewtonCG
 
 Floats = NDArray[np.float64]
 
@@ -38,7 +38,7 @@ class _Reduced(KernelSoftmax):
 
 def solve_with_inducing_points(
     problem: KernelSoftmax, wanted: int | ArrayLike, rule: StopRule, callbacks: Progress, random: np.random.RandomState
-) -> tuple[Any, Solution]:
+) -> tuple[Any, Solution[KernelPoint]]:
     """Solve the reduced problem to the tolerance, then bound its distance from the minimum of the full one.
 
     The bound is that of the model which is returned, and costs one pass over the full kernel matrix, streamed.
@@ -64,12 +64,14 @@ def solve_with_inducing_points(
         problem.n_threads,
     )
     solution = NewtonCG().solve(reduced, rule, None, callbacks)
-    coefficients = root @ (features.T @ solution.coefficients)
-    objective, gap, bias = _certified(problem, inducing, coefficients, solution.bias)
-    last = solution.trace.rows()[-1]
-    rows = np.vstack([solution.trace.rows(), [objective, objective - gap, gap, last[3] + 1.0, last[4]]])
+    coefficients = root @ (features.T @ solution.parameters.coefficients)
+    objective, gap, bias = _certified(problem, inducing, coefficients, solution.parameters.bias)
     return inducing, replace(
-        solution, coefficients=coefficients, bias=bias, objective=objective, gap=gap, trace=Trace.from_rows(rows)
+        solution,
+        parameters=KernelPoint(coefficients, bias),
+        objective=objective,
+        gap=gap,
+        trace=solution.trace.ended(objective, objective - gap, gap, passes=1.0),
     )
 
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from dualfield.solvers.base import Progress, Solution, Status, StopRule, Trace
+from dualfield.solvers.base import KernelPoint, Progress, Solution, Status, StopRule
+from dualfield.solvers.trace import Trace
 
 __all__ = ["JointKernelProblem", "joint_scores", "solve_joint"]
 
@@ -174,7 +175,7 @@ def joint_scores(kernel: JointKernel, X: Floats, points: Floats, classes: NDArra
     return np.array([np.tensordot(joint_rows(kernel, x, points, classes), coefficients, axes=2) for x in X])
 
 
-def solve_joint(problem: JointKernelProblem, rule: StopRule, callbacks: Progress) -> Solution:
+def solve_joint(problem: JointKernelProblem, rule: StopRule, callbacks: Progress) -> Solution[KernelPoint]:
     """Maximise the dual, point by point in order, until the gap after a sweep is within the tolerance.
 
     Parameters
@@ -236,14 +237,13 @@ def solve_joint(problem: JointKernelProblem, rule: StopRule, callbacks: Progress
     if status is not Status.CONVERGED:
         look()
     return Solution(
-        point.coefficients,
-        np.zeros(len(problem.classes)),
-        rows[-1][0],
-        rows[-1][2],
-        status,
-        max(1, sweep),
-        Trace.from_rows(np.array(rows)),
-        "online",
+        parameters=KernelPoint(point.coefficients, np.zeros(len(problem.classes))),
+        objective=rows[-1][0],
+        gap=rows[-1][2],
+        status=status,
+        n_iter=max(1, sweep),
+        trace=Trace.from_rows(np.array(rows)),
+        solver="online",
     )
 
 

@@ -12,8 +12,9 @@ from scipy.special import logsumexp, xlogy
 
 from dualfield.kernels.mercer import ROUNDING, check_curvature, check_values
 from dualfield.objectives import KernelChain
-from dualfield.solvers.base import Progress, Solution, Start, Status, StopRule, Trace
+from dualfield.solvers.base import KernelParts, Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
+from dualfield.solvers.trace import Trace
 
 __all__ = ["LabellingSMO"]
 
@@ -49,10 +50,10 @@ class LabellingSMO:
         self,
         objective: KernelChain,
         rule: StopRule,
-        start: Start | None = None,
+        start: KernelParts | None = None,
         callbacks: Progress | None = None,
         random_state: int = 0,
-    ) -> Solution:
+    ) -> Solution[KernelParts]:
         """Solve an objective.
 
         Parameters
@@ -61,7 +62,7 @@ class LabellingSMO:
             The problem, with T > 0.
         rule : StopRule
             When to stop.
-        start : Start, default=None
+        start : KernelParts, default=None
             Not used: the distribution over labellings cannot be told from coefficients.
         callbacks : Callbacks or callable, default=None
             Called after each pass with objective, dual, gap, passes and seconds.
@@ -107,7 +108,15 @@ class LabellingSMO:
         n_iter = max(1, len(rows) - 1)
         trace = Trace.from_rows(np.array(rows))
         scores = float(objective.scale) * run.weights
-        return Solution(run.coefficients, scores, primal, gap, status, n_iter, trace, "smo")
+        return Solution(
+            parameters=KernelParts(run.coefficients, scores),
+            objective=primal,
+            gap=gap,
+            status=status,
+            n_iter=n_iter,
+            trace=trace,
+            solver="smo",
+        )
 
 
 class _Run:

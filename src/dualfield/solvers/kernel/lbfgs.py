@@ -10,9 +10,10 @@ from scipy.optimize import minimize
 
 from dualfield.objectives import KernelSoftmax
 from dualfield.objectives.certificate import refuse_curvature
-from dualfield.solvers.base import Progress, Solution, Start, Status, StopRule, Trace
+from dualfield.solvers.base import KernelPoint, Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.kernel.tasks import better_than_nothing, certified
+from dualfield.solvers.trace import Trace
 
 Floats = NDArray[np.float64]
 
@@ -26,8 +27,8 @@ class _Reached(Exception):  # noqa: N818 - not an error
 
 
 def solve_representer(
-    objective: KernelSoftmax, rule: StopRule, start: Start | None, callbacks: Progress | None, memory: int
-) -> Solution:
+    objective: KernelSoftmax, rule: StopRule, start: KernelPoint | None, callbacks: Progress | None, memory: int
+) -> Solution[KernelPoint]:
     """Minimise the primal over coefficients and bias (Keerthi et al. 2005, eq. 1.5).
 
     Parameters
@@ -81,7 +82,15 @@ def solve_representer(
         status = Status.INTERRUPTED
     value, gap, coefficients, bias = run.best
     course = Trace.from_rows(np.array(run.rows))
-    found = Solution(coefficients, bias, value, gap, status, max(1, n_iter, run.n_looks), course, "lbfgs")
+    found = Solution(
+        parameters=KernelPoint(coefficients, bias),
+        objective=value,
+        gap=gap,
+        status=status,
+        n_iter=max(1, n_iter, run.n_looks),
+        trace=course,
+        solver="lbfgs",
+    )
     return better_than_nothing(objective, certified(objective, found, rule)[0], rule)
 
 

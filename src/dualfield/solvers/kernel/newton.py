@@ -7,8 +7,9 @@ from typing import Any
 
 from dualfield import _native
 from dualfield.objectives import KernelSoftmax
-from dualfield.solvers.base import Progress, Solution, Start, StopRule
-from dualfield.solvers.kernel.tasks import Floats, kernel_solution, kernel_task, solve_certified
+from dualfield.solvers.base import KernelPoint, Progress, Solution, StopRule
+from dualfield.solvers.callbacks import Callbacks
+from dualfield.solvers.kernel.tasks import Stage, kernel_solution, kernel_task, solve_certified
 
 __all__ = ["NewtonCG"]
 
@@ -41,19 +42,16 @@ class NewtonCG:
         self,
         objective: KernelSoftmax,
         rule: StopRule,
-        start: Start | None = None,
+        start: KernelPoint | None = None,
         callbacks: Progress | None = None,
         random_state: Any = None,
-        before: Solution | None = None,
-    ) -> Solution:
+    ) -> Solution[KernelPoint]:
         """Solve an objective.
 
         Parameters
         ----------
         objective, rule, start, callbacks, random_state
             As for :meth:`WorkingSet.solve`.
-        before : Solution, default=None
-            What another solver did before; its course and work are counted in.
 
         Returns
         -------
@@ -72,13 +70,11 @@ class NewtonCG:
         True
         """
 
-        def run(single: bool, last: Solution | None, correction: Floats | None) -> Solution:
-            begin = start if last is None else Start(last.coefficients, last.bias)
-            last = before if last is None else last
-            matrix = objective.matrix(single=single)
+        def run(single: bool, stage: Stage) -> Solution[KernelPoint]:
             both = not single and objective.fits(12) and rule.tol > 1e-10 and objective.size > _TINY
             rough = objective.matrix(single=True) if both else None
-            task = kernel_task(objective, rule, begin, callbacks, last.trace if last else None, rough)
-            return kernel_solution(_native.solve_newton(matrix, task, self.forcing), "newton", last)
+            task = kernel_task(objective, stage, rough)
+            return kernel_solution(_native.solve_newton(objective.matrix(single=single), task, self.forcing), "newton")
 
-        return solve_certified(objective, rule, run, single=not objective.fits(12))
+        first = Stage(start, rule, Callbacks.of(callbacks))
+        return solve_certified(objective, run, first, single=not objective.fits(12))

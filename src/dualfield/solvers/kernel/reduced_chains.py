@@ -14,7 +14,7 @@ from dualfield.kernels.landmarks import landmark_root
 from dualfield.kernels.mercer import ROUNDING, check_curvature
 from dualfield.objectives import ChainLoss, KernelChain
 from dualfield.scores import Expansion, FeatureTable, LinearScores
-from dualfield.solvers import AutoLinear, FlowSwap, LinearSolution, StopRule, Trace
+from dualfield.solvers import AutoLinear, FlowSwap, Solution, StopRule
 from dualfield.solvers.callbacks import FitCallbacks
 
 Floats = NDArray[np.float64]
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 def solve_reduced(
     problem: KernelChain, landmarks: Any, rule: StopRule, callbacks: FitCallbacks, seed: int
-) -> tuple[LinearSolution, Expansion]:
+) -> tuple[Solution[Floats], Expansion]:
     """Solve the problem in the span of the landmarks to the tolerance, then bound what was lost (Nyström).
 
     In that span the model is linear in features Φ = K(x, landmarks) K(landmarks, landmarks)^(-1/2), and its primal
@@ -55,12 +55,9 @@ def solve_reduced(
     check_curvature(square, magnitude)
     check_curvature(objective - dual, magnitude + 1e-6 * reach)
     gap = max(objective - dual, 0.0) + ROUNDING * (magnitude + reach)
-    solution = replace(solution, objective=objective)
-    course_so_far = solution.trace.rows() / np.array([scale**2, scale**2, scale**2, 1.0, 1.0])
-    last = course_so_far[-1]
-    rows = np.vstack([course_so_far, [objective, objective - gap, gap, last[3] + 1.0, last[4]]])
     parameters = problem.score_map.pack(np.ones(n_labels), weights.cliques, weights.start, weights.stop)
-    return replace(solution, parameters=parameters, gap=gap, trace=Trace.from_rows(rows), dual=None), expansion
+    trace = solution.trace.scaled(1.0 / scale**2).ended(objective, objective - gap, gap, passes=1.0)
+    return replace(solution, parameters=parameters, objective=objective, gap=gap, trace=trace, dual=None), expansion
 
 
 def _size(kernel: Kernel, points: Any, coefficients: Floats) -> Floats:
@@ -69,7 +66,7 @@ def _size(kernel: Kernel, points: Any, coefficients: Floats) -> Floats:
 
 
 def _full_dual(
-    problem: KernelChain, score_map: LinearScores, batch: Batch, solution: LinearSolution
+    problem: KernelChain, score_map: LinearScores, batch: Batch, solution: Solution[Floats]
 ) -> tuple[Floats, float, float]:
     """Return coefficients, a value of the full dual, and ⟨B, K B⟩, at the dual point of a reduced problem's solution.
 

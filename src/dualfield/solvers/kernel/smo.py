@@ -7,8 +7,9 @@ from typing import Any, Literal
 
 from dualfield import _native
 from dualfield.objectives import KernelSoftmax
-from dualfield.solvers.base import Progress, Solution, Start, StopRule
-from dualfield.solvers.kernel.tasks import SMALL, TRUSTED, Floats, kernel_solution, kernel_task, solve_certified
+from dualfield.solvers.base import KernelPoint, Progress, Solution, StopRule
+from dualfield.solvers.callbacks import Callbacks
+from dualfield.solvers.kernel.tasks import SMALL, TRUSTED, Stage, kernel_solution, kernel_task, solve_certified
 
 __all__ = ["SMO"]
 
@@ -46,10 +47,10 @@ class SMO:
         self,
         objective: KernelSoftmax,
         rule: StopRule,
-        start: Start | None = None,
+        start: KernelPoint | None = None,
         callbacks: Progress | None = None,
         random_state: Any = None,
-    ) -> Solution:
+    ) -> Solution[KernelPoint]:
         """Solve an objective.
 
         Parameters
@@ -78,11 +79,10 @@ class SMO:
         second = self.partner == "second_order" or (self.partner == "auto" and float(objective.weights.max()) > 100.0)
         seed = int(random_state or 0)
 
-        def run(single: bool, before: Solution | None, correction: Floats | None) -> Solution:
-            begin = start if before is None else Start(before.coefficients, before.bias)
-            task = kernel_task(objective, rule, begin, callbacks, before.trace if before else None)
-            matrix = objective.matrix(single=single)
-            return kernel_solution(_native.solve_smo(matrix, task, second, self.tau, seed, self.repeats), "smo", before)
+        def run(single: bool, stage: Stage) -> Solution[KernelPoint]:
+            matrix, task = objective.matrix(single=single), kernel_task(objective, stage)
+            return kernel_solution(_native.solve_smo(matrix, task, second, self.tau, seed, self.repeats), "smo")
 
+        first = Stage(start, rule, Callbacks.of(callbacks))
         single = objective.size > SMALL and rule.tol >= TRUSTED
-        return solve_certified(objective, rule, run, single=single, is_enough=self.tau > 0.0)
+        return solve_certified(objective, run, first, single=single, is_enough=self.tau > 0.0)

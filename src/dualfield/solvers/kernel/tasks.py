@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from dualfield import _native
 from dualfield.objectives import KernelSoftmax
 from dualfield.objectives.certificate import Certificate, certify
-from dualfield.solvers.base import Progress, Solution, Start, Status, StopRule, Trace, relative_gap
+from dualfield.solvers.base import KernelPoint, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
+from dualfield.solvers.trace import Trace, relative_gap
 
 # Up to here the kernel matrix is small, and Newton's method has the best worst case.
 SMALL = 2500
@@ -24,16 +25,25 @@ TRUSTED = 1e-4
 Floats = NDArray[np.float64]
 
 
+class Stage(NamedTuple):
+    """Where a solver begins, when it stops, whom it tells, and what is wrong about the scores that it computes."""
+
+    start: KernelPoint | None
+    rule: StopRule
+    callbacks: Callbacks
+    correction: Floats | None = None
+
+
+# Runs a solver in single or double precision.
+Run = Callable[[bool, Stage], Solution[KernelPoint]]
+
+
 def kernel_task(
-    objective: KernelSoftmax,
-    rule: StopRule,
-    start: Start | None,
-    callbacks: Progress | None,
-    spent: Trace | None = None,
-    rough: _native.KernelMatrix | None = None,
-    correction: Floats | None = None,
+    objective: KernelSoftmax, stage: Stage, rough: _native.KernelMatrix | None = None
 ) -> _native.KernelTask:
     """Lay out an objective, where to begin and when to stop, for a native solver."""
+    start = stage.start
+    bias = None if start is None else objective.solver_bias(start.coefficients, start.bias)
     return _native.KernelTask(
         labels=objective.labels,
         weights=np.ascontiguousarray(objective.weights),
@@ -42,55 +52,62 @@ def kernel_task(
         with_bias=objective.with_bias,
         label_kernel=objective.label_kernel,
         start=None if start is None else np.ascontiguousarray(start.coefficients),
-        start_bias=None
-        if start is None
-        else np.ascontiguousarray(objective.solver_bias(start.coefficients, start.bias)),
-        tolerance=rule.tol,
-        most_passes=rule.max_passes,
-        start_passes=float(spent.kernel_passes[-1]) if spent else 0.0,
-        start_seconds=float(spent.seconds[-1]) if spent else 0.0,
+        start_bias=None if bias is None else np.ascontiguousarray(bias),
+        tolerance=stage.rule.tol,
+        most_passes=stage.rule.max_passes,
+        start_passes=0.0,
+        start_seconds=0.0,
         n_threads=objective.n_threads,
-        callbacks=Callbacks.of(callbacks),
+        callbacks=stage.callbacks,
         rough=rough,
-        correction=correction,
+        correction=stage.correction,
         noise=objective.noise,
     )
 
 
-def kernel_solution(result: Any, solver: str, before: Solution | None = None) -> Solution:
-    """Take over what a native solver returns, after what another one did before."""
+def kernel_solution(result: Any, solver: str) -> Solution[KernelPoint]:
+    """Take over what a native solver returns."""
     coefficients, bias, value, gap, outcome, n_iter, rows = result
-    if before is not None:
-        rows = np.concatenate([before.trace.rows(), rows])
-        n_iter += before.n_iter
-    return Solution(coefficients, bias, value, gap, Status(outcome), max(1, n_iter), Trace.from_rows(rows), solver)
+    return Solution(
+        parameters=KernelPoint(coefficients, bias),
+        objective=value,
+        gap=gap,
+        status=Status(outcome),
+        n_iter=n_iter,
+        trace=Trace.from_rows(rows),
+        solver=solver,
+    )
 
 
 def certified(
     objective: KernelSoftmax,
-    solution: Solution,
+    solution: Solution[KernelPoint],
     rule: StopRule,
     *,
     is_enough: bool = False,
-) -> tuple[Solution, Certificate]:
+) -> tuple[Solution[KernelPoint], Certificate]:
     """Look at a solution in double precision, kernel values included, as it is returned and as models use it.
 
     What the solver claims is replaced by what is found, its status too: a gap above the tolerance after all is a stall,
     unless the solver has another rule to stop by, and that is_enough.
     """
     began = time.perf_counter()
-    solution = replace(solution, coefficients=_settled(objective, solution.coefficients))
-    bias = np.where(np.isfinite(solution.bias), solution.bias, 0.0)
-    proof = certify(objective, solution.coefficients, bias, rule.tol)
+    coefficients = _settled(objective, solution.parameters.coefficients)
+    bias = np.where(np.isfinite(solution.parameters.bias), solution.parameters.bias, 0.0)
+    proof = certify(objective, coefficients, bias, rule.tol)
     status = solution.status
     if relative_gap(proof.objective, proof.gap) <= rule.tol:
         status = Status.CONVERGED
     elif status is Status.CONVERGED and not is_enough:
         status = Status.STALLED
-    passes, seconds = solution.trace.rows()[-1, 3:]
-    last = [proof.objective, proof.dual, proof.gap, passes + 1.0, seconds + time.perf_counter() - began]
-    trace = Trace.from_rows(np.vstack([solution.trace.rows(), last]))
-    found = replace(solution, bias=proof.bias, objective=proof.objective, gap=proof.gap, status=status, trace=trace)
+    found = replace(
+        solution,
+        parameters=KernelPoint(coefficients, proof.bias),
+        objective=proof.objective,
+        gap=proof.gap,
+        status=status,
+        trace=solution.trace.ended(proof.objective, proof.dual, proof.gap, 1.0, time.perf_counter() - began),
+    )
     return found, proof
 
 
@@ -114,68 +131,72 @@ def _settled(objective: KernelSoftmax, coefficients: Floats) -> Floats:
     return np.asarray(settled)
 
 
-def better_than_nothing(objective: KernelSoftmax, solution: Solution, rule: StopRule) -> Solution:
+def better_than_nothing(
+    objective: KernelSoftmax, solution: Solution[KernelPoint], rule: StopRule
+) -> Solution[KernelPoint]:
     """Where rounding left a point worse than the bias alone, the bias alone is returned."""
     if solution.status is Status.CONVERGED:
         return solution
-    nothing = np.zeros_like(solution.coefficients)
+    nothing = np.zeros_like(solution.parameters.coefficients)
     bias = objective.fit_bias(nothing, np.zeros(objective.n_rows))
     if objective.loss(nothing + bias)[0] >= solution.objective:
         return solution
-    return certified(objective, replace(solution, coefficients=nothing, bias=bias), rule)[0]
-
-
-# Runs a solver in single or double precision, from where it was before, with a correction of the scores.
-Run = Callable[[bool, Solution | None, Floats | None], Solution]
+    return certified(objective, replace(solution, parameters=KernelPoint(nothing, bias)), rule)[0]
 
 
 def solve_certified(
     objective: KernelSoftmax,
-    rule: StopRule,
     run: Run,
+    first: Stage,
     *,
     single: bool,
     corrections: int = 0,
     is_enough: bool = False,
-) -> Solution:
+) -> Solution[KernelPoint]:
     """Run a solver until its aim holds in double precision.
 
     Where single precision misses it, the rounding errors of its scores are corrected, as often as the solver can use
     that, and it goes on; in the end it goes on in double precision. What was found in between is kept if it is better.
     """
+    rule = first.rule
     try:
-        best, proof = certified(objective, run(single, None, None), rule, is_enough=is_enough)
+        best, proof = certified(objective, run(single, first), rule, is_enough=is_enough)
     except _native.SinglePrecisionError:
         single = False
-        best, proof = certified(objective, run(False, None, None), rule, is_enough=is_enough)
-    if not single:
-        return better_than_nothing(objective, best, rule)
+        best, proof = certified(objective, run(False, first), rule, is_enough=is_enough)
     last = best
-    for attempt in range(corrections + 1):
+    for attempt in range(corrections + 1 if single else 0):
         if last.status is not Status.STALLED:
             break
         try:
             if attempt < corrections:
-                correction = proof.scores - objective.product(last.coefficients, single=True)
+                correction = proof.scores - objective.product(last.parameters.coefficients, single=True)
                 if objective.centred:  # a number for each row more or less is the business of the bias
                     correction -= correction.mean(axis=0)
-                last = run(True, last, correction)
+                last = run(True, _next(first, last, correction)).after(last)
             else:
                 objective.forget_single()
-                last = _run_in_double(run, last)
+                last = _run_in_double(run, first, last)
         except _native.SinglePrecisionError:
             continue
         last, proof = certified(objective, last, rule, is_enough=is_enough)
         best = last if last.gap <= best.gap else replace(best, trace=last.trace, n_iter=last.n_iter, status=last.status)
-    return better_than_nothing(objective, best, rule)
+    return better_than_nothing(objective, replace(best, n_iter=max(1, best.n_iter)), rule)
 
 
-def _run_in_double(run: Run, start: Solution) -> Solution:
+def _next(first: Stage, last: Solution[KernelPoint], correction: Floats | None = None) -> Stage:
+    """Return the stage that goes on where the last one ended."""
+    end = last.trace.end
+    callbacks = first.callbacks.later(end.passes, end.seconds)
+    return Stage(last.parameters, first.rule.after(last.trace), callbacks, correction)
+
+
+def _run_in_double(run: Run, first: Stage, last: Solution[KernelPoint]) -> Solution[KernelPoint]:
     """Go on from what single precision has left, or anew: a start may be at fault where the kernel seems to be."""
     try:
-        return run(False, start, None)
+        return run(False, _next(first, last)).after(last)
     except _native.NotPositiveError:
-        return run(False, None, None)
+        return run(False, first)
 
 
 def refuse_label_kernel(objective: KernelSoftmax, solver: str) -> None:

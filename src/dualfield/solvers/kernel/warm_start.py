@@ -14,7 +14,7 @@ from scipy.special import log_softmax, logsumexp, xlogy
 
 from dualfield.objectives import KernelSoftmax
 from dualfield.solvers.auto import Auto, takes_newton
-from dualfield.solvers.base import Solution, Start, Status, StopRule, Trace
+from dualfield.solvers.base import KernelPoint, Solution, Status, StopRule
 from dualfield.solvers.kernel.newton import NewtonCG
 from dualfield.solvers.kernel.tasks import SMALL
 from dualfield.solvers.kernel.working_set import Online
@@ -31,7 +31,7 @@ _LOG_REACH = 25.0
 class _Begin(NamedTuple):
     """A point that a solver can begin at, passes to find it, and whether a fit to this very problem ended there."""
 
-    start: Start | None
+    start: KernelPoint | None
     passes: float
     goes_on: bool = False
 
@@ -40,11 +40,11 @@ def solve_warm(
     solver: Any,
     objective: KernelSoftmax,
     rule: StopRule,
-    start: Start,
+    start: KernelPoint,
     callbacks: Any = None,
     random_state: Any = None,
     value_before: float = np.nan,
-) -> Solution:
+) -> Solution[KernelPoint]:
     """Solve from a given point if that helps, and from the solver's own point if it does not.
 
     The start is made admissible first: no bias where none is fitted, coefficients within the box of the dual, moved
@@ -58,7 +58,7 @@ def solve_warm(
         One for kernel machines.
     objective, rule, callbacks, random_state
         As for :meth:`dualfield.solvers.WorkingSet.solve`.
-    start : Start
+    start : KernelPoint
         Coefficients and bias of an earlier fit.
     value_before : float, default=nan
         What that fit reached. Where the start has this value here, the problem is the same one, and a fit that runs
@@ -74,11 +74,12 @@ def solve_warm(
     >>> import numpy as np
     >>> from dualfield.kernels import Kernel
     >>> from dualfield.objectives import KernelSoftmax
-    >>> from dualfield.solvers import NewtonCG, Start, StopRule
+    >>> from dualfield.solvers import KernelPoint, NewtonCG, StopRule
     >>> from dualfield.solvers.kernel.warm_start import solve_warm
     >>> y = np.array([0, 1, 0, 1], dtype=np.int32)
     >>> problem = KernelSoftmax(Kernel(), np.eye(4), y, np.ones(4), 2, False, True)
-    >>> solve_warm(NewtonCG(), problem, StopRule(1e-9), Start(np.ones((4, 1)), np.ones(1))).bias   # none is fitted
+    >>> start = KernelPoint(np.ones((4, 1)), np.ones(1))
+    >>> solve_warm(NewtonCG(), problem, StopRule(1e-9), start).parameters.bias   # none is fitted
     array([0.])
     """
     begin = _admissible(objective, start, solver, value_before)
@@ -98,16 +99,16 @@ def _solve(
     solver: Any,
     objective: KernelSoftmax,
     rule: StopRule,
-    start: Start | None,
+    start: KernelPoint | None,
     callbacks: Any,
     seed: Any,
     spent: float = 0.0,
-) -> Solution:
-    solution: Solution = solver.solve(objective, rule, start, callbacks, random_state=seed)
-    return replace(solution, trace=_later(solution.trace, spent, 0.0))
+) -> Solution[KernelPoint]:
+    solution: Solution[KernelPoint] = solver.solve(objective, rule, start, callbacks, random_state=seed)
+    return replace(solution, trace=solution.trace.spent(spent))
 
 
-def _admissible(objective: KernelSoftmax, start: Start, solver: Any, value_before: float) -> _Begin:
+def _admissible(objective: KernelSoftmax, start: KernelPoint, solver: Any, value_before: float) -> _Begin:
     """Return the best point on the ray of a start; none where the solver's own point is no worse."""
     if not (np.isfinite(start.coefficients).all() and np.isfinite(start.bias).all()):
         return _Begin(None, 0.0)
@@ -120,7 +121,7 @@ def _admissible(objective: KernelSoftmax, start: Start, solver: Any, value_befor
     bias = start.bias + level if objective.with_bias else np.zeros(objective.n_rows)
     given = 0.5 * ray.square + objective.loss(ray.scores + bias)[0]
     if np.isclose(given, value_before, rtol=1e-6, atol=0.0):
-        return _Begin(Start(ray.coefficients, bias - level), 1.0, True)
+        return _Begin(KernelPoint(ray.coefficients, bias - level), 1.0, True)
     # What a solver climbs decides where it begins: that takes far fewer passes than the other value would.
     if isinstance(solver, (NewtonCG, LBFGS)) or (isinstance(solver, Auto) and takes_newton(objective)):
         t = ray.highest(lambda t: -ray.value(t, bias)[0])
@@ -131,7 +132,7 @@ def _admissible(objective: KernelSoftmax, start: Start, solver: Any, value_befor
         bias = ray.value(t, bias)[1]
         own = _Ray.through(objective, _towards_priors(objective), stored)
         is_better, passes = own is None or ray.dual(t) > own.dual(own.highest(own.dual)), 2.0
-    return _Begin(Start(t * ray.coefficients, bias - t * level) if is_better else None, passes)
+    return _Begin(KernelPoint(t * ray.coefficients, bias - t * level) if is_better else None, passes)
 
 
 def _towards_priors(objective: KernelSoftmax) -> Floats:
@@ -227,22 +228,16 @@ def _scaled_bias(objective: KernelSoftmax, scores: Floats, bias: Floats) -> Floa
     return b[int(objective.pinned) :]
 
 
-def _is_finite(solution: Solution) -> bool:
-    numbers = (solution.objective, solution.gap, solution.coefficients, solution.bias)
+def _is_finite(solution: Solution[KernelPoint]) -> bool:
+    numbers = (solution.objective, solution.gap, solution.parameters.coefficients, solution.parameters.bias)
     return all(bool(np.isfinite(one).all()) for one in numbers)
 
 
-def _better(first: Solution, second: Solution) -> Solution:
+def _better(first: Solution[KernelPoint], second: Solution[KernelPoint]) -> Solution[KernelPoint]:
     """Return the point that converged, or the one with the smaller value, with the course of both before it."""
 
-    def rank(solution: Solution) -> tuple[bool, bool, float]:
+    def rank(solution: Solution[KernelPoint]) -> tuple[bool, bool, float]:
         return not _is_finite(solution), solution.status is not Status.CONVERGED, solution.objective
 
     worse, best = (second, first) if rank(first) <= rank(second) else (first, second)
-    rows = worse.trace.rows()
-    course = np.concatenate([rows, _later(best.trace, rows[-1][3], rows[-1][4]).rows()])
-    return replace(best, n_iter=first.n_iter + second.n_iter, trace=Trace.from_rows(course))
-
-
-def _later(trace: Trace, passes: float, seconds: float) -> Trace:
-    return Trace.from_rows(trace.rows() + np.array([0.0, 0.0, 0.0, passes, seconds]))
+    return best.after(worse)

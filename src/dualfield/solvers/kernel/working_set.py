@@ -9,10 +9,11 @@ import numpy as np
 
 from dualfield import _native
 from dualfield.objectives import KernelSoftmax
-from dualfield.solvers.base import Progress, Solution, Start, StopRule
+from dualfield.solvers.base import KernelPoint, Progress, Solution, StopRule
+from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.kernel.tasks import (
     SMALL,
-    Floats,
+    Stage,
     kernel_solution,
     kernel_task,
     refuse_label_kernel,
@@ -66,11 +67,11 @@ class WorkingSet:
         self,
         objective: KernelSoftmax,
         rule: StopRule,
-        start: Start | None = None,
+        start: KernelPoint | None = None,
         callbacks: Progress | None = None,
         random_state: Any = None,
         stored: bool | None = None,
-    ) -> Solution:
+    ) -> Solution[KernelPoint]:
         """Solve an objective.
 
         Parameters
@@ -79,7 +80,7 @@ class WorkingSet:
             What to minimise.
         rule : StopRule
             When to stop.
-        start : Start, default=None
+        start : KernelPoint, default=None
             Where to begin.
         callbacks : Callbacks or callable, default=None
             Called now and then with objective, dual, gap, passes and seconds.
@@ -106,12 +107,10 @@ class WorkingSet:
         """
         refuse_label_kernel(objective, "working_set" if stored is None else "online")
 
-        def run(single: bool, before: Solution | None, correction: Floats | None) -> Solution:
-            begin = start if before is None else Start(before.coefficients, before.bias)
-            spent = before.trace if before else None
+        def run(single: bool, stage: Stage) -> Solution[KernelPoint]:
             result = _native.solve_working_set(
                 objective.matrix(single=single, stored=stored),
-                kernel_task(objective, rule, begin, callbacks, spent, correction=correction),
+                kernel_task(objective, stage),
                 self.size,
                 self.keep,
                 self.inner_passes,
@@ -119,10 +118,11 @@ class WorkingSet:
                 self.set_tol,
                 min(self.patience, 1e300),
             )
-            return kernel_solution(result, "working_set", before)
+            return kernel_solution(result, "working_set")
 
+        first = Stage(start, rule, Callbacks.of(callbacks))
         single = objective.size > SMALL and rule.tol > 1e-8
-        return solve_certified(objective, rule, run, single=single, corrections=_REFINEMENTS)
+        return solve_certified(objective, run, first, single=single, corrections=_REFINEMENTS)
 
 
 @dataclass(frozen=True)
@@ -152,10 +152,10 @@ class Online:
         self,
         objective: KernelSoftmax,
         rule: StopRule,
-        start: Start | None = None,
+        start: KernelPoint | None = None,
         callbacks: Progress | None = None,
         random_state: Any = None,
-    ) -> Solution:
+    ) -> Solution[KernelPoint]:
         """Solve an objective; see :meth:`WorkingSet.solve`.
 
         Parameters

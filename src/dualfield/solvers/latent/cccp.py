@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.objectives.latent import Completion, LatentProblem
-from dualfield.solvers.base import Progress, Status, StopRule, relative_gap
+from dualfield.solvers.base import Progress, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.latent.records import InnerSolver, LatentSolution, LatentStatus, LatentTrace
+from dualfield.solvers.trace import relative_gap
 
 __all__ = ["CCCP"]
 
@@ -59,7 +60,7 @@ class CCCP:
     R(w) = ½w² + max(2w, -w, 1) - |w|: two hidden states score the truth as w and as -w.
 
     >>> import numpy as np
-    >>> from dualfield.solvers import LinearSolution, Status, Trace
+    >>> from dualfield.solvers import Solution, Status, Trace
     >>> from dualfield.solvers.latent.cccp import CCCP
     >>> from dualfield.objectives.latent import Completion
     >>> class Toy:
@@ -75,7 +76,15 @@ class CCCP:
     ...         values = [0.5 * w * w + Toy().loss([w]) - w * completion.features[0] for w in grid]
     ...         best = int(np.argmin(values))
     ...         course = Trace.from_rows(np.array([[values[best], values[best], 0.0, 1.0, 0.0]]))
-    ...         return LinearSolution(grid[[best]], values[best], 0.0, Status.CONVERGED, 1, course, "grid")
+    ...         return Solution(
+    ...             parameters=grid[[best]],
+    ...             objective=values[best],
+    ...             gap=0.0,
+    ...             status=Status.CONVERGED,
+    ...             n_iter=1,
+    ...             trace=course,
+    ...             solver="grid",
+    ...         )
     >>> end = CCCP().solve(Toy(), OnGrid(), np.array([-0.1]))
     >>> end.parameters.round(3), round(float(end.objective), 3), end.status.value
     (array([-1.]), 0.5, 'settled')

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from dualfield.objectives.latent import Completion
-from dualfield.solvers.base import LinearSolution, Status, StopRule, Trace, relative_gap
+from dualfield.solvers.base import Solution, Status, StopRule
 from dualfield.solvers.planes.simplex_master import SimplexMaster
 from dualfield.solvers.primal.quasi_newton import LimitedMemory
+from dualfield.solvers.trace import Trace, relative_gap
 
 __all__ = ["FirstTerm", "InnerCuts", "InnerDescent"]
 
@@ -95,7 +96,7 @@ class InnerCuts:
         self._problem, self._reuse = problem, reuse
         self._slopes, self._heights = np.zeros((0, problem.n_parameters)), np.zeros(0)
 
-    def minimise(self, completion: Completion, start: Floats | None, rule: StopRule, seed: int) -> LinearSolution:
+    def minimise(self, completion: Completion, start: Floats | None, rule: StopRule, seed: int) -> Solution[Floats]:
         """Minimise ½|w|² + loss(w) - ⟨w, features⟩.
 
         Parameters
@@ -105,7 +106,7 @@ class InnerCuts:
 
         Returns
         -------
-        LinearSolution
+        Solution[Floats]
             The best point met, `start` among them, and its gap.
 
         Examples
@@ -118,7 +119,7 @@ class InnerCuts:
         with threadpool_limits(1, user_api="blas"):
             return self._minimise(completion, start, rule)
 
-    def _minimise(self, completion: Completion, start: Floats | None, rule: StopRule) -> LinearSolution:
+    def _minimise(self, completion: Completion, start: Floats | None, rule: StopRule) -> Solution[Floats]:
         if not self._reuse:
             self._slopes, self._heights = self._slopes[:0], self._heights[:0]
         master = SimplexMaster(self._problem.n_parameters)
@@ -154,9 +155,15 @@ class InnerCuts:
         if not rows:  # interrupted at once
             best, best_value = w, np.inf
             rows.append((np.inf, -np.inf, np.inf, 0.0, 0.0))
-        trace = Trace.from_rows(np.array(rows))
-        gap = rows[-1][2]
-        return LinearSolution(best, best_value, gap, status, len(rows), trace, "cutting_plane")
+        return Solution(
+            parameters=best,
+            objective=best_value,
+            gap=rows[-1][2],
+            status=status,
+            n_iter=len(rows),
+            trace=Trace.from_rows(np.array(rows)),
+            solver="inner_cuts",
+        )
 
     def _add(self, master: SimplexMaster, slopes: Floats, heights: Floats) -> None:
         if len(heights):
@@ -198,7 +205,7 @@ class InnerDescent:
     def __init__(self, problem: FirstTerm, memory: int = 10) -> None:
         self._problem, self._memory = problem, memory
 
-    def minimise(self, completion: Completion, start: Floats | None, rule: StopRule, seed: int) -> LinearSolution:
+    def minimise(self, completion: Completion, start: Floats | None, rule: StopRule, seed: int) -> Solution[Floats]:
         """Minimise ½|w|² + loss(w) - ⟨w, features⟩; the gap is half the squared gradient.
 
         Parameters
@@ -208,7 +215,7 @@ class InnerDescent:
 
         Returns
         -------
-        LinearSolution
+        Solution[Floats]
             The point and its gap.
 
         Examples
@@ -244,4 +251,12 @@ class InnerDescent:
                 n_iter += 1
         value, gap = run.point.value, 0.5 * float(run.point.gradient @ run.point.gradient)
         row = (value, value - gap, gap, float(run.n_evaluations), time.perf_counter() - began)
-        return LinearSolution(run.point.x, value, gap, status, n_iter, Trace.from_rows(np.array([row])), "lbfgs")
+        return Solution(
+            parameters=run.point.x,
+            objective=value,
+            gap=gap,
+            status=status,
+            n_iter=n_iter,
+            trace=Trace.from_rows(np.array([row])),
+            solver="inner_descent",
+        )

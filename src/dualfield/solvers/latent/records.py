@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.objectives.latent import Completion
-from dualfield.solvers.base import LinearSolution, StopRule
+from dualfield.solvers.base import Solution, StopRule
 
 __all__ = ["InnerSolver", "LatentSolution", "LatentStatus", "LatentTrace"]
 
@@ -29,7 +29,7 @@ class InnerSolver(Protocol):
     """
 
     @abstractmethod
-    def minimise(self, completion: Completion, start: Floats | None, rule: StopRule, seed: int) -> LinearSolution:
+    def minimise(self, completion: Completion, start: Floats | None, rule: StopRule, seed: int) -> Solution[Floats]:
         """Minimise ½|w|² + loss(w) - ⟨w, features⟩: the bound without its offset, which is never negative.
 
         Parameters
@@ -45,7 +45,7 @@ class InnerSolver(Protocol):
 
         Returns
         -------
-        LinearSolution
+        Solution[Floats]
             The point and its gap.
 
         Examples

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dualfield.objectives.latent import Completion
 from dualfield.objectives.latent_chain import StateProblem
-from dualfield.solvers.base import LinearSolution, Status, StopRule
+from dualfield.solvers.base import Solution, Status, StopRule
 from dualfield.solvers.dual.flow_swap import FlowSwap
 from dualfield.solvers.latent.records import InnerSolver
 
@@ -27,7 +27,7 @@ class StateSolver:
         self._problem, self._otherwise, self._patience = problem, otherwise, patience
         self._flow: dict[str, NDArray[Any]] | None = None
 
-    def minimise(self, completion: Completion, start: Floats | None, rule: StopRule, seed: int) -> LinearSolution:
+    def minimise(self, completion: Completion, start: Floats | None, rule: StopRule, seed: int) -> Solution[Floats]:
         """Solve the convex problem of a completion."""
         if completion.temperature > 0.0:
             return self._otherwise.minimise(completion, start, rule, seed)

@@ -11,8 +11,9 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from dualfield.objectives import PlaneProblem, Planes
-from dualfield.solvers.base import LinearSolution, Progress, Status, StopRule, Trace, relative_gap
+from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
+from dualfield.solvers.trace import Trace, relative_gap
 
 Floats = NDArray[np.float64]
 State = dict[str, NDArray[Any]]
@@ -67,7 +68,7 @@ class PlaneCourse:
         """The best value."""
         return self._primal
 
-    def follow(self, looks: Looks, name: str) -> LinearSolution:
+    def follow(self, looks: Looks, name: str) -> Solution[Floats]:
         """Let a solver run until the rule is met, it ends, the monitor asks to stop, or the keyboard interrupts it."""
         status, n_iter = Status.INTERRUPTED, 0
         try:
@@ -85,9 +86,14 @@ class PlaneCourse:
         except KeyboardInterrupt:
             pass
         rows = self._rows or [(np.inf, -np.inf, np.inf, 0.0, 0.0)]
-        gap = self.gap
-        return LinearSolution(
-            self._best, self._primal, gap, status, max(1, n_iter), Trace.from_rows(np.array(rows)), name
+        return Solution(
+            parameters=self._best,
+            objective=self._primal,
+            gap=self.gap,
+            status=status,
+            n_iter=max(1, n_iter),
+            trace=Trace.from_rows(np.array(rows)),
+            solver=name,
         )
 
     def _look(self, look: Look) -> Status | None:

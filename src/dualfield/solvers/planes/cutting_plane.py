@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from dualfield.objectives import PlaneProblem
-from dualfield.solvers.base import LinearSolution, Progress, Status, StopRule
+from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, even_groups, group_sums, primal_value
 from dualfield.solvers.planes.simplex_master import SimplexMaster
 
@@ -106,7 +106,7 @@ class CuttingPlane:
         start: Floats | Cuts | None = None,
         callbacks: Progress | None = None,
         random_state: Any = None,
-    ) -> LinearSolution:
+    ) -> Solution[Floats]:
         """Solve an objective.
 
         Parameters
@@ -124,7 +124,7 @@ class CuttingPlane:
 
         Returns
         -------
-        LinearSolution
+        Solution[Floats]
             The point, its gap and the course.
 
         Examples

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from dualfield.objectives import PlaneProblem
-from dualfield.solvers.base import LinearSolution, Progress, StopRule
+from dualfield.solvers.base import Progress, Solution, StopRule
 from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, primal_value, refuse_signs
 
 __all__ = ["PlaneFrankWolfe"]
@@ -53,7 +53,7 @@ class PlaneFrankWolfe:
         start: Floats | None = None,
         callbacks: Progress | None = None,
         random_state: Any = None,
-    ) -> LinearSolution:
+    ) -> Solution[Floats]:
         """Solve an objective.
 
         Parameters
@@ -63,7 +63,7 @@ class PlaneFrankWolfe:
 
         Returns
         -------
-        LinearSolution
+        Solution[Floats]
             The point, its gap and the course.
 
         Examples

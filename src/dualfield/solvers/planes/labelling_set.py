@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from dualfield.objectives import PlaneProblem, Planes
-from dualfield.solvers.base import LinearSolution, Progress, StopRule
+from dualfield.solvers.base import Progress, Solution, StopRule
 from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, primal_value, refuse_signs
 
 __all__ = ["LabellingSet"]
@@ -52,7 +52,7 @@ class LabellingSet:
         start: Floats | None = None,
         callbacks: Progress | None = None,
         random_state: Any = None,
-    ) -> LinearSolution:
+    ) -> Solution[Floats]:
         """Solve an objective.
 
         Parameters
@@ -66,7 +66,7 @@ class LabellingSet:
 
         Returns
         -------
-        LinearSolution
+        Solution[Floats]
             The point, its gap and the course.
 
         Examples

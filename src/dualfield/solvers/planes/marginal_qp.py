@@ -14,7 +14,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from dualfield.objectives import ChainPlanes
-from dualfield.solvers.base import LinearSolution, Progress, Status, StopRule
+from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, primal_value, refuse_signs
 
 __all__ = ["MarginalQP"]
@@ -87,7 +87,7 @@ class MarginalQP:
         start: Floats | None = None,
         callbacks: Progress | None = None,
         random_state: Any = None,
-    ) -> LinearSolution:
+    ) -> Solution[Floats]:
         """Solve an objective.
 
         Parameters
@@ -105,7 +105,7 @@ class MarginalQP:
 
         Returns
         -------
-        LinearSolution
+        Solution[Floats]
             The point, its gap and the course.
 
         Examples

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from dualfield.objectives import PlaneProblem
-from dualfield.solvers.base import LinearSolution, Progress, Status, StopRule
+from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, primal_value, refuse_signs
 
 __all__ = ["PlaneSGD"]
@@ -44,7 +44,7 @@ class PlaneSGD:
         start: Floats | None = None,
         callbacks: Progress | None = None,
         random_state: Any = None,
-    ) -> LinearSolution:
+    ) -> Solution[Floats]:
         """Solve an objective as far as the epochs go.
 
         Parameters
@@ -58,7 +58,7 @@ class PlaneSGD:
 
         Returns
         -------
-        LinearSolution
+        Solution[Floats]
             The point, its gap and the course.
 
         Examples

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from dualfield.objectives import PlaneProblem, Planes
 from dualfield.regularisers import Regulariser, SquaredNorm
-from dualfield.solvers.base import LinearSolution, Progress, Status, StopRule
+from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, even_groups, group_sums
 from dualfield.solvers.planes.mixture_master import MixtureMaster
 from dualfield.structures.checks import check_int
@@ -75,7 +75,7 @@ class Simplicial:
         random_state: Any = None,
         *,
         regulariser: Regulariser | None = None,
-    ) -> LinearSolution:
+    ) -> Solution[Floats]:
         """Solve an objective.
 
         Parameters
@@ -95,7 +95,7 @@ class Simplicial:
 
         Returns
         -------
-        LinearSolution
+        Solution[Floats]
             The point, its gap and the course. Its ``dual`` holds the mixture of the best bound, ``slope`` and
             ``offset``, and the values of the objective at the anchors, ``anchors``, which fall.
 
@@ -164,7 +164,7 @@ class SimplicialParts:
         """Multiplications in the systems of mixtures so far: what rounds cost beside their pass over the data."""
         return self._run.work
 
-    def go_on(self, work: float = np.inf) -> LinearSolution:
+    def go_on(self, work: float = np.inf) -> Solution[Floats]:
         """Run on.
 
         Parameters
@@ -174,7 +174,7 @@ class SimplicialParts:
 
         Returns
         -------
-        LinearSolution
+        Solution[Floats]
             What all parts together have reached; iterations are those of this one.
 
         Examples

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from dualfield._native import StateError
 from dualfield.objectives import ChainLoss
-from dualfield.solvers.base import LinearSolution, Progress, Status, StopRule, Trace, relative_gap
+from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.kept_state import kept_count, kept_numbers, kept_rows
 from dualfield.solvers.primal.l1_quadratic import pseudo_gradient
 from dualfield.solvers.primal.proximal_newton import ProximalNewton
 from dualfield.solvers.primal.quasi_newton import ROUNDING, LimitedMemory, Point, State
+from dualfield.solvers.trace import Trace, relative_gap
 
 Floats = NDArray[np.float64]
 _MOST_FREE = 1000  # weights that Newton's method takes
@@ -110,7 +111,7 @@ class ChainDescent:
         self._began -= self._rows[-1][4]
         self._compare()
 
-    def solve(self, rule: StopRule) -> LinearSolution:
+    def solve(self, rule: StopRule) -> Solution[Floats]:
         """Descend until the rule says so.
 
         Parameters
@@ -120,7 +121,7 @@ class ChainDescent:
 
         Returns
         -------
-        LinearSolution
+        Solution[Floats]
             The point, its gap and the course.
         """
         pass_end = self._callbacks.pass_end
@@ -147,8 +148,15 @@ class ChainDescent:
         self._compare()
         if not self._rows or self._best.value != self._rows[-1][0]:  # interrupted, or spent, between two looks
             self._keep_row()
-        trace = Trace.from_rows(np.array(self._rows))
-        return LinearSolution(self._best.x, self._best.value, self._gap, status, max(1, self._n_iter), trace, "lbfgs")
+        return Solution(
+            parameters=self._best.x,
+            objective=self._best.value,
+            gap=self._gap,
+            status=status,
+            n_iter=max(1, self._n_iter),
+            trace=Trace.from_rows(np.array(self._rows)),
+            solver="lbfgs",
+        )
 
     def progress(self) -> tuple[float, float, float, float, float]:
         """Return objective, dual, gap, passes and seconds.

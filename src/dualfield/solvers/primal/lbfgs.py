@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from dualfield.objectives import ChainLoss, KernelSoftmax
-from dualfield.solvers.base import LinearSolution, Progress, Solution, Start, StopRule
+from dualfield.solvers.base import KernelPoint, Progress, Solution, StopRule
 from dualfield.solvers.kernel.lbfgs import solve_representer
 from dualfield.solvers.primal.descent import ChainDescent
 
@@ -51,16 +51,16 @@ class LBFGS:
         start: Floats | None = None,
         callbacks: Progress | None = None,
         random_state: Any = None,
-    ) -> LinearSolution: ...
+    ) -> Solution[Floats]: ...
     @overload
     def solve(
         self,
         objective: KernelSoftmax,
         rule: StopRule,
-        start: Start | None = None,
+        start: KernelPoint | None = None,
         callbacks: Progress | None = None,
         random_state: Any = None,
-    ) -> Solution: ...
+    ) -> Solution[KernelPoint]: ...
     def solve(
         self,
         objective: Any,
@@ -77,7 +77,7 @@ class LBFGS:
             What to minimise.
         rule : StopRule
             When to stop.
-        start : array or Start, default=None
+        start : array or KernelPoint, default=None
             Where to begin.
         callbacks : Callbacks or callable, default=None
             Called after each pass with objective, dual, gap, passes and seconds.
@@ -86,7 +86,7 @@ class LBFGS:
 
         Returns
         -------
-        LinearSolution or Solution
+        Solution[Floats] or Solution
             The point, its gap and the course.
 
         Examples

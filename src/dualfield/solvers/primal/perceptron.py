@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dualfield import _native
 from dualfield.objectives import ChainLoss
-from dualfield.solvers.base import LinearSolution, Progress, StopRule
+from dualfield.solvers.base import Progress, Solution, StopRule
 from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.primal.sgd import certified, epochs
 
@@ -47,7 +47,7 @@ class Perceptron:
         start: Floats | None = None,
         callbacks: Progress | None = None,
         random_state: Any = None,
-    ) -> LinearSolution:
+    ) -> Solution[Floats]:
         """Make as many epochs as the rule says, or until no mistake is left.
 
         Parameters
@@ -57,7 +57,7 @@ class Perceptron:
 
         Returns
         -------
-        LinearSolution
+        Solution[Floats]
             The point, its gap and the course.
 
         Examples

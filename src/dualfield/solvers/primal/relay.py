@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from dualfield._native import StateError
 from dualfield.objectives import ChainLoss
-from dualfield.solvers.base import LinearSolution, Progress, Status, StopRule, Trace, relative_gap
+from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks, PassEnd, State
 from dualfield.solvers.kept_state import kept_count, kept_numbers, kept_rows
+from dualfield.solvers.trace import Trace, relative_gap
 
 Floats = NDArray[np.float64]
 _UNFINISHED = (Status.STALLED, Status.TOO_SLOW)
@@ -37,7 +38,7 @@ class ChainSolver(Protocol):
         start: Floats | None = None,
         callbacks: Progress | None = None,
         random_state: Any = None,
-    ) -> LinearSolution:
+    ) -> Solution[Floats]:
         """Solve an objective."""
 
 
@@ -48,7 +49,7 @@ def solve_in_turn(
     start: Floats | None = None,
     callbacks: Progress | None = None,
     random_state: Any = None,
-) -> LinearSolution:
+) -> Solution[Floats]:
     """Solve an objective with the first solver, and the others where it does not get there.
 
     Parameters
@@ -60,7 +61,7 @@ def solve_in_turn(
 
     Returns
     -------
-    LinearSolution
+    Solution
         The best point, its gap, and the whole course. Looks at values without a gradient are not counted as passes.
 
     Examples
@@ -96,25 +97,25 @@ def solve_in_turn(
         before, resume = _Before.after(solution, turn + 1), None
 
 
-def _passes(solution: LinearSolution) -> float:
+def _passes(solution: Solution[Floats]) -> float:
     return float(solution.trace.passes[-1])
 
 
-def never_worse_than_zero(objective: ChainLoss, solution: LinearSolution, tol: float) -> LinearSolution:
+def never_worse_than_zero(objective: ChainLoss, solution: Solution[Floats], tol: float) -> Solution[Floats]:
     """Draw weights back towards zero until they are better than that; predictions stay as they are.
 
     Parameters
     ----------
     objective : ChainLoss
         What was minimised.
-    solution : LinearSolution
+    solution : Solution[Floats]
         What a solver found; one that has converged is returned as it is.
     tol : float
         On the relative gap.
 
     Returns
     -------
-    LinearSolution
+    Solution
         Its objective is at most that of zero weights; the gap goes with it.
 
     Examples
@@ -123,7 +124,7 @@ def never_worse_than_zero(objective: ChainLoss, solution: LinearSolution, tol: f
     >>> from dualfield.data import Batch
     >>> from dualfield.objectives import ChainLoss
     >>> from dualfield.scores import FeatureTable, LinearScores
-    >>> from dualfield.solvers import LinearSolution, Status, Trace
+    >>> from dualfield.solvers import Solution, Status, Trace
     >>> from dualfield.solvers.primal.relay import never_worse_than_zero
     >>> from dualfield.structures import Chain
     >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
@@ -131,7 +132,10 @@ def never_worse_than_zero(objective: ChainLoss, solution: LinearSolution, tol: f
     >>> loss, w = ChainLoss(score_map, data), np.zeros(score_map.n_parameters)
     >>> w[:2] = -8.0, 8.0
     >>> course = Trace.from_rows(np.array([[loss.value(w), 0.0, loss.value(w), 1.0, 0.1]]))
-    >>> far = LinearSolution(w, loss.value(w), loss.value(w), Status.STALLED, 1, course, "lbfgs")
+    >>> value = loss.value(w)
+    >>> far = Solution(
+    ...     parameters=w, objective=value, gap=value, status=Status.STALLED, n_iter=1, trace=course, solver="lbfgs"
+    ... )
     >>> bool(never_worse_than_zero(loss, far, 1e-3).objective <= np.log(2.0))
     True
     """
@@ -152,17 +156,16 @@ def never_worse_than_zero(objective: ChainLoss, solution: LinearSolution, tol: f
     return _end(solution, drawn, value, max(dual, value - gap), tol)
 
 
-def _bound(solution: LinearSolution) -> float:
+def _bound(solution: Solution[Floats]) -> float:
     """Return the dual value; where the primal one is large, a difference from it has lost the digits of small ones."""
     return float(solution.trace.dual[-1]) - _ROUNDING * abs(solution.objective)
 
 
-def _end(solution: LinearSolution, parameters: Floats, value: float, dual: float, tol: float) -> LinearSolution:
+def _end(solution: Solution[Floats], parameters: Floats, value: float, dual: float, tol: float) -> Solution[Floats]:
     """Put the better of the known values in a solution, and at the end of its course."""
     gap = max(value - dual, _ROUNDING * abs(value))
     if not (value < solution.objective or gap < solution.gap):
         return solution
-    last = [value, dual, gap, _passes(solution), float(solution.trace.seconds[-1])]
     reached = solution.status in _UNFINISHED and relative_gap(value, gap) <= tol
     return replace(
         solution,
@@ -170,7 +173,7 @@ def _end(solution: LinearSolution, parameters: Floats, value: float, dual: float
         objective=value,
         gap=gap,
         status=Status.CONVERGED if reached else solution.status,
-        trace=Trace.from_rows(np.vstack([solution.trace.rows(), last])),
+        trace=solution.trace.ended(value, dual, gap),
     )
 
 
@@ -178,56 +181,51 @@ class _Before(NamedTuple):
     """What the solvers so far have come to."""
 
     n_turns: int
-    rows: Floats
+    trace: Trace
     n_iter: int
     parameters: Floats | None
-    solver: str = ""
 
     @classmethod
     def of(cls, resume: State | None, n_turns: int, n_parameters: int) -> _Before:
         """Begin, or go on from a state."""
         if resume is None or "rows_before" not in resume:
-            return cls(0, np.zeros((0, 5)), 0, None)
+            return cls(0, Trace.from_rows(np.zeros((0, 5))), 0, None)
         rows, parameters = kept_rows(resume, "rows_before"), kept_numbers(resume, "parameters_before", n_parameters)
         turns = kept_count(resume, "turns_before")
         if not 0 < turns < n_turns:
             raise StateError(f"turns_before must be a number from 1 to {n_turns - 1}")
-        return cls(turns, rows, kept_count(resume, "n_iter_before"), parameters)
+        return cls(turns, Trace.from_rows(rows), kept_count(resume, "n_iter_before"), parameters)
 
     @classmethod
-    def after(cls, solution: LinearSolution, n_turns: int) -> _Before:
-        return cls(n_turns, solution.trace.rows(), solution.n_iter, solution.parameters, solution.solver)
+    def after(cls, solution: Solution[Floats], n_turns: int) -> _Before:
+        return cls(n_turns, solution.trace, solution.n_iter, solution.parameters)
 
     @property
     def passes(self) -> float:
-        return float(self.rows[-1][3]) if len(self.rows) else 0.0
+        return float(self.trace.passes[-1]) if len(self.trace) else 0.0
+
+    @property
+    def seconds(self) -> float:
+        return float(self.trace.seconds[-1]) if len(self.trace) else 0.0
 
     @property
     def bound(self) -> float:
-        return float(self.rows[-1][1]) if len(self.rows) else -np.inf
-
-    @property
-    def shift(self) -> Floats:
-        """What is to be added to rows of the next solver."""
-        return np.array([0.0, 0.0, 0.0, *self.rows[-1][3:]]) if len(self.rows) else np.zeros(5)
+        return float(self.trace.dual[-1]) if len(self.trace) else -np.inf
 
     def state(self) -> State:
         if self.parameters is None:
             return {}
         counts = {"turns_before": self.n_turns, "n_iter_before": self.n_iter}
         arrays = {name: np.array([count], dtype=np.uint64) for name, count in counts.items()}
-        return {**arrays, "rows_before": self.rows, "parameters_before": self.parameters}
+        return {**arrays, "rows_before": self.trace.rows(), "parameters_before": self.parameters}
 
-    def with_all(self, solution: LinearSolution) -> LinearSolution:
+    def with_all(self, solution: Solution[Floats]) -> Solution[Floats]:
         """Put what was before in front of a solution; the better weights count."""
         if self.parameters is None:
             return solution
-        rows = np.concatenate([self.rows, solution.trace.rows() + self.shift])
-        whole = replace(solution, n_iter=self.n_iter + solution.n_iter, trace=Trace.from_rows(rows))
-        if not self.rows[-1][0] < solution.objective:
-            return whole
-        value, dual = float(self.rows[-1][0]), max(self.bound, _bound(solution))
-        return _end(whole, self.parameters, value, dual, 0.0)
+        whole = replace(solution, n_iter=self.n_iter + solution.n_iter, trace=self.trace.then(solution.trace))
+        value, dual = self.trace.end.objective, max(self.bound, _bound(solution))
+        return _end(whole, self.parameters, value, dual, 0.0) if value < solution.objective else whole
 
 
 class _Turn(Callbacks):
@@ -239,8 +237,8 @@ class _Turn(Callbacks):
         self._pass_end = callbacks.pass_end
         self.pass_end = None if self._pass_end is None else self._tell_pass_end
 
-    def __call__(self, *row: float) -> None:
-        self._callbacks(*(np.array(row) + self._before.shift).tolist())
+    def __call__(self, objective: float, dual: float, gap: float, passes: float, seconds: float) -> None:
+        self._callbacks(objective, dual, gap, self._before.passes + passes, self._before.seconds + seconds)
 
     def _tell_pass_end(self, end: PassEnd) -> bool:
         assert self._pass_end is not None
@@ -252,8 +250,8 @@ class _LaterPassEnd:
         self._end, self._before = end, before
 
     def progress(self) -> tuple[float, float, float, float, float]:
-        objective, dual, gap, passes, seconds = (np.array(self._end.progress()) + self._before.shift).tolist()
-        return objective, dual, gap, passes, seconds
+        objective, dual, gap, passes, seconds = self._end.progress()
+        return objective, dual, gap, self._before.passes + passes, self._before.seconds + seconds
 
     def parameters(self) -> Floats:
         return self._end.parameters()

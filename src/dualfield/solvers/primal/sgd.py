@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from dualfield import _native
 from dualfield._native import StateError
 from dualfield.objectives import ChainLoss
-from dualfield.solvers.base import LinearSolution, Progress, Status, StopRule, Trace, relative_gap
+from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
+from dualfield.solvers.trace import Trace, relative_gap
 
 __all__ = ["SGD"]
 
@@ -58,7 +59,7 @@ class SGD:
         start: Floats | None = None,
         callbacks: Progress | None = None,
         random_state: Any = None,
-    ) -> LinearSolution:
+    ) -> Solution[Floats]:
         """Solve an objective as far as the epochs go.
 
         Parameters
@@ -70,7 +71,7 @@ class SGD:
 
         Returns
         -------
-        LinearSolution
+        Solution[Floats]
             The point, its gap and the course.
 
         Examples
@@ -109,7 +110,7 @@ def epochs(rule: StopRule) -> int:
     return _EPOCHS if np.isinf(rule.max_passes) else int(rule.max_passes)
 
 
-def certified(objective: ChainLoss, result: Any, rule: StopRule, solver: str) -> LinearSolution:
+def certified(objective: ChainLoss, result: Any, rule: StopRule, solver: str) -> Solution[Floats]:
     """Look at where a solver without a gap has ended."""
     parameters, _, _, outcome, n_iter, rows = result
     if not len(rows):
@@ -119,4 +120,12 @@ def certified(objective: ChainLoss, result: Any, rule: StopRule, solver: str) ->
     if outcome in ("interrupted", "stopped"):
         status = Status(outcome)
     last = [value, value - gap, gap, rows[-1][3], rows[-1][4]]
-    return LinearSolution(parameters, value, gap, status, n_iter, Trace.from_rows(np.array([last])), solver)
+    return Solution(
+        parameters=parameters,
+        objective=value,
+        gap=gap,
+        status=status,
+        n_iter=n_iter,
+        trace=Trace.from_rows(np.array([last])),
+        solver=solver,
+    )
