@@ -14,7 +14,7 @@ from tests.certificates.exact_tables import ExactTables
 from tests.estimators.hmm_reference import reference, theta_of
 
 Data = tuple[Any, Any]
-_FEW = {"working_set": 2, "block_dual": 12}  # passes of solvers in Python, whose claims must hold wherever they stop
+_FEW = {"labelling_set": 2, "frank_wolfe": 12}  # passes of solvers in Python, whose claims must hold wherever they stop
 
 
 @dataclass
@@ -287,9 +287,9 @@ FAMILIES = {
             "flow_swap",
             "cutting_plane",
             "simplicial",
-            "working_set",
+            "labelling_set",
             "marginal",
-            "block_dual",
+            "frank_wolfe",
             "sgd",
         )
     },

@@ -11,6 +11,7 @@ import pytest
 
 import dualfield
 from dualfield import LatentChain, LatentStructuredSVM, StructuredSVM
+from dualfield.cli.solver_names import suited_solvers
 from dualfield.features import Template
 from dualfield.io import write_svmlight
 from dualfield.solvers import Status
@@ -55,7 +56,7 @@ def test_what_it_says(shell, hinge):
     assert shell.path("m").read_bytes() == hinge.path("svm").read_bytes()
 
 
-@pytest.mark.parametrize("solver", ["flow_swap", "cutting_plane", "working_set", "block_dual", "marginal", "sgd"])
+@pytest.mark.parametrize("solver", suited_solvers("sequences", "hinge")[1:])
 def test_solvers(shell, hinge, solver):
     shell.write("few.txt", corpus(5, 0))
     options = ("--solver", solver, "--max-iter", 3, "--C", "0.01", "--template", "chunking")

@@ -113,13 +113,13 @@ def test_all_points_as_landmarks_lose_nothing(model):
     assert every.dual_gap_ <= 1e-5 * every.objective_
 
 
-def test_smo_and_block_dual_agree():
+def test_smo_and_ascent_agree():
     X, y = sequences(10)
-    one = CRF(kernel="rbf", gamma=0.5, solver="smo", tol=1e-6).fit(X, y)
+    one = CRF(kernel="rbf", gamma=0.5, solver="labelling_smo", tol=1e-6).fit(X, y)
     two = CRF(kernel="rbf", gamma=0.5, tol=1e-6).fit(X, y)
-    assert (one.solver_, two.solver_) == ("smo", "kernel_ascent")
+    assert (one.solver_, two.solver_) == ("labelling_smo", "kernel_ascent")
     assert one.objective_ == pytest.approx(two.objective_, rel=1e-5)
-    assert CRF(kernel="rbf", solver=LabellingSMO(), tol=1e-2).fit(X, y).solver_ == "smo"
+    assert CRF(kernel="rbf", solver=LabellingSMO(), tol=1e-2).fit(X, y).solver_ == "labelling_smo"
 
 
 @pytest.mark.parametrize("model", MODELS)

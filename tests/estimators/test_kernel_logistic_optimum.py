@@ -13,7 +13,7 @@ from tests.reference import kernel_logistic as reference
 WEIGHTS = np.random.default_rng(5).uniform(0.2, 3.0, 44)
 TOL = 1e-8
 # L-BFGS works on the coefficients themselves, where the problem is badly conditioned: it is asked for less.
-TOLS = dict.fromkeys(SOLVERS, TOL) | {"lbfgs": 1e-5}
+TOLS = dict.fromkeys([*SOLVERS, "joint_online"], TOL) | {"lbfgs": 1e-5}
 
 
 def fit(problem, sample_weight=None, **parameters):
@@ -141,11 +141,11 @@ def test_joint_kernel_of_points_and_labels():
         return float(np.exp(-GAMMA * ((a[0] - b[0]) ** 2).sum())) if a[1] == b[1] else 0.0
 
     best = problem.optimum(1.0, False)
-    model = fit(problem, label_kernel=joint, solver="online", fit_intercept=False, tol=1e-6)
+    model = fit(problem, label_kernel=joint, solver="joint_online", fit_intercept=False, tol=1e-6)
     assert model.objective_ == pytest.approx(best.objective, rel=2e-6)
     np.testing.assert_allclose(model.predict_proba(problem.X), best.proba, atol=5e-3)
     with pytest.raises(ValueError, match=r"(?s)(?=.*label_kernel)(?=.*fit_intercept)"):
-        fit(problem, label_kernel=joint, solver="online")
+        fit(problem, label_kernel=joint, solver="joint_online")
     for solver in ("working_set", "newton", "smo", "lbfgs"):
         with pytest.raises(ValueError, match=rf"(?s)(?=.*{solver})(?=.*label_kernel)"):
             fit(problem, label_kernel=joint, solver=solver)

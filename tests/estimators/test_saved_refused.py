@@ -88,11 +88,11 @@ TAGGER_FAULTS = {
         "its 'solver' cannot be read",
     ),
     "no such setting": (
-        put("parameters", "solver", value={"type": "solver", "name": "LBFGS", "settings": {"x": 1}}),
+        put("parameters", "solver", value={"type": "solver", "name": "lbfgs", "settings": {"x": 1}}),
         "its 'solver' cannot be read",
     ),
     "solver of others": (
-        put("parameters", "solver", value={"type": "solver", "name": "SMO", "settings": {}}),
+        put("parameters", "solver", value={"type": "solver", "name": "smo", "settings": {}}),
         "The 'solver' parameter of CRF must be",
     ),
     "high order": (put("structure", value={**CHAIN, "order": 10**9}), "must have an order in [1, 63]"),

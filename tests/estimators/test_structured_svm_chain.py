@@ -48,10 +48,10 @@ def check(model, objective, tables, tol, positive=None):
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-@pytest.mark.parametrize("solver", ["auto", "cutting_plane", "working_set"])
+@pytest.mark.parametrize("solver", ["auto", "cutting_plane", "labelling_set"])
 def test_minimum(name, solver):
     settings, renamed = VARIANTS[name]
-    tol = 1e-2 if solver == "working_set" else 1e-5  # closer takes seconds; its own tests do that on smaller problems
+    tol = 1e-2 if solver == "labelling_set" else 1e-5  # closer takes seconds; its own tests do that on smaller problems
     model = StructuredSVM(solver=solver, tol=tol, random_state=0, **settings).fit(X, Y)
     check(model, *tables_of(settings, renamed), tol)
     simple = name not in ("order 2", "pairs", "slack", "slack, order 2")
@@ -63,8 +63,8 @@ def test_minimum(name, solver):
 def test_all_solvers_agree():
     data = sentences(20)
     best = StructuredSVM(C=0.2, tol=1e-8, solver="cutting_plane").fit(*data).objective_
-    for solver in ("flow_swap", "block_dual", "cutting_plane", "working_set", "marginal", "sgd"):
-        rough = solver in ("block_dual", "sgd")
+    for solver in ("flow_swap", "frank_wolfe", "cutting_plane", "labelling_set", "marginal", "sgd", "plane_sgd"):
+        rough = solver in ("frank_wolfe", "sgd", "plane_sgd")
         model = StructuredSVM(C=0.2, tol=2e-2 if rough else 1e-4, solver=solver, random_state=0).fit(*data)
         assert best * (1 - 1e-7) <= model.objective_ <= best * (1 + (5e-2 if rough else 1.1e-4))
         assert model.objective_ - model.dual_gap_ <= best * (1 + 1e-7)

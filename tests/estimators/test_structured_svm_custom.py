@@ -72,12 +72,12 @@ def tables_of(problem, X, y, C):
 @pytest.mark.parametrize(
     ("problem", "data"), [(Matching(), matchings()), (Ranking(), rankings())], ids=["match", "rank"]
 )
-@pytest.mark.parametrize("solver", ["auto", "cutting_plane", "working_set", "block_dual", "sgd"])
+@pytest.mark.parametrize("solver", ["auto", "cutting_plane", "labelling_set", "frank_wolfe", "plane_sgd"])
 def test_minimum(problem, data, solver):
     X, y = data
     tables = tables_of(problem, X, y, 0.05)
     best, _ = minimum(tables)
-    exact = solver not in ("block_dual", "sgd")
+    exact = solver not in ("frank_wolfe", "plane_sgd")
     model = StructuredSVM(problem, C=0.05, solver=solver, tol=1e-6 if exact else 1e-2, random_state=0)
     model.fit(X, y)
     assert model.objective_ == pytest.approx(value(tables, model.parameters_), rel=1e-10)
@@ -174,7 +174,7 @@ class Incomplete:
         ({"class_weight": "balanced"}, ValueError, "The 'class_weight' parameter of StructuredSVM cannot be combined"),
         ({"rescaling": "slack"}, ValueError, "rescaling='slack' cannot be combined with a custom problem"),
         ({"start_stop": True}, ValueError, "The 'start_stop' parameter of StructuredSVM is for sequences"),
-        ({"solver": "flow_swap"}, ValueError, "solver='flow_swap' does not support custom problems"),
+        ({"solver": "flow_swap"}, ValueError, "does not support slack rescaling or sign constraints, custom problems"),
         ({"solver": "marginal"}, ValueError, "only chains have them"),
         ({"positive": [1]}, ValueError, r"must be None, True or a boolean array of shape \(4,\)"),
     ],
@@ -206,7 +206,7 @@ def test_an_argmax_that_forgets_the_loss_is_refused_before_the_fit():
         StructuredSVM(Deaf(), C=1.0).fit(*marked(0))
 
 
-@pytest.mark.parametrize("solver", ["auto", "cutting_plane", "working_set", "block_dual", "simplicial"])
+@pytest.mark.parametrize("solver", ["auto", "cutting_plane", "labelling_set", "frank_wolfe", "simplicial"])
 def test_an_argmax_that_forgets_the_loss_is_refused_by_its_earlier_answers(solver):
     """No look at the first examples tells: only what it said itself, at other weights."""
     X, y = marked(3)

@@ -44,7 +44,7 @@ MODELS = {
         ROWS, LABELS
     ),
     "CRF": lambda kernel: CRF(**kernel).fit(X, Y),
-    "CRF by SMO": lambda kernel: CRF(solver="smo", **kernel).fit(X, Y),
+    "CRF by SMO": lambda kernel: CRF(solver="labelling_smo", **kernel).fit(X, Y),
     "CRF of landmarks": lambda kernel: CRF(kernel_approx=9, **kernel).fit(X, Y),
     "StructuredSVM": lambda kernel: StructuredSVM(**kernel).fit(X, Y),
     "StructuredSVM of nodes": lambda kernel: StructuredSVM("single", **kernel).fit(ROWS, LABELS),

@@ -125,7 +125,9 @@ def test_signs(solver, kind):
     start = np.full(problem.score_map.n_parameters, -1.0)
     assert (solver.solve(objective, StopRule(1e-3), start).parameters[flags] >= 0).all()
     for other in (LabellingSet(), MarginalQP(), *ROUGH):
-        with pytest.raises(ValueError, match=r"cannot keep weights from being negative\. Use solver='cutting_plane'"):
+        with pytest.raises(
+            ValueError, match=r"keeps weights from being negative \(positive\)\. Use solver='auto', 'cutting_plane'"
+        ):
             other.solve(objective, StopRule(1e-3))
 
 

@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from dualfield import CRF
-from dualfield.solvers import LBFGS, SGD, AutoLinear, BlockDual, Solution, Status, StopRule, Trace
+from dualfield.solvers import LBFGS, SGD, Auto, BlockDual, Solution, Status, StopRule, Trace
 from dualfield.solvers.primal.relay import solve_in_turn
 from tests.objectives.problems import random_problem
 
@@ -201,7 +201,7 @@ def test_tiny_objectives_are_judged_beside_their_size():
     # Transitions do not grow with the features: what they could gain is gone, and the rest is what it was.
     data = table.bind(problem.batch, None, problem.codes, weights)
     tiny = type(plain)(table, data)
-    for solver in (LBFGS(), BlockDual(), AutoLinear()):
+    for solver in (LBFGS(), BlockDual(), Auto()):
         found = solver.solve(tiny, StopRule(1e-6))
         assert found.status is Status.CONVERGED
         assert found.objective < 1e-12

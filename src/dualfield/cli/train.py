@@ -10,13 +10,10 @@ from click.core import ParameterSource
 
 from dualfield.cli import options
 from dualfield.cli.program import INTERRUPTED, tell
+from dualfield.cli.solver_names import SolverOption, begun, known_solver
 
 __all__ = ["train"]
 
-_SOLVERS = (
-    *("auto", "block_dual", "lbfgs", "sgd", "perceptron", "working_set", "newton", "smo", "online"),
-    *("flow_swap", "cutting_plane", "marginal", "simplicial"),
-)
 _KERNELS = ("rbf", "linear", "poly", "laplacian", "sigmoid")
 
 
@@ -78,11 +75,13 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
 )
 @click.option(
     "--solver",
-    type=click.Choice(_SOLVERS),
+    cls=SolverOption,
+    metavar="NAME",
+    callback=known_solver,
+    shell_complete=begun,
     default="auto",
     show_default=True,
-    help="For sequences: auto, block_dual, lbfgs, sgd, perceptron. For svmlight: auto, working_set, newton, smo, "
-    "online, lbfgs. For hinge: auto, flow_swap, cutting_plane, working_set, block_dual, marginal, sgd.",
+    help="The algorithm.",
 )
 @click.option(
     "--tol",

@@ -25,6 +25,7 @@ from dualfield.cli.models import LoadedModel, load_model
 from dualfield.cli.outputs import STANDARD_OUTPUT, check_drawing, check_outputs
 from dualfield.cli.pass_table import PassTable
 from dualfield.cli.program import tell
+from dualfield.cli.solver_names import suited_solvers
 from dualfield.cli.templates import BUILT_IN, read_template
 from dualfield.cli.training_end import Options, complain, finish
 
@@ -35,11 +36,6 @@ _OF_SEQUENCES = (
 )
 _OF_KERNELS = ("kernel", "gamma", "degree", "coef0")
 _OF_LOG_LOSS = ("l1_ratio", *_OF_KERNELS)
-SOLVERS_OF = {
-    "sequences": ("auto", "block_dual", "lbfgs", "sgd", "perceptron"),
-    "svmlight": ("auto", "working_set", "newton", "smo", "online", "lbfgs"),
-    "hinge": ("auto", "flow_swap", "cutting_plane", "working_set", "block_dual", "marginal", "simplicial", "sgd"),
-}
 
 
 def run(given: Options, chosen: set[str]) -> str:
@@ -95,7 +91,7 @@ def _check_choice(kind: str, given: Options, chosen: set[str]) -> None:
     for name in _OF_LOG_LOSS:
         if loss == "hinge" and name in chosen:
             raise click.UsageError(f"--{name.replace('_', '-')} is for --loss log.")
-    solvers = SOLVERS_OF["hinge" if loss == "hinge" else "svmlight" if kind == "svmlight" else "sequences"]
+    solvers = suited_solvers("svmlight" if kind == "svmlight" else "sequences", loss)
     if given["solver"] not in solvers:
         model = f"--loss {loss} and {'svmlight' if kind == 'svmlight' else 'sequences'}"
         raise click.UsageError(f"--solver {given['solver']} is not for {model}, which take {', '.join(solvers)}.")
@@ -167,6 +163,7 @@ def _fit_in_passes(
 ) -> tuple[Any, list[Any]]:
     """Fit a model of sequences, or a linear one of single examples, and show each pass."""
     from dualfield.estimators import Checkpoint, StructuredSVM
+    from dualfield.solvers import solver_classes
 
     model = StructuredSVM("single") if data.format == "svmlight" else _sequence_model(given, data)
     model.set_params(
@@ -184,7 +181,7 @@ def _fit_in_passes(
         kept = Checkpoint(given["checkpoint"], every=given["checkpoint_every"], remove=False)
         if given["checkpoint"].exists():
             say(f"Going on from {given['checkpoint']}.")
-    certified = given["solver"] not in ("sgd", "perceptron")
+    certified = solver_classes()[given["solver"]].certifies
     with PassTable(model.tol, score, name, certified=certified, quiet=given["quiet"]) as table, _own_warnings(given):
         model.fit(data.X, data.y, monitor=table, checkpoint=kept)
     return model.set_params(warm_start=False), table.history

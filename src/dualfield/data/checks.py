@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,8 +11,6 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from dualfield.data.batch import Batch
-
-Solver = TypeVar("Solver")
 
 
 def check_number(owner: str, name: str, value: Any, low: float, *, open_low: bool = False) -> None:
@@ -51,19 +48,6 @@ def check_choice(owner: str, name: str, value: Any, choices: tuple[str, ...], ot
         raise ValueError(
             f"The {name!r} parameter of {owner} must be {more}one of {list(choices)}. Got {value!r} instead."
         )
-
-
-def pick_solver(owner: str, solver: str | Solver, known: Mapping[str, type[Solver]]) -> Solver:
-    """Return a solver by its name, or the solver itself if it is one of those known."""
-    if isinstance(solver, str):
-        check_choice(owner, "solver", solver, tuple(known), "an object of dualfield.solvers")
-        return known[solver]()
-    if not isinstance(solver, tuple(known.values())):
-        raise ValueError(
-            f"The 'solver' parameter of {owner} must be one of {list(known)} or an object of dualfield.solvers. "
-            f"Got {solver!r} instead."
-        )
-    return solver
 
 
 def fixed_random_state(random_state: Any) -> np.random.RandomState:

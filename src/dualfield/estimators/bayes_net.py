@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 
 from dualfield.data.checks import check_choice, check_integer, check_number
@@ -19,7 +17,8 @@ from dualfield.estimators.bayes_net_training import PRIORS, counted, reference_t
 from dualfield.estimators.fitting import fitting
 from dualfield.estimators.saved_bayes_net import SavableNetwork
 from dualfield.estimators.table_training import check_floor, table_solver
-from dualfield.solvers import Simplicial, Solution, Status
+from dualfield.solvers import Simplicial, Solution
+from dualfield.solvers.convergence import warn_unless_converged
 from dualfield.structures.checks import n_threads
 
 __all__ = ["DiscriminativeBayesNet"]
@@ -241,13 +240,7 @@ class DiscriminativeBayesNet(SavableNetwork):
             start = self.parameters_ if self.warm_start and self._is_like(data) else None
             solution = trained(self, data, reference, solver, start, n_threads(self.n_jobs))
         self._keep(data, solution)
-        if solution.status is not Status.CONVERGED:
-            warnings.warn(
-                f"{solution.status.sentence} Relative duality gap {solution.relative_gap:.3g}, tolerance {self.tol:g}, "
-                f"{solution.trace.passes[-1]:.0f} passes. {solution.status.remedy}",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        warn_unless_converged(solution, float(self.tol))
         return self
 
     def _is_like(self, data: NetworkData) -> bool:
@@ -271,7 +264,7 @@ class DiscriminativeBayesNet(SavableNetwork):
         self.status_ = solution.status
         self.trace_ = solution.trace
 
-    def _check_parameters(self) -> Simplicial:
+    def _check_parameters(self) -> Any:
         owner = type(self).__name__
         check_structure(owner, self.structure)
         check_number(owner, "smoothing", self.smoothing, 0.0)

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualfield.data.checks import check_choice, check_number, pick_solver
+from dualfield.data.checks import check_choice, check_number
 from dualfield.data.partial_labels import read_labels
 from dualfield.estimators.checkpoint import Checkpoint
 from dualfield.estimators.crf_data import TrainingData, carry_over
@@ -22,9 +22,11 @@ from dualfield.objectives import ChainLoss
 from dualfield.persistence.crfsuite_import import restored_attributes
 from dualfield.persistence.file import ModelFile
 from dualfield.persistence.parameters import ParameterWriter
-from dualfield.solvers import LBFGS, SGD, AutoLinear, BlockDual, Moment, Perceptron, Solution, StopRule
+from dualfield.solvers import SGD, Moment, Solution, StopRule, prototypes
 from dualfield.solvers.callbacks import FitCallbacks
+from dualfield.solvers.convergence import warn_unless_converged
 from dualfield.solvers.primal.relay import solve_in_turn
+from dualfield.solvers.registry import pick_solver, suited
 from dualfield.structures import Chain
 from dualfield.structures.checks import n_threads
 
@@ -32,14 +34,6 @@ __all__ = ["CRF"]
 
 Floats = NDArray[np.float64]
 
-AnySolver = AutoLinear | BlockDual | LBFGS | SGD | Perceptron
-_SOLVERS: dict[str, type[AnySolver]] = {
-    "auto": AutoLinear,
-    "block_dual": BlockDual,
-    "lbfgs": LBFGS,
-    "sgd": SGD,
-    "perceptron": Perceptron,
-}
 _DEFAULT_PASSES = 10_000.0
 
 
@@ -104,8 +98,9 @@ class CRF(TrainedTagger):
         Bytes for kernel values; beyond that they are computed again.
     solver : str or solver object, default="auto"
         "auto", "block_dual", "lbfgs" (OWL-QN where l1_ratio > 0, Newton's method where that crawls), "sgd" (averaged
-        stochastic gradients), "perceptron" (averaged), or an object of :mod:`dualfield.solvers`. With a kernel: "auto",
-        "block_dual", or "smo", which lists all labellings and is for short sequences.
+        stochastic gradients), "perceptron" (averaged), an object of :mod:`dualfield.solvers`, or one of your own with
+        ``name``, ``missing`` and ``solve``. With a kernel: "auto", "kernel_ascent", or "labelling_smo", which lists all
+        labellings and is for short sequences.
     tol : float, default=1e-4
         Stop when duality gap / dual value is at most this. For "sgd" and "perceptron", which make their epochs, no aim.
     max_iter : int, default=None
@@ -186,7 +181,7 @@ class CRF(TrainedTagger):
         kernel_approx: int | tuple[int, str] | ArrayLike | None = None,
         transition_scale: float = 1.0,
         cache_size: float = 4e9,
-        solver: str | AnySolver = "auto",
+        solver: str | Any = "auto",
         tol: float = 1e-4,
         max_iter: int | None = None,
         n_jobs: int | None = None,
@@ -271,12 +266,12 @@ class CRF(TrainedTagger):
         data = self._training_data(X, y, sample_weight, lengths)
         if self.kernel is not None:
             solution = self._fit_with_kernel(data, float(self.temperature), monitor, checkpoint)
-            self._warn_unless_converged(solution)
+            warn_unless_converged(solution, float(self.tol))
             return self
         start = None if old is None else carry_over(old, data)
         solution = self._solve(solver, data, start, monitor, Checkpoint.of(checkpoint))
         self._keep(data, solution)
-        self._warn_unless_converged(solution)
+        warn_unless_converged(solution, float(self.tol))
         return self
 
     @classmethod
@@ -366,7 +361,7 @@ class CRF(TrainedTagger):
 
     def _solve(
         self,
-        solver: AnySolver,
+        solver: Any,
         data: TrainingData,
         start: NDArray[np.float64] | None,
         monitor: Callable[[Moment, CRF], Any] | None = None,
@@ -383,15 +378,19 @@ class CRF(TrainedTagger):
             float(self.temperature),
         )
         objective = ChainLoss(data.score_map, bound, float(self.l1_ratio), data.allowed is None, n_threads(self.n_jobs))
-        endless = isinstance(solver, (SGD, Perceptron))
+        suited(solver, objective)
+        endless = getattr(solver, "makes_epochs", False)
         most = (np.inf if endless else _DEFAULT_PASSES) if self.max_iter is None else float(self.max_iter)
         rule = StopRule(float(self.tol), most)
 
+        # A stream goes on from its weights whatever they are for this part of it.
+        is_left_alone = is_stream or getattr(solver, "safeguarded", False)
+
         def solve(callbacks: FitCallbacks, seed: int) -> Solution[Floats]:
-            # A stream goes on from its weights whatever they are for this part of it; the perceptron has no objective.
-            if is_stream or isinstance(solver, (AutoLinear, Perceptron)):
-                return solver.solve(objective, rule, start, callbacks, seed)
-            return solve_in_turn([solver], objective, rule, start, callbacks, seed)
+            if not is_left_alone:
+                return solve_in_turn([solver], objective, rule, start, callbacks, seed)
+            found: Solution[Floats] = solver.solve(objective, rule, start, callbacks, seed)
+            return found
 
         return self._run(solve, data, start, monitor, checkpoint)
 
@@ -410,7 +409,7 @@ class CRF(TrainedTagger):
         if n_seen is not None:
             self.n_seen_ = n_seen
 
-    def _check_parameters(self) -> AnySolver:
+    def _check_parameters(self) -> Any:
         owner = type(self).__name__
         if not isinstance(self.structure, Chain):
             check_choice(owner, "structure", self.structure, ("chain",), "a Chain")
@@ -423,6 +422,5 @@ class CRF(TrainedTagger):
         check_number(owner, "temperature", self.temperature, 0.0, open_low=True)
         self._check_shared_parameters()
         if self.kernel is not None:
-            check_kernel_chains(self)
-            return AutoLinear()
-        return pick_solver(owner, self.solver, _SOLVERS)
+            return check_kernel_chains(self, float(self.temperature))
+        return pick_solver(owner, self.solver, prototypes.chain_loss(1.0))

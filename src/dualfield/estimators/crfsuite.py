@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 import dualfield.estimators.crf as linear
@@ -19,7 +17,8 @@ from dualfield.persistence.crfsuite_import import restored_attributes
 from dualfield.persistence.file import ModelFile
 from dualfield.persistence.parameters import ParameterWriter
 from dualfield.scores import FeatureTable, LinearScores
-from dualfield.solvers import LBFGS, SGD, AutoLinear, Perceptron, Status
+from dualfield.solvers import LBFGS, SGD, Auto, Perceptron, Solver, Status
+from dualfield.solvers.convergence import warn_of_convergence
 
 __all__ = ["CRF"]
 
@@ -234,11 +233,9 @@ class CRF(SequenceTagger):
         if solution.status not in (Status.CONVERGED, Status.FINISHED) and not (
             solution.status is Status.ITERATION_LIMIT and self.max_iterations is not None
         ):
-            warnings.warn(
+            warn_of_convergence(
                 f"{solution.status.sentence} Relative duality gap {solution.relative_gap:.3g}; "
-                "raise delta if this is good enough.",
-                ConvergenceWarning,
-                stacklevel=3,
+                "raise delta if this is good enough."
             )
         self.__dict__.pop("dev_score_", None)
         if X_dev is not None:
@@ -271,12 +268,12 @@ class CRF(SequenceTagger):
         if dev_score is not None:
             self.dev_score_ = dev_score
 
-    def _solver(self) -> linear.AnySolver:
+    def _solver(self) -> Solver:
         if self.algorithm == "l2sgd":
             return SGD()
         if self.algorithm == "ap":
             return Perceptron()
-        return AutoLinear() if self.num_memories is None else LBFGS(int(self.num_memories))
+        return Auto() if self.num_memories is None else LBFGS(int(self.num_memories))
 
     def _check_parameters(self) -> tuple[float, float]:
         """Check the parameters that are used, and return c1 and c2."""

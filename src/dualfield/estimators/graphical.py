@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight
 
 from dualfield.data import Labels
@@ -34,6 +32,7 @@ from dualfield.estimators.graphical_training import (
 from dualfield.estimators.saved_graphical import SavableCliques
 from dualfield.scores.cliques import ChainLayout, GraphLayout, with_blank_row
 from dualfield.solvers import Status
+from dualfield.solvers.convergence import warn_of_convergence
 from dualfield.solvers.progress import ProgressLine
 from dualfield.solvers.trace import relative_gap
 from dualfield.structures import Chain, mutual_information, spanning_tree
@@ -322,12 +321,10 @@ class ConditionalGraphicalModel(SavableCliques):
         if late:
             first = late[0]
             assert first.status is not None
-            warnings.warn(
+            warn_of_convergence(
                 f"{len(late)} of {len(models)} clique types did not converge. The first is {first.key!r} with "
                 f"{first.size} nodes: {first.status.sentence} Relative duality gap "
-                f"{relative_gap(first.objective, first.dual_gap):.3g}, tolerance {self.tol:g}. {first.status.remedy}",
-                ConvergenceWarning,
-                stacklevel=4,
+                f"{relative_gap(first.objective, first.dual_gap):.3g}, tolerance {self.tol:g}. {first.status.remedy}"
             )
 
 

@@ -20,6 +20,7 @@ from dualfield.persistence.file import ModelFile
 from dualfield.persistence.parameters import ParameterWriter
 from dualfield.scores.tables import TableLayout, Tables
 from dualfield.solvers import Simplicial
+from dualfield.solvers.convergence import warn_unless_converged
 from dualfield.structures.checks import n_threads
 
 __all__ = ["DiscriminativeHMM"]
@@ -232,7 +233,7 @@ class DiscriminativeHMM(GenerativeTagger, TrainedTagger):
             self.n_completions_ = training.n_completions
         self._keep_solution(solution)
         self._keep_tables(data.observations, data.labels, data.layout, solution.parameters)
-        self._warn_unless_converged(solution)
+        warn_unless_converged(solution, float(self.tol))
         return self
 
     def _counts(self, data: HMMData, smoothing: Tables) -> Tables:
@@ -263,7 +264,7 @@ class DiscriminativeHMM(GenerativeTagger, TrainedTagger):
     def _check_restored(self) -> None:
         self._check_parameters()
 
-    def _check_parameters(self) -> Simplicial:
+    def _check_parameters(self) -> Any:
         owner = type(self).__name__
         check_integer(owner, "min_count", self.min_count, 1)
         if self.rare is not None and not callable(self.rare):

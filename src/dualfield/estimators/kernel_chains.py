@@ -18,17 +18,17 @@ from dualfield.kernels.mercer import check_mercer, refusals
 from dualfield.objectives import KernelChain, KernelMargin
 from dualfield.scores import Expansion
 from dualfield.scores.kernel import rows_of
-from dualfield.solvers import KernelAscent, KernelParts, LabellingSMO, Solution, StopRule
+from dualfield.solvers import Auto, KernelAscent, KernelParts, Solution, StopRule, prototypes
 from dualfield.solvers.callbacks import FitCallbacks
 from dualfield.solvers.kernel.reduced_chains import solve_reduced
+from dualfield.solvers.registry import pick_solver, suited
 
 Floats = NDArray[np.float64]
 _NAMES = tuple(name for name in KERNEL_NAMES if name != "precomputed")
-_SOLVERS: dict[str, Any] = {"auto": KernelAscent, "block_dual": KernelAscent, "smo": LabellingSMO}
 _DEFAULT_PASSES = 1000.0
 
 
-def check_kernel_chains(model: Any) -> Any:
+def check_kernel_chains(model: Any, temperature: float) -> Any:
     """Raise unless the parameters of a model with a kernel make sense together; return its solver."""
     owner = type(model).__name__
     check_kernel(owner, model, _NAMES)
@@ -41,14 +41,7 @@ def check_kernel_chains(model: Any) -> Any:
             raise ValueError(f"The {name!r} parameter of {owner} is for features, and a kernel has none to list.")
     if getattr(model, "rescaling", "margin") != "margin":
         raise ValueError(f"The 'rescaling' parameter of {owner} must be 'margin' with a kernel.")
-    if isinstance(model.solver, str) and model.solver in _SOLVERS:
-        return _SOLVERS[model.solver]()
-    if isinstance(model.solver, (KernelAscent, LabellingSMO)):
-        return model.solver
-    raise ValueError(
-        f"The 'solver' parameter of {owner} must be one of {list(_SOLVERS)}, a KernelAscent or a LabellingSMO with a "
-        f"kernel. Got {model.solver!r} instead."
-    )
+    return pick_solver(owner, model.solver, prototypes.kernel_chain(temperature))
 
 
 def fit_kernel_chains(
@@ -87,14 +80,15 @@ def fit_kernel_chains(
         if model.kernel_approx is not None:
             landmarks = choose_landmarks(kernel, points, model.kernel_approx, seed, threads)
             return solve_reduced(problem, landmarks, rule, callbacks, seed)
-        if temperature == 0.0 and isinstance(solver, KernelAscent) and _has_nodes_only(problem):
+        suited(solver, problem)
+        if temperature == 0.0 and isinstance(solver, Auto | KernelAscent) and _has_nodes_only(problem):
             return _solve_nodes(problem, solver, rule, callbacks, seed)
         solution: Solution[KernelParts] = solver.solve(problem, rule, _start(model, problem), callbacks, seed)
         return as_linear(problem, solution), _supported(kernel, points, solution.parameters.coefficients)
 
 
 def _solve_nodes(
-    problem: KernelChain, solver: KernelAscent, rule: StopRule, callbacks: FitCallbacks, seed: int
+    problem: KernelChain, solver: Auto | KernelAscent, rule: StopRule, callbacks: FitCallbacks, seed: int
 ) -> tuple[Solution[Floats], Expansion]:
     """Solve a problem without transitions: every node on its own, by projections onto the simplex."""
     n_labels, weights = problem.chain.n_labels, np.repeat(problem.weights, np.diff(problem.offsets))

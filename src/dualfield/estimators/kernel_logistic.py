@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, Self, cast
@@ -12,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import log_expit, log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -25,7 +23,6 @@ from dualfield.data.checks import (
     check_label_kernel,
     check_number,
     fixed_random_state,
-    pick_solver,
 )
 from dualfield.estimators.fitting import fitting
 from dualfield.estimators.saved import Savable, from_file
@@ -36,26 +33,18 @@ from dualfield.kernels.mercer import check_mercer, refusals
 from dualfield.objectives import KernelSoftmax
 from dualfield.persistence.file import ModelFile
 from dualfield.persistence.parameters import ParameterWriter
-from dualfield.solvers import LBFGS, SMO, Auto, KernelPoint, NewtonCG, Online, Solution, Status, StopRule, WorkingSet
+from dualfield.solvers import KernelPoint, Solution, StopRule, prototypes
+from dualfield.solvers.convergence import warn_unless_converged
 from dualfield.solvers.kernel.inducing import check_inducing, solve_with_inducing_points
-from dualfield.solvers.kernel.joint import JointKernelProblem, joint_scores, solve_joint
+from dualfield.solvers.kernel.joint import JointKernelProblem, joint_scores
 from dualfield.solvers.kernel.warm_start import solve_warm
 from dualfield.solvers.progress import ProgressLine
+from dualfield.solvers.registry import pick_solver, suited
 from dualfield.structures.checks import n_threads
 
 __all__ = ["KernelLogisticRegression"]
 
 Floats = NDArray[np.float64]
-AnySolver = Auto | WorkingSet | NewtonCG | SMO | Online | LBFGS
-
-_SOLVERS: dict[str, type[AnySolver]] = {
-    "auto": Auto,
-    "working_set": WorkingSet,
-    "newton": NewtonCG,
-    "smo": SMO,
-    "online": Online,
-    "lbfgs": LBFGS,
-}
 _DEFAULT_PASSES = 10_000.0
 
 
@@ -96,12 +85,13 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
     label_kernel : array of shape (n_classes, n_classes) or callable, default=None
         A positive semidefinite matrix T that lets similar classes share strength, in the order of ``classes_``; scores
         are K B T. A callable ``k((x, y), (x2, y2))`` is a kernel on pairs of point and label, and takes the place of
-        ``kernel``; it needs ``solver="online"`` or "auto" and ``fit_intercept=False``, and is meant for small data.
+        ``kernel``; it needs ``solver="joint_online"`` or "auto" and ``fit_intercept=False``, for small data.
     kernel_approx : int or array of shape (n_points, n_features), default=None
         Inducing points: w lies in the span of so many training points, or of the given ones. The gap is that to the
         full problem.
     solver : str or solver object, default="auto"
-        "auto", "working_set", "newton", "smo", "online", "lbfgs", or an object of :mod:`dualfield.solvers`.
+        "auto", "working_set", "newton", "smo", "online", "lbfgs", an object of :mod:`dualfield.solvers`, or one of your
+        own with ``name``, ``missing`` and ``solve``.
     tol : float, default=1e-3
         Stop when the duality gap is at most tol times the dual value.
     max_iter : int, default=None
@@ -176,7 +166,7 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         label_kernel: ArrayLike | Callable[..., float] | None = None,
         kernel_approx: int | ArrayLike | None = None,
-        solver: str | AnySolver = "auto",
+        solver: str | Any = "auto",
         tol: float = 1e-3,
         max_iter: int | None = None,
         cache_size: float = 4e9,
@@ -255,7 +245,7 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         threads = n_threads(self.n_jobs)
         with ProgressLine(type(self).__name__, int(self.verbose)) as line:
             if callable(self.label_kernel):
-                points, solution = self._fit_joint(self.label_kernel, X, classes, codes, weights, present, line)
+                points, solution = self._fit_joint(self.label_kernel, X, classes, codes, weights, present, solver, line)
             else:
                 points, solution = self._fit(X, classes, codes, weights, counted, present, old, solver, threads, line)
         self._keep(points, classes, weights, solution, line)
@@ -270,7 +260,7 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         counted: NDArray[np.intp],
         present: NDArray[np.intp],
         old: tuple[Floats, Floats, Floats] | None,
-        solver: AnySolver,
+        solver: Any,
         threads: int,
         line: ProgressLine,
     ) -> tuple[Any, Solution[KernelPoint]]:
@@ -313,6 +303,7 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
             n = len(solution.parameters.coefficients)
             return points, _embed(solution, n, n_rows, np.arange(n), rows)
         seed = int(fixed_random_state(self.random_state).randint(2**31 - 1))
+        suited(solver, problem)
         with refusals(kernel):
             if start is None:
                 solution = solver.solve(problem, rule, None, line, random_state=seed)
@@ -328,6 +319,7 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         codes: NDArray[np.intp],
         weights: Floats,
         present: NDArray[np.intp],
+        solver: Any,
         line: ProgressLine,
     ) -> tuple[Any, Solution[KernelPoint]]:
         if self.fit_intercept:
@@ -340,7 +332,8 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         known = np.searchsorted(present, codes[keep])
         problem = JointKernelProblem(kernel, X[keep], classes[present], known, weights[keep], int(self.cache_size))
         rule = StopRule(float(self.tol), _DEFAULT_PASSES if self.max_iter is None else float(self.max_iter))
-        solution = solve_joint(problem, rule, line)
+        suited(solver, problem)
+        solution = solver.solve(problem, rule, None, line)
         return X, _embed(solution, len(codes), len(classes), keep, present)
 
     def _keep(
@@ -358,15 +351,9 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         self.trace_ = solution.trace
         self._fit_weights = weights
         line.end(f"{solution.status.value}, relative gap {solution.relative_gap:.1e}.")
-        if solution.status is not Status.CONVERGED:
-            warnings.warn(
-                f"{solution.status.sentence} Relative duality gap {solution.relative_gap:.3g}, tolerance {self.tol:g}, "
-                f"{solution.trace.kernel_passes[-1]:.0f} passes over the kernel matrix. {solution.status.remedy}",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+        warn_unless_converged(solution, float(self.tol), "passes over the kernel matrix")
 
-    def _check_parameters(self) -> AnySolver:
+    def _check_parameters(self) -> Any:
         owner = type(self).__name__
         check_kernel(owner, self)
         check_number(owner, "C", self.C, 0.0, open_low=True)
@@ -378,11 +365,11 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         check_flag(owner, "warm_start", self.warm_start)
         if self.kernel_params is not None and not callable(self.kernel):
             raise ValueError(f"The 'kernel_params' parameter of {owner} needs a callable kernel. Got {self.kernel!r}.")
-        chosen = pick_solver(owner, self.solver, _SOLVERS)
-        if callable(self.label_kernel) and self.solver not in ("auto", "online"):
-            raise ValueError(
-                f"A label_kernel on pairs of point and label needs solver='online' or 'auto'. Got {self.solver!r}."
-            )
+        if callable(self.label_kernel):
+            which = f"{owner} with a function as label_kernel"
+            chosen = pick_solver(which, self.solver, prototypes.joint_kernel())
+        else:
+            chosen = pick_solver(owner, self.solver, prototypes.kernel_softmax())
         check_inducing(owner, self.kernel_approx)
         if self.kernel_approx is not None and self.kernel == "precomputed":
             raise ValueError("kernel_approx needs points: it cannot be used with kernel='precomputed'.")

@@ -10,7 +10,6 @@ import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
@@ -27,6 +26,7 @@ from dualfield.objectives.latent_states import LatentChain, LatentMulticlass
 from dualfield.persistence.file import ModelFile
 from dualfield.persistence.parameters import ParameterWriter, Parts
 from dualfield.solvers import StopRule
+from dualfield.solvers.convergence import warn_of_convergence
 from dualfield.solvers.latent.cccp import CCCP
 from dualfield.solvers.latent.records import LatentSolution, LatentStatus
 from dualfield.solvers.progress import ProgressLine
@@ -255,14 +255,12 @@ class LatentStructuredSVM(LatentPrediction, SavableLatent, BaseEstimator):  # ty
 
     def _warn(self, best: LatentSolution, plain: float | None, tol: float) -> None:
         if best.status in (LatentStatus.ITERATION_LIMIT, LatentStatus.INTERRUPTED):
-            warnings.warn(f"{best.status.sentence} {best.status.remedy}", ConvergenceWarning, stacklevel=4)
+            warn_of_convergence(f"{best.status.sentence} {best.status.remedy}")
         if not best.reached:
-            warnings.warn(
+            warn_of_convergence(
                 f"The last convex problem was left at a relative duality gap of "
                 f"{relative_gap(best.trace.after[-1], best.gap):.2g}, tolerance {tol:g}: R may end far above what it "
-                "could be. Increase max_iter of the base model, or its tol, or lower C.",
-                ConvergenceWarning,
-                stacklevel=4,
+                "could be. Increase max_iter of the base model, or its tol, or lower C."
             )
         if not best.parameters.any():
             warnings.warn(

@@ -10,7 +10,6 @@ import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
@@ -26,6 +25,7 @@ from dualfield.objectives.latent_chain import StateProblem
 from dualfield.objectives.latent_states import LatentChain, LatentMulticlass
 from dualfield.persistence.parameters import Parts
 from dualfield.solvers import LBFGS, Status, StopRule, Trace
+from dualfield.solvers.convergence import warn_of_convergence
 from dualfield.solvers.latent.cccp import CCCP
 from dualfield.solvers.latent.cuts import InnerDescent
 from dualfield.solvers.latent.records import LatentStatus, LatentTrace
@@ -347,7 +347,7 @@ class LatentCRF(SavableLatent, BaseEstimator):  # type: ignore[misc]
 
     def _warn(self, best: _Run) -> None:
         if best.status not in (Status.CONVERGED, Status.STOPPED, LatentStatus.SETTLED, LatentStatus.SMALL_STEP):
-            warnings.warn(f"{best.status.sentence} {best.status.remedy}", ConvergenceWarning, stacklevel=4)
+            warn_of_convergence(f"{best.status.sentence} {best.status.remedy}")
         plain = self.plain_objective_
         if plain is not None and best.objective >= _NO_BETTER * plain:
             warnings.warn(

@@ -15,18 +15,19 @@ from dualfield.data.input_forms import unwrapped
 from dualfield.estimators.crf_data import example_weights
 from dualfield.estimators.latent_data import StateData, StateDecoder
 from dualfield.estimators.latent_start import given_states, hard_em
-from dualfield.estimators.margin_data import FEW_FEATURES
 from dualfield.objectives.latent import Completion
 from dualfield.objectives.latent_bags import BagProblem, BagScores, LatentPosition, best_in_bags
 from dualfield.objectives.latent_chain import StateProblem
 from dualfield.objectives.latent_custom import CustomLatentProblem, LatentModel, check_latent_model
 from dualfield.objectives.latent_states import LatentChain, LatentMulticlass
 from dualfield.solvers import StopRule
+from dualfield.solvers.auto import FEW_FEATURES
 from dualfield.solvers.dual.flow_swap import FlowSwap
 from dualfield.solvers.dual.hinge_stages import PATIENCE
 from dualfield.solvers.latent.cuts import InnerCuts
 from dualfield.solvers.latent.records import InnerSolver
 from dualfield.solvers.latent.states import StateSolver
+from dualfield.solvers.registry import suited
 from dualfield.structures.custom_answers import read_only
 
 Floats = NDArray[np.float64]
@@ -75,10 +76,10 @@ class StateTask:
         whose = self.problem if problem is None else problem
         cuts, wanted = InnerCuts(whose), self.base.solver
         if wanted in ("auto", "flow_swap"):
-            reason = FlowSwap().missing(whose.objective(whose.start(RandomState(0))))
-            if reason is not None and wanted == "flow_swap":
-                raise ValueError(f"solver='flow_swap' cannot take this problem. {reason}")
-            if reason is not None:
+            objective = whose.objective(whose.start(RandomState(0)))
+            if wanted == "flow_swap":
+                suited(FlowSwap(), objective)
+            if FlowSwap().missing(objective) is not None:
                 return cuts
             few = wanted == "auto" and whose.score_map.n_features <= FEW_FEATURES
             return StateSolver(whose, cuts, PATIENCE if few else np.inf)

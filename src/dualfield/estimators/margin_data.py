@@ -2,110 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.data import Batch, Labels
-from dualfield.data.checks import check_choice
 from dualfield.objectives import ChainLoss, ChainPlanes, CustomPlanes
 from dualfield.scores import LinearScores
-from dualfield.solvers import (
-    SGD,
-    CuttingPlane,
-    FlowSwap,
-    LabellingSet,
-    MarginalQP,
-    PlaneFrankWolfe,
-    PlaneSGD,
-    Simplicial,
-    Solution,
-    StopRule,
-)
+from dualfield.solvers import Solution, StopRule
 from dualfield.solvers.callbacks import FitCallbacks
-from dualfield.solvers.dual.hinge_stages import solve_in_stages
 from dualfield.solvers.planes.course import offered
 from dualfield.solvers.primal.relay import never_worse_than_zero
 
 Floats = NDArray[np.float64]
-PLANE_SOLVERS = (CuttingPlane, LabellingSet, MarginalQP, PlaneFrankWolfe, PlaneSGD, Simplicial)
-CHAIN_SOLVERS = (FlowSwap, SGD)
-# By name: for chains and single nodes, and for user-defined output spaces.
-_FOR_CHAINS: dict[str, Any] = {
-    "auto": None,
-    "flow_swap": FlowSwap,
-    "block_dual": PlaneFrankWolfe,
-    "cutting_plane": CuttingPlane,
-    "working_set": LabellingSet,
-    "marginal": MarginalQP,
-    "simplicial": Simplicial,
-    "sgd": SGD,
-}
-_FOR_PLANES: dict[str, Any] = {
-    "auto": CuttingPlane,
-    "block_dual": PlaneFrankWolfe,
-    "sgd": PlaneSGD,
-}
 _DEFAULT_PASSES = 10_000.0
-# With few features flows are degenerate and swaps may crawl, while some ten planes describe the loss of all examples.
-FEW_FEATURES = 1000
 
 
-def check_solver(owner: str, solver: Any) -> None:
-    """Raise unless solver is a name or one of the solvers that a structural SVM can use."""
-    if isinstance(solver, str):
-        check_choice(owner, "solver", solver, tuple(_FOR_CHAINS), "an object of dualfield.solvers")
-    elif not isinstance(solver, (*PLANE_SOLVERS, *CHAIN_SOLVERS)):
-        raise ValueError(
-            f"The 'solver' parameter of {owner} must be one of {list(_FOR_CHAINS)} or an object of dualfield.solvers "
-            f"that takes the hinge loss. Got {solver!r} instead."
-        )
-
-
-def prepared_solve(
+def solve_hinge(
     solver: Any,
-    planes: ChainPlanes | CustomPlanes,
-    loss: Callable[[], ChainLoss] | None,
-    tol: float,
-    max_iter: int | None,
+    objective: ChainLoss | ChainPlanes | CustomPlanes,
+    rule: StopRule,
     start: Floats | None,
-) -> tuple[Any, Callable[[FitCallbacks, int], Solution[Floats]]]:
-    """Return the solver that is to run, and the call that runs it.
+    callbacks: FitCallbacks,
+    seed: int,
+) -> Solution[Floats]:
+    """Solve a form of the problem to a point that is never worse than weights of zero."""
+    if not isinstance(objective, ChainLoss):  # solvers of planes keep the best point
+        start = offered(objective, start)
+    solution: Solution[Floats] = solver.solve(objective, rule, start, callbacks, seed)
+    return never_worse_than_zero(objective, solution, rule.tol) if isinstance(objective, ChainLoss) else solution
 
-    Native solvers take the losses of chains, others planes. Rescaled slacks and signs of weights are known to planes
-    only.
-    """
-    needs_planes = loss is None or planes.positive is not None or getattr(planes, "rescaling", "margin") == "slack"
-    chosen, objective = solver, None
-    if isinstance(solver, str):
-        table = {**_FOR_CHAINS, **_FOR_PLANES} if needs_planes else _FOR_CHAINS
-        chosen = None if table[solver] is None else table[solver]()
-    is_auto = chosen is None
-    if chosen is None and loss is not None:  # auto, on a chain
-        objective = loss()
-        chosen = FlowSwap() if FlowSwap().missing(objective) is None else CuttingPlane()
-    if isinstance(chosen, CHAIN_SOLVERS):
-        if needs_planes or loss is None:
-            why = "custom problems" if loss is None else "slack rescaling or sign constraints"
-            raise ValueError(f"solver={solver!r} does not support {why}. Use solver='cutting_plane' or 'auto'.")
-        objective = loss() if objective is None else objective
-    endless = isinstance(chosen, (SGD, PlaneSGD))
-    most = (np.inf if endless else _DEFAULT_PASSES) if max_iter is None else float(max_iter)
-    rule, what = StopRule(tol, most), planes if isinstance(chosen, PLANE_SOLVERS) else objective
-    if is_auto and isinstance(chosen, FlowSwap) and objective is not None and isinstance(planes, ChainPlanes):
-        swapped, same = objective, planes
-        if swapped.score_map.n_features <= FEW_FEATURES:
-            return chosen, lambda callbacks, seed: never_worse_than_zero(
-                swapped, solve_in_stages(swapped, same, rule, start, callbacks, seed), tol
-            )
-    if what is planes:  # these keep the best point
-        return chosen, lambda callbacks, seed: chosen.solve(what, rule, offered(what, start), callbacks, seed)
-    assert objective is not None
-    return chosen, lambda callbacks, seed: never_worse_than_zero(
-        objective, chosen.solve(objective, rule, start, callbacks, seed), tol
-    )
+
+def margin_rule(solver: Any, tol: float, max_iter: int | None) -> StopRule:
+    """Return when training stops."""
+    endless = getattr(solver, "makes_epochs", False)
+    return StopRule(tol, (np.inf if endless else _DEFAULT_PASSES) if max_iter is None else float(max_iter))
 
 
 def margin_cost(owner: str, cost: Any, labels: Labels) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dualfield.data import Batch, Labels
 from dualfield.estimators.crf_data import TrainingData, example_weights
-from dualfield.estimators.margin_data import check_signs, prepared_solve
+from dualfield.estimators.margin_data import check_signs, margin_rule, solve_hinge
 from dualfield.estimators.saved_margin import restored_margins, saved_margins
 from dualfield.estimators.trained import TrainedTagger
 from dualfield.models.temperature_scaling import Calibration, choose_temperature
@@ -25,7 +26,8 @@ from dualfield.objectives import CustomPlanes
 from dualfield.persistence.file import ModelFile
 from dualfield.persistence.parameters import ParameterWriter
 from dualfield.scores import Expansion, FeatureTable, LinearScores
-from dualfield.solvers import Moment, Solution
+from dualfield.solvers import Moment, Solution, prototypes
+from dualfield.solvers.registry import pick_solver, suited
 from dualfield.structures import Chain, check_custom_problem
 from dualfield.structures.custom_answers import read_only
 
@@ -358,8 +360,10 @@ class MarginOutputs(TrainedTagger):
         positive = check_signs(owner, self.positive, n)
         planes = CustomPlanes(self.structure, inputs, outputs, float(self.C) * weights, n, positive)
         start = None if old is None or len(old.parameters_) != n else old.parameters_
-        _, solve = prepared_solve(self.solver, planes, None, float(self.tol), self.max_iter, start)
-        solution = self._run(solve, None, start, monitor, None)
+        solver = pick_solver(owner, self.solver, prototypes.custom_planes())
+        suited(solver, planes)
+        rule = margin_rule(solver, float(self.tol), self.max_iter)
+        solution = self._run(partial(solve_hinge, solver, planes, rule, start), None, start, monitor, None)
         self.n_features_ = n
         self._keep_solution(solution)
         return solution

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -15,18 +16,14 @@ from dualfield.estimators.checkpoint import Checkpoint
 from dualfield.estimators.crf_data import TrainingData, carry_over
 from dualfield.estimators.fitting import fitting
 from dualfield.estimators.kernel_chains import check_kernel_chains
-from dualfield.estimators.margin_data import (
-    PLANE_SOLVERS,
-    check_solver,
-    margin_cost,
-    positive_weights,
-    prepared_solve,
-)
+from dualfield.estimators.margin_data import margin_cost, margin_rule, positive_weights, solve_hinge
 from dualfield.estimators.margin_outputs import MarginOutputs
 from dualfield.features import Template
 from dualfield.objectives import ChainLoss, ChainPlanes
 from dualfield.objectives.planes_slack import SlackArgmax
-from dualfield.solvers import Moment, Solution
+from dualfield.solvers import Moment, Solution, prototypes
+from dualfield.solvers.convergence import warn_unless_converged
+from dualfield.solvers.registry import pick_solver, suited
 from dualfield.structures import Chain, CustomProblem
 from dualfield.structures.checks import n_threads
 
@@ -79,10 +76,10 @@ class StructuredSVM(MarginOutputs):
     cache_size : float, default=4e9
         Bytes for kernel values; beyond that they are computed again.
     solver : str or solver object, default="auto"
-        "flow_swap", "block_dual" (block-coordinate Frank-Wolfe), "cutting_plane", "working_set", "marginal",
-        "simplicial", "sgd", or an object of :mod:`dualfield.solvers`. "auto" is "flow_swap" where it can take the
-        problem, with few features followed by "simplicial" if that takes too long; elsewhere "cutting_plane". With a
-        kernel: "auto" or "block_dual".
+        "flow_swap", "cutting_plane", "labelling_set", "frank_wolfe", "marginal", "simplicial", "sgd", "plane_sgd", an
+        object of :mod:`dualfield.solvers`, or one of your own with ``name``, ``missing`` and ``solve``. "auto" is
+        "flow_swap" where it can take the problem, with few features followed by "simplicial" if that takes too long;
+        elsewhere "cutting_plane". With a kernel: "auto" or "kernel_ascent".
     positive : bool, list or bool array, default=None
         Weights that must be at least 0; True: all. A list has columns, or (column, label); a column is a number, or a
         string with which attributes begin. An array is like ``coef_``, or like w for problems of your own.
@@ -91,9 +88,9 @@ class StructuredSVM(MarginOutputs):
     class_weight : dict or "balanced", default=None
         Weights of labels; a sequence counts as the mean weight of its labels.
     tol : float, default=1e-3
-        Stop when duality gap / dual value is at most this. "sgd" makes its epochs.
+        Stop when duality gap / dual value is at most this. "sgd" and "plane_sgd" make their epochs.
     max_iter : int, default=None
-        Most passes over the data; None: 10,000, and for "sgd" 30 epochs.
+        Most passes over the data; None: 10,000, and for "sgd" and "plane_sgd" 30 epochs.
     n_jobs : int, default=None
         Threads; None is 1 unless a joblib context says otherwise, -1 is all cores. Results do not depend on it.
     warm_start : bool, default=False
@@ -250,18 +247,18 @@ class StructuredSVM(MarginOutputs):
         self.__dict__.pop("calibration_", None)
         if self._is_custom:
             solution = self._fit_custom(X, y, sample_weight, old, monitor, checkpoint)
-            self._warn_unless_converged(solution)
+            warn_unless_converged(solution, float(self.tol))
             return self
         single = self._is_single
         data = self._single_data(X, y, sample_weight) if single else self._training_data(X, y, sample_weight, lengths)
         if self.kernel is not None:
             solution = self._fit_with_kernel(data, 0.0, monitor, checkpoint)
-            self._warn_unless_converged(solution)
+            warn_unless_converged(solution, float(self.tol))
             return self
         start = None if old is None else carry_over(old, data)
         solution = self._solve(data, start, monitor, Checkpoint.of(checkpoint))
         self._keep(data, solution)
-        self._warn_unless_converged(solution)
+        warn_unless_converged(solution, float(self.tol))
         return self
 
     def _solve(
@@ -281,19 +278,27 @@ class StructuredSVM(MarginOutputs):
         planes = ChainPlanes(
             data.score_map, data.nodes, data.codes, data.weights, data.cost, pairs, positive, self.rescaling, threads
         )
-
-        def loss() -> ChainLoss:
+        forms: list[ChainLoss | ChainPlanes] = [planes]
+        if positive is None and self.rescaling == "margin":  # otherwise only planes can say it
             bound = data.score_map.bind(
                 data.nodes, pairs, data.codes, data.weights, data.cost, data.allowed, temperature=0.0
             )
-            return ChainLoss(data.score_map, bound, n_threads=threads)
-
-        chosen, solve = prepared_solve(self.solver, planes, loss, float(self.tol), self.max_iter, start)
-        if checkpoint is not None and isinstance(chosen, PLANE_SOLVERS):
+            forms.insert(0, ChainLoss(data.score_map, bound, n_threads=threads, as_planes=planes))
+        solver = self._picked()
+        objective = suited(solver, *forms)
+        if checkpoint is not None and objective is planes:
             raise ValueError(
-                f"checkpoint needs a solver in native code: {type(chosen).__name__} does not keep its state."
+                f"checkpoint needs a solver in native code: {type(solver).__name__} does not keep its state."
             )
-        return self._run(solve, data, start, monitor, checkpoint)
+        rule = margin_rule(solver, float(self.tol), self.max_iter)
+        return self._run(partial(solve_hinge, solver, objective, rule, start), data, start, monitor, checkpoint)
+
+    def _picked(self) -> Any:
+        """Return the solver, which must be one for the loss and the kind of outputs."""
+        owner = type(self).__name__
+        if self._is_custom:
+            return pick_solver(owner, self.solver, prototypes.custom_planes())
+        return pick_solver(owner, self.solver, prototypes.chain_loss(0.0), prototypes.chain_planes())
 
     def _check_restored(self) -> None:
         if self._is_custom:
@@ -316,11 +321,11 @@ class StructuredSVM(MarginOutputs):
         check_number(owner, "C", self.C, 0.0, open_low=True)
         check_choice(owner, "rescaling", self.rescaling, ("margin", "slack"))
         if self.kernel is None:
-            check_solver(owner, self.solver)
+            self._picked()
         elif self._is_custom:
             raise ValueError(f"The 'kernel' parameter of {owner} cannot be combined with a custom problem.")
         else:
-            check_kernel_chains(self)
+            check_kernel_chains(self, 0.0)
         self._check_shared_parameters()
         if self._is_custom or self._is_single:
             kind = "single nodes" if self._is_single else "custom problems"

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.data.checks import check_flag, check_integer, check_number, pick_solver
-from dualfield.solvers import Simplicial, StopRule
+from dualfield.data.checks import check_choice, check_flag, check_integer, check_number
+from dualfield.solvers import Simplicial, StopRule, solver_classes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _DEFAULT_ROUNDS = 10_000.0
 
 
-def table_solver(model: Any) -> Simplicial:
+def table_solver(model: Any) -> Any:
     """Check the parameters of training, and return the solver; one given by name has the settings of the model."""
     owner = type(model).__name__
     check_number(owner, "eta", model.eta, 0.0)
@@ -29,8 +29,12 @@ def table_solver(model: Any) -> Simplicial:
         check_integer(owner, "n_blocks", model.n_blocks, 1)
     check_flag(owner, "warm_start", model.warm_start)
     check_integer(owner, "verbose", model.verbose, 0)
-    solver = pick_solver(owner, model.solver, {"simplicial": Simplicial})
-    return Simplicial(model.n_blocks, int(model.max_columns)) if isinstance(model.solver, str) else solver
+    names = [name for name, one in solver_classes().items() if one.takes_regulariser]
+    if getattr(model.solver, "takes_regulariser", False):
+        return model.solver
+    check_choice(owner, "solver", model.solver, tuple(names), "a solver object that takes a regulariser")
+    chosen = solver_classes()[model.solver]
+    return Simplicial(model.n_blocks, int(model.max_columns)) if chosen is Simplicial else chosen()
 
 
 def check_floor(model: Any, reference: Floats, rows: Ints) -> None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from dualfield._native import StateError
 from dualfield.data import Batch, Labels
@@ -150,7 +148,7 @@ class TrainedTagger(SequenceTagger):
         checkpoint: Any,
     ) -> Solution[Floats]:
         """Train with node scores from a kernel."""
-        solver = check_kernel_chains(self)
+        solver = check_kernel_chains(self, temperature)
         for name, value in (("monitor", monitor), ("checkpoint", checkpoint)):
             if value is not None:
                 raise ValueError(f"{name} must be None with a kernel: the model is there at the end of the fit only.")
@@ -243,16 +241,6 @@ class TrainedTagger(SequenceTagger):
         self.solver_ = solution.solver
         self.status_ = solution.status
         self.trace_ = solution.trace
-
-    def _warn_unless_converged(self, solution: Solution[Floats]) -> None:
-        """Warn where the tolerance was not reached; to be called from fit, whose caller is told."""
-        if solution.status not in (Status.CONVERGED, Status.FINISHED, Status.STOPPED):
-            warnings.warn(
-                f"{solution.status.sentence} Relative duality gap {solution.relative_gap:.3g}, tolerance {self.tol:g}, "
-                f"{solution.trace.passes[-1]:.0f} passes. {solution.status.remedy}",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
 
     def _check_shared_parameters(self) -> None:
         owner = type(self).__name__

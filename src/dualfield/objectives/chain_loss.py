@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield import _native
+from dualfield.objectives.planes_chain import ChainPlanes
 from dualfield.scores import LinearScores
 
 __all__ = ["ChainLoss"]
@@ -48,6 +49,8 @@ class ChainLoss:
         False for partly labelled examples.
     n_threads : int, default=1
         Number of threads.
+    as_planes : ChainPlanes, default=None
+        The same objective as planes, for solvers that take turns; at T = 0.
 
     Examples
     --------
@@ -69,10 +72,16 @@ class ChainLoss:
     l1_ratio: float = 0.0
     convex: bool = True
     n_threads: int = 1
+    as_planes: ChainPlanes | None = None
 
     @cached_property
     def _native(self) -> _native.Objective:
         return _native.Objective(self.data, self.n_threads)
+
+    @property
+    def temperature(self) -> float:
+        """T of the formula."""
+        return self.data.temperature
 
     @property
     def n_parameters(self) -> int:

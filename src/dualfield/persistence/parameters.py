@@ -11,17 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-import dualfield.solvers
 from dualfield.features import Template
 from dualfield.persistence import ModelFileError
 from dualfield.persistence.file import ModelFile
+from dualfield.solvers import solver_classes
 from dualfield.structures import Chain
 
-_SOLVERS: dict[str, type[Any]] = {
-    name: found
-    for name, found in vars(dualfield.solvers).items()
-    if isinstance(found, type) and dataclasses.is_dataclass(found) and hasattr(found, "solve")
-}
 _CHAIN_ARRAYS = ("allowed", "allowed_start", "allowed_stop")
 _HIGHEST_ORDER = 63
 # How many windows of labels a model scores: no chain in its file may have more.
@@ -71,10 +66,9 @@ class ParameterWriter:
             return {"type": "template", "text": value.text, "syntax": value.syntax}
         if isinstance(value, Chain):
             return self.chain(name, value)
-        if type(value) in _SOLVERS.values():
-            settings = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-            kept = {key: self._encoded(f"{name}.{key}", setting) for key, setting in settings.items()}
-            return {"type": "solver", "name": type(value).__name__, "settings": kept}
+        if type(value) in solver_classes().values():
+            kept = {key: self._encoded(f"{name}.{key}", setting) for key, setting in _settings(value).items()}
+            return {"type": "solver", "name": value.name, "settings": kept}
         if type(value) in self.parts.values():
             kept = {key: self.encoded(f"{name}__{key}", setting) for key, setting in _settings(value).items()}
             return {"type": "part", "name": type(value).__name__, "settings": kept}
@@ -151,7 +145,7 @@ class ParameterReader:
             return self.chain(value)
         if kind == "solver":
             name, settings = _fields(value, name=str, settings=dict)
-            return _SOLVERS[name](**{key: self._decoded(setting) for key, setting in settings.items()})
+            return solver_classes()[name](**{key: self._decoded(setting) for key, setting in settings.items()})
         if kind == "part":
             name, settings = _fields(value, name=str, settings=dict)
             return self.parts[name](**{key: self._decoded(setting) for key, setting in settings.items()})

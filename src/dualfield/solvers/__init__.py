@@ -1,11 +1,12 @@
 """Solvers: settings of an algorithm. Each takes an objective and returns a solution with its duality gap."""
 
-from dualfield.solvers.auto import Auto, AutoLinear
+from dualfield.solvers.auto import Auto
 from dualfield.solvers.base import KernelParts, KernelPoint, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.dual.block_dual import BlockDual
 from dualfield.solvers.dual.flow_swap import FlowSwap
 from dualfield.solvers.kernel.ascent import KernelAscent
+from dualfield.solvers.kernel.joint import JointOnline
 from dualfield.solvers.kernel.labelling_smo import LabellingSMO
 from dualfield.solvers.kernel.newton import NewtonCG
 from dualfield.solvers.kernel.smo import SMO
@@ -19,6 +20,8 @@ from dualfield.solvers.planes.simplicial import Simplicial
 from dualfield.solvers.primal.lbfgs import LBFGS
 from dualfield.solvers.primal.perceptron import Perceptron
 from dualfield.solvers.primal.sgd import SGD
+from dualfield.solvers.registry import register, solver_classes, solver_names
+from dualfield.solvers.solver import Solver
 from dualfield.solvers.trace import Moment, Trace
 
 __all__ = [
@@ -26,12 +29,12 @@ __all__ = [
     "SGD",
     "SMO",
     "Auto",
-    "AutoLinear",
     "BlockDual",
     "Callbacks",
     "Cuts",
     "CuttingPlane",
     "FlowSwap",
+    "JointOnline",
     "KernelAscent",
     "KernelParts",
     "KernelPoint",
@@ -46,8 +49,12 @@ __all__ = [
     "PlaneSGD",
     "Simplicial",
     "Solution",
+    "Solver",
     "Status",
     "StopRule",
     "Trace",
     "WorkingSet",
+    "register",
+    "solver_classes",
+    "solver_names",
 ]

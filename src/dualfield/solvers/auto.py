@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,45 +12,101 @@ from dualfield.objectives import ChainLoss, KernelSoftmax
 from dualfield.solvers.base import KernelPoint, Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.dual.block_dual import BlockDual
+from dualfield.solvers.dual.flow_swap import FlowSwap
+from dualfield.solvers.dual.hinge_stages import solve_in_stages
+from dualfield.solvers.kernel.ascent import KernelAscent
+from dualfield.solvers.kernel.joint import JointOnline
 from dualfield.solvers.kernel.newton import NewtonCG
 from dualfield.solvers.kernel.tasks import SMALL
 from dualfield.solvers.kernel.working_set import WorkingSet
+from dualfield.solvers.planes.cutting_plane import CuttingPlane
 from dualfield.solvers.primal.lbfgs import LBFGS
-from dualfield.solvers.primal.relay import ChainSolver, solve_in_turn
+from dualfield.solvers.primal.relay import solve_in_turn
+from dualfield.solvers.registry import register, suited
+from dualfield.solvers.solver import Solver
 
-__all__ = ["Auto", "AutoLinear"]
+__all__ = ["Auto"]
 
 Floats = NDArray[np.float64]
 _PATIENCE = 400.0  # passes of the block dual; L-BFGS, whose gap is coarser, seldom needs more
+# With few features flows are degenerate and swaps may crawl, while some ten planes describe the loss of all examples.
+FEW_FEATURES = 1000
+# One that takes the problem wherever this solver does.
+_SPECIALISTS: tuple[Solver, ...] = (
+    NewtonCG(),
+    LBFGS(),
+    FlowSwap(),
+    CuttingPlane(),
+    KernelAscent(),
+    JointOnline(),
+)
 
 
+@register
 @dataclass(frozen=True)
-class Auto:
-    """Newton's method on small problems; on larger ones working sets, and Newton's method where they are slow or stall.
+class Auto(Solver):
+    """The solver that suits the problem; where it stalls or is slow, another one goes on.
+
+    - Kernel machines: Newton's method on small problems; on larger ones working sets, and Newton's method where they
+      are slow or stall.
+    - Log-loss of linear models: block dual ascent where it can take the problem; L-BFGS where it cannot, stalls or
+      would take hundreds of passes. A start that is worse than weights of zero is dropped, and where a fit from a start
+      does not converge, another one begins without it: the result is never worse than that of a fit without a start,
+      nor than weights of zero.
+    - Hinge loss of chains: swaps of mass, with few features in turns with mixtures of planes if that takes too long.
+    - Other losses made of planes: cutting planes.
+    - Structured models with a kernel, and kernels on pairs of point and label: the solver that there is.
 
     The choice depends on the problem and on counted work, never on the clock: the same data give the same model.
 
     Examples
     --------
-    >>> from dualfield.solvers import Auto
-    >>> Auto()
-    Auto()
+    >>> from dualfield.solvers import Auto, StopRule, prototypes
+    >>> Auto().solve(prototypes.kernel_softmax(), StopRule(1e-3)).solver
+    'newton'
+    >>> Auto().solve(prototypes.chain_loss(temperature=1.0), StopRule(1e-3)).solver
+    'block_dual'
     """
+
+    name: ClassVar[str] = "auto"
+    safeguarded: ClassVar[bool] = True
+
+    def missing(self, objective: Any) -> str | None:
+        """Say what an objective lacks: some solver must be able to take it.
+
+        Parameters
+        ----------
+        objective : objective
+            What is to be minimised.
+
+        Returns
+        -------
+        str or None
+            A sentence; None if nothing is missing.
+
+        Examples
+        --------
+        >>> from dualfield.solvers import Auto, prototypes
+        >>> Auto().missing(prototypes.chain_planes()) is None
+        True
+        """
+        reasons = [solver.missing(objective) for solver in _SPECIALISTS]
+        return "No solver can take it in this form." if all(reasons) else None
 
     def solve(
         self,
-        objective: KernelSoftmax,
+        objective: Any,
         rule: StopRule,
-        start: KernelPoint | None = None,
+        start: Any = None,
         callbacks: Progress | None = None,
         random_state: Any = None,
-    ) -> Solution[KernelPoint]:
-        """Solve an objective; see :meth:`WorkingSet.solve`.
+    ) -> Solution[Any]:
+        """Solve an objective.
 
         Parameters
         ----------
         objective, rule, start, callbacks, random_state
-            As for :meth:`WorkingSet.solve`.
+            As for :meth:`Solver.solve`.
 
         Returns
         -------
@@ -59,82 +115,45 @@ class Auto:
 
         Examples
         --------
-        >>> import numpy as np
-        >>> from dualfield.kernels import Kernel
-        >>> from dualfield.objectives import KernelSoftmax
-        >>> from dualfield.solvers import Auto, StopRule
-        >>> y = np.array([0, 1, 0, 1], dtype=np.int32)
-        >>> problem = KernelSoftmax(Kernel(), np.eye(4), y, np.ones(4), 2, True, True)
-        >>> Auto().solve(problem, StopRule(1e-3)).solver
-        'newton'
+        >>> from dualfield.solvers import Auto, StopRule, prototypes
+        >>> Auto().solve(prototypes.chain_planes(), StopRule(1e-3)).solver
+        'cutting_plane'
         """
-        fits = objective.fits(4)
-        if takes_newton(objective):
-            return NewtonCG().solve(objective, rule, start, callbacks)
-        # Recomputed rows make every product of Newton's method as dear as the whole matrix.
-        patience = (100.0 if rule.tol >= 1e-4 else 300.0) if fits else np.inf
-        first = WorkingSet(patience=patience).solve(objective, rule, start, callbacks)
-        if first.status is not Status.TOO_SLOW and (first.status is not Status.STALLED or not fits):
-            return first
-        end = first.trace.end
-        later = Callbacks.of(callbacks).later(end.passes, end.seconds)
-        return NewtonCG().solve(objective, rule.after(first.trace), first.parameters, later).after(first)
+        suited(self, objective)
+        chosen = next(solver for solver in _SPECIALISTS if solver.missing(objective) is None)
+        if isinstance(chosen, NewtonCG):
+            return _solve_kernel_machine(objective, rule, start, callbacks)
+        if isinstance(chosen, LBFGS):
+            first = BlockDual(patience=_PATIENCE)
+            turns = [chosen] if first.missing(objective, rule.tol) else [first, chosen]
+            return solve_in_turn(turns, objective, rule, start, callbacks, random_state)
+        if isinstance(chosen, FlowSwap) and _has_few_features(objective):
+            return solve_in_stages(
+                objective, objective.as_planes, rule, start, Callbacks.of(callbacks), random_state or 0
+            )
+        return chosen.solve(objective, rule, start, callbacks, random_state)
+
+
+def _has_few_features(objective: ChainLoss) -> bool:
+    return objective.as_planes is not None and objective.score_map.n_features <= FEW_FEATURES
+
+
+def _solve_kernel_machine(
+    objective: KernelSoftmax, rule: StopRule, start: KernelPoint | None, callbacks: Progress | None
+) -> Solution[KernelPoint]:
+    fits = objective.fits(4)
+    if takes_newton(objective):
+        return NewtonCG().solve(objective, rule, start, callbacks)
+    # Recomputed rows make every product of Newton's method as dear as the whole matrix.
+    patience = (100.0 if rule.tol >= 1e-4 else 300.0) if fits else np.inf
+    first = WorkingSet(patience=patience).solve(objective, rule, start, callbacks)
+    if first.status is not Status.TOO_SLOW and (first.status is not Status.STALLED or not fits):
+        return first
+    end = first.trace.end
+    later = Callbacks.of(callbacks).later(end.passes, end.seconds)
+    return NewtonCG().solve(objective, rule.after(first.trace), first.parameters, later).after(first)
 
 
 def takes_newton(objective: KernelSoftmax) -> bool:
     """Return whether :class:`Auto` solves a problem by Newton's method from the beginning."""
     return objective.label_kernel is not None or (objective.size <= SMALL and objective.fits(12))
-
-
-@dataclass(frozen=True)
-class AutoLinear:
-    """Block dual ascent where it can take the problem; L-BFGS where it cannot, stalls or would take hundreds of passes.
-
-    A start that is worse than weights of zero is dropped, and where a fit from a start does not converge, another one
-    begins without it: the result is never worse than that of a fit without a start, nor than weights of zero.
-
-    Examples
-    --------
-    >>> from dualfield.solvers import AutoLinear
-    >>> AutoLinear()
-    AutoLinear()
-    """
-
-    def solve(
-        self,
-        objective: ChainLoss,
-        rule: StopRule,
-        start: Floats | None = None,
-        callbacks: Progress | None = None,
-        random_state: Any = None,
-    ) -> Solution[Floats]:
-        """Solve an objective.
-
-        Parameters
-        ----------
-        objective, rule, start, callbacks, random_state
-            As for :meth:`BlockDual.solve`.
-
-        Returns
-        -------
-        Solution[Floats]
-            The point, its gap and the course.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield.data import Batch
-        >>> from dualfield.objectives import ChainLoss
-        >>> from dualfield.scores import FeatureTable, LinearScores
-        >>> from dualfield.solvers import AutoLinear, StopRule
-        >>> from dualfield.structures import Chain
-        >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
-        >>> data = score_map.bind(Batch.build([np.ones((1, 1))]), labels=np.zeros(1, np.int32), weights=np.ones(1))
-        >>> AutoLinear().solve(ChainLoss(score_map, data, l1_ratio=0.5), StopRule(1e-6)).solver
-        'lbfgs'
-        """
-        block_dual = BlockDual(patience=_PATIENCE)
-        turns: list[ChainSolver] = [LBFGS()]
-        if block_dual.missing(objective, rule.tol) is None:
-            turns.insert(0, block_dual)
-        return solve_in_turn(turns, objective, rule, start, callbacks, random_state)

@@ -73,7 +73,7 @@ class Callbacks:
         >>> Callbacks()(3.0, 1.0, 2.0, 1.5, 0.1)
         """
 
-    def later(self, passes: float, seconds: float) -> Callbacks:
+    def later(self, passes: float, seconds: float) -> StageCallbacks:
         """Return the callbacks of a solver that goes on where another one has ended.
 
         Parameters
@@ -83,7 +83,7 @@ class Callbacks:
 
         Returns
         -------
-        Callbacks
+        StageCallbacks
             They report, and neither stop at the end of passes nor resume.
 
         Examples
@@ -92,7 +92,7 @@ class Callbacks:
         >>> Callbacks.of(lambda *row: print(row)).later(10.0, 0.5)(3.0, 1.0, 2.0, 4.0, 0.25)
         (3.0, 1.0, 2.0, 14.0, 0.75)
         """
-        return _Later(self, passes, seconds)
+        return StageCallbacks(self, passes, seconds)
 
     @staticmethod
     def of(given: Progress | None) -> Callbacks:
@@ -118,14 +118,6 @@ class Callbacks:
         if given is None:
             return Callbacks()
         return given if isinstance(given, Callbacks) else _Plain(given)
-
-
-class _Later(Callbacks):
-    def __init__(self, whole: Callbacks, passes: float, seconds: float) -> None:
-        self.interval, self._whole, self._passes, self._seconds = whole.interval, whole, passes, seconds
-
-    def __call__(self, objective: float, dual: float, gap: float, passes: float, seconds: float) -> None:
-        self._whole(objective, dual, gap, self._passes + passes, self._seconds + seconds)
 
 
 class _Plain(Callbacks):
@@ -209,7 +201,7 @@ class FitCallbacks(Callbacks):
         >>> FitCallbacks(ProgressLine("fit", 0)).later(300.0, 0.5).resume is None
         True
         """
-        return StageCallbacks(self, passes, seconds)
+        return StageCallbacks(self, passes, seconds, None if self._monitor is None else self._look)
 
     def last(self, moment: Moment, parameters: Floats) -> None:
         """Let the monitor see the end, unless it has.
@@ -252,16 +244,19 @@ class FitCallbacks(Callbacks):
 
 
 class StageCallbacks(Callbacks):
-    """The callbacks of a later stage of a fit: see :meth:`FitCallbacks.later`."""
+    """The callbacks of a later stage of a fit: see :meth:`Callbacks.later`."""
 
-    def __init__(self, whole: FitCallbacks, passes: float, seconds: float) -> None:
+    def __init__(
+        self,
+        whole: Callbacks,
+        passes: float,
+        seconds: float,
+        look: Callable[[PassEnd, float, float], bool] | None = None,
+    ) -> None:
         self.interval = whole.interval
         self.passes, self.seconds = passes, seconds
         self._whole = whole
-        self.pass_end = None if whole._monitor is None else self._pass_end
+        self.pass_end = None if look is None else lambda end: look(end, self.passes, self.seconds)
 
     def __call__(self, objective: float, dual: float, gap: float, passes: float, seconds: float) -> None:
         self._whole(objective, dual, gap, self.passes + passes, self.seconds + seconds)
-
-    def _pass_end(self, end: PassEnd) -> bool:
-        return self._whole._look(end, self.passes, self.seconds)

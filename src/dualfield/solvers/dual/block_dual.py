@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,9 @@ from dualfield import _native
 from dualfield.objectives import ChainLoss
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
+from dualfield.solvers.needs import Need, all_labels, chain_loss, no_pair_features, positive_temperature, squared_norm
+from dualfield.solvers.registry import refusal, register
+from dualfield.solvers.solver import Solver
 from dualfield.solvers.trace import Trace
 
 __all__ = ["BlockDual"]
@@ -19,8 +22,9 @@ __all__ = ["BlockDual"]
 Floats = NDArray[np.float64]
 
 
+@register
 @dataclass(frozen=True)
-class BlockDual:
+class BlockDual(Solver):
     """Dual ascent example by example, with exponentiated gradients.
 
     Needs the log-loss (any temperature above zero, any cost), no penalty on absolute values, examples with all their
@@ -42,6 +46,15 @@ class BlockDual:
     >>> CRF(solver=BlockDual(memory=1e9)).solver.memory
     1000000000.0
     """
+
+    name: ClassVar[str] = "block_dual"
+    needs: ClassVar[tuple[Need, ...]] = (
+        chain_loss,
+        positive_temperature,
+        squared_norm,
+        all_labels,
+        no_pair_features,
+    )
 
     memory: float = 4e9
     patience: float = np.inf
@@ -74,14 +87,9 @@ class BlockDual:
         >>> BlockDual().missing(ChainLoss(score_map, data, l1_ratio=0.5))
         'It penalises absolute values (l1_ratio > 0).'
         """
-        if objective.data.temperature == 0.0:
-            return "Its temperature is zero: it is the hinge."
-        if objective.l1_ratio > 0:
-            return "It penalises absolute values (l1_ratio > 0)."
-        if not objective.convex:
-            return "Some examples are labelled only in part."
-        if objective.score_map.pair is not None:
-            return "Features score pairs of labels (pair_features)."
+        reason = super().missing(objective)
+        if reason is not None:
+            return reason
         needed = _native.block_dual_bytes(objective.data, tol)
         if needed > self.memory:
             return f"The state of the dual takes {needed / 1e9:.1f} GB, more than the {self.memory / 1e9:.1f} allowed."
@@ -130,7 +138,7 @@ class BlockDual:
         """
         reason = self.missing(objective, rule.tol)
         if reason is not None:
-            raise ValueError(f"solver='block_dual' cannot take this problem. {reason} Use solver='lbfgs' or 'auto'.")
+            raise refusal(self, reason, objective)
         result: Any = _native.solve_block_dual(
             objective.data,
             start,
@@ -149,5 +157,5 @@ class BlockDual:
             status=Status(outcome),
             n_iter=n_iter,
             trace=Trace.from_rows(rows),
-            solver="block_dual",
+            solver=self.name,
         )

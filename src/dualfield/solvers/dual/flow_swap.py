@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,17 @@ from dualfield import _native
 from dualfield.objectives import ChainLoss
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
+from dualfield.solvers.needs import (
+    Need,
+    all_labels,
+    chain_loss,
+    first_order,
+    no_pair_features,
+    squared_norm,
+    zero_temperature,
+)
+from dualfield.solvers.registry import register, suited
+from dualfield.solvers.solver import Solver
 from dualfield.solvers.trace import Trace
 
 __all__ = ["FlowSwap"]
@@ -19,8 +30,9 @@ __all__ = ["FlowSwap"]
 Floats = NDArray[np.float64]
 
 
+@register
 @dataclass(frozen=True)
-class FlowSwap:
+class FlowSwap(Solver):
     """Dual ascent for the hinge on chains: mass moves from bad labellings to good ones, segment by segment.
 
     The dual point of an example is kept as the masses of the few label pairs that have any. Most of the work is done
@@ -36,52 +48,23 @@ class FlowSwap:
     FlowSwap()
     """
 
-    def missing(self, objective: ChainLoss) -> str | None:
-        """Say what an objective has that this solver cannot take.
-
-        Parameters
-        ----------
-        objective : ChainLoss
-            What is to be minimised.
-
-        Returns
-        -------
-        str or None
-            A sentence; None if nothing is missing.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield.data import Batch
-        >>> from dualfield.objectives import ChainLoss
-        >>> from dualfield.scores import FeatureTable, LinearScores
-        >>> from dualfield.solvers import FlowSwap
-        >>> from dualfield.structures import Chain
-        >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
-        >>> data = score_map.bind(Batch.build([np.ones((1, 1))]), labels=np.zeros(1, np.int32), weights=np.ones(1))
-        >>> FlowSwap().missing(ChainLoss(score_map, data))
-        'It has a temperature above zero: it is not the hinge.'
-        """
-        if objective.data.temperature > 0.0:
-            return "It has a temperature above zero: it is not the hinge."
-        if objective.l1_ratio > 0:
-            return "It penalises absolute values (l1_ratio > 0)."
-        if not objective.convex:
-            return "Some examples are labelled only in part."
-        if objective.score_map.pair is not None:
-            return "Features score pairs of labels (pair_features)."
-        if objective.score_map.chain.order != 1:
-            return f"The chain has order {objective.score_map.chain.order}."
-        return None
+    name: ClassVar[str] = "flow_swap"
+    needs: ClassVar[tuple[Need, ...]] = (
+        chain_loss,
+        zero_temperature,
+        squared_norm,
+        all_labels,
+        no_pair_features,
+        first_order,
+    )
 
     def solve(
         self,
         objective: ChainLoss,
         rule: StopRule,
-        start: Floats | None = None,
+        start: Floats | Solution[Floats] | None = None,
         callbacks: Progress | None = None,
         random_state: Any = None,
-        flow: dict[str, NDArray[Any]] | None = None,
     ) -> Solution[Floats]:
         """Solve an objective.
 
@@ -91,15 +74,13 @@ class FlowSwap:
             What to minimise, with T = 0.
         rule : StopRule
             When to stop.
-        start : array of shape (n_parameters,), default=None
-            Weights that the result must not be worse than.
+        start : array of shape (n_parameters,) or Solution, default=None
+            Weights that the result must not be worse than. A solution for the same inputs, whatever the labels were,
+            also has the flow to begin with, its ``dual``; otherwise flows begin at the true labellings.
         callbacks : Callbacks or callable, default=None
             Called after each pass with objective, dual, gap, passes and seconds.
         random_state : int, default=None
             Seed of the order of the examples.
-        flow : dict, default=None
-            The ``dual`` of an earlier solution for the same inputs, whatever the labels were: where to begin. None: at
-            the true labellings.
 
         Returns
         -------
@@ -121,12 +102,11 @@ class FlowSwap:
         >>> solution.status.value, round(solution.objective, 6)
         ('converged', 0.25)
         """
-        reason = self.missing(objective)
-        if reason is not None:
-            raise ValueError(f"solver='flow_swap' cannot take this problem. {reason}")
+        suited(self, objective)
+        flow = start.dual if isinstance(start, Solution) else None
         result: Any = _native.solve_flow_swap(
             objective.data,
-            start,
+            start.parameters if isinstance(start, Solution) else start,
             None if flow is None else dict[str, object](flow),
             rule.tol,
             rule.max_passes,
@@ -142,6 +122,6 @@ class FlowSwap:
             status=Status(outcome),
             n_iter=n_iter,
             trace=Trace.from_rows(rows),
-            solver="flow_swap",
+            solver=self.name,
             dual=dual,
         )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dualfield.objectives import ChainLoss, ChainPlanes
 from dualfield.solvers.base import Solution, Status, StopRule
-from dualfield.solvers.callbacks import FitCallbacks, StageCallbacks
+from dualfield.solvers.callbacks import Callbacks, StageCallbacks
 from dualfield.solvers.dual.flow_swap import FlowSwap
 from dualfield.solvers.planes.simplicial import Simplicial, SimplicialParts
 from dualfield.solvers.trace import Trace, relative_gap
@@ -25,7 +25,7 @@ _NODE, _FEATURE = 2000.0, 25.0
 
 
 def solve_in_stages(
-    loss: ChainLoss, planes: ChainPlanes, rule: StopRule, start: Floats | None, callbacks: FitCallbacks, seed: int
+    loss: ChainLoss, planes: ChainPlanes, rule: StopRule, start: Floats | None, callbacks: Callbacks, seed: int
 ) -> Solution[Floats]:
     """Swap mass as long as that promises to end soon, else let mixtures of planes run in turns with it.
 
@@ -43,7 +43,7 @@ def solve_in_stages(
         When to stop.
     start : array of shape (n_parameters,) or None
         Weights that the result must not be worse than.
-    callbacks : FitCallbacks
+    callbacks : Callbacks
         Goes along. States are kept of the first stage, which lead to the others again.
     seed : int
         Seed of the order of the examples.
@@ -59,16 +59,14 @@ def solve_in_stages(
     >>> from dualfield.data import Batch
     >>> from dualfield.objectives import ChainLoss, ChainPlanes
     >>> from dualfield.scores import FeatureTable, LinearScores
-    >>> from dualfield.solvers import StopRule
-    >>> from dualfield.solvers.callbacks import FitCallbacks
+    >>> from dualfield.solvers import Callbacks, StopRule
     >>> from dualfield.solvers.dual.hinge_stages import solve_in_stages
-    >>> from dualfield.solvers.progress import ProgressLine
     >>> from dualfield.structures import Chain
     >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
     >>> batch, truth, cost = Batch.build([np.ones((1, 1))]), np.zeros(1, np.int32), 1.0 - np.eye(2)
     >>> loss = ChainLoss(score_map, score_map.bind(batch, None, truth, np.ones(1), cost, temperature=0.0))
     >>> planes = ChainPlanes(score_map, batch, truth, np.ones(1), cost)
-    >>> solve_in_stages(loss, planes, StopRule(1e-6), None, FitCallbacks(ProgressLine("fit", 0)), 0).solver
+    >>> solve_in_stages(loss, planes, StopRule(1e-6), None, Callbacks(), 0).solver
     'flow_swap'
     """
     return _Stages(loss, planes, rule, callbacks, seed).to_the_end(start)
@@ -77,9 +75,7 @@ def solve_in_stages(
 class _Stages:
     """Two solvers that take turns, and what they have reached together."""
 
-    def __init__(
-        self, loss: ChainLoss, planes: ChainPlanes, rule: StopRule, callbacks: FitCallbacks, seed: int
-    ) -> None:
+    def __init__(self, loss: ChainLoss, planes: ChainPlanes, rule: StopRule, callbacks: Callbacks, seed: int) -> None:
         self._loss, self._planes, self._rule, self._whole, self._seed = loss, planes, rule, callbacks, seed
         self._mixtures: SimplicialParts | None = None
         self._callbacks: StageCallbacks | None = None  # of the mixtures
@@ -138,7 +134,7 @@ class _Stages:
         spent, seconds = self._passes, float(self._found.trace.seconds[-1])
         rest = StopRule(self._rule.tol, min(until - self._swapped, self._rest().max_passes))
         callbacks = self._whole.later(spent, seconds)
-        more = FlowSwap().solve(self._loss, rest, self._found.parameters, callbacks, self._seed, self._flow)
+        more = FlowSwap().solve(self._loss, rest, self._found, callbacks, self._seed)
         self._flow, self._swapped = more.dual, self._swapped + float(more.trace.passes[-1])
         self._take(more, more.trace)
         return more

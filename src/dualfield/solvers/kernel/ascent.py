@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from dualfield.objectives import KernelChain, KernelMargin
 from dualfield.solvers.base import KernelParts, Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.kernel.tasks import TRUSTED
+from dualfield.solvers.needs import Need, first_order, kernel_structure
+from dualfield.solvers.registry import register, suited
+from dualfield.solvers.solver import Solver
 from dualfield.solvers.trace import Trace
 
 __all__ = ["KernelAscent"]
@@ -19,8 +22,9 @@ __all__ = ["KernelAscent"]
 _TINY = 1000
 
 
+@register
 @dataclass(frozen=True)
-class KernelAscent:
+class KernelAscent(Solver):
     """Ascent on the dual of structured models with a kernel, a set of examples at a time.
 
     The scores of all nodes are kept up to date. A visit moves the dual point of one example: exponentiated gradients at
@@ -46,8 +50,35 @@ class KernelAscent:
     256
     """
 
+    name: ClassVar[str] = "kernel_ascent"
+    needs: ClassVar[tuple[Need, ...]] = (kernel_structure,)
+
     set_size: int = 256
     n_sweeps: int = 3
+
+    def missing(self, objective: Any) -> str | None:
+        """Say what an objective lacks: hinge losses of chains need order 1.
+
+        Parameters
+        ----------
+        objective : objective
+            What is to be minimised.
+
+        Returns
+        -------
+        str or None
+            A sentence; None if nothing is missing.
+
+        Examples
+        --------
+        >>> from dualfield.solvers import KernelAscent, prototypes
+        >>> KernelAscent().missing(prototypes.kernel_softmax())
+        'It is not a structured model with a kernel.'
+        """
+        reason = super().missing(objective)
+        if reason is None and isinstance(objective, KernelChain) and objective.temperature == 0.0:
+            return first_order(objective)
+        return reason
 
     def solve(
         self,
@@ -55,7 +86,7 @@ class KernelAscent:
         rule: StopRule,
         start: KernelParts | None = None,
         callbacks: Progress | None = None,
-        random_state: int = 0,
+        random_state: Any = None,
     ) -> Solution[KernelParts]:
         """Solve an objective.
 
@@ -70,7 +101,7 @@ class KernelAscent:
             in any case.
         callbacks : Callbacks or callable, default=None
             Called now and then with objective, dual, gap, passes and seconds.
-        random_state : int, default=0
+        random_state : int, default=None
             Seed of the order of examples.
 
         Returns
@@ -92,12 +123,13 @@ class KernelAscent:
         >>> KernelAscent().solve(hinge, StopRule(1e-6)).status.value
         'converged'
         """
+        suited(self, objective)
         settings = {
             "tolerance": rule.tol,
             "most_passes": rule.max_passes,
             "set_size": self.set_size,
             "n_sweeps": self.n_sweeps,
-            "seed": int(random_state),
+            "seed": int(random_state or 0),
             "n_threads": objective.n_threads,
             "callbacks": Callbacks.of(callbacks),
         }
@@ -124,5 +156,5 @@ def _solution(result: Any) -> Solution[KernelParts]:
         status=Status(outcome),
         n_iter=max(1, n_iter),
         trace=Trace.from_rows(rows),
-        solver="kernel_ascent",
+        solver=KernelAscent.name,
     )

@@ -11,7 +11,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,12 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from dualfield.solvers.base import KernelPoint, Progress, Solution, Status, StopRule
+from dualfield.solvers.callbacks import Callbacks
+from dualfield.solvers.registry import register, suited
+from dualfield.solvers.solver import Solver
 from dualfield.solvers.trace import Trace
 
-__all__ = ["JointKernelProblem", "joint_scores", "solve_joint"]
+__all__ = ["JointKernelProblem", "JointOnline", "joint_scores"]
 
 Floats = NDArray[np.float64]
 JointKernel = Callable[[tuple[Any, Any], tuple[Any, Any]], float]
@@ -175,76 +178,124 @@ def joint_scores(kernel: JointKernel, X: Floats, points: Floats, classes: NDArra
     return np.array([np.tensordot(joint_rows(kernel, x, points, classes), coefficients, axes=2) for x in X])
 
 
-def solve_joint(problem: JointKernelProblem, rule: StopRule, callbacks: Progress) -> Solution[KernelPoint]:
-    """Maximise the dual, point by point in order, until the gap after a sweep is within the tolerance.
+@register
+@dataclass(frozen=True)
+class JointOnline(Solver):
+    """The online form for a kernel on pairs of point and label: one point at a time, all its dual variables at once.
 
-    Parameters
-    ----------
-    problem : JointKernelProblem
-        What to solve.
-    rule : StopRule
-        When to stop.
-    callbacks : callable
-        Called after every sweep with objective, dual, gap, passes and seconds.
-
-    Returns
-    -------
-    Solution
-        Coefficients (n, n_classes), no bias, and the gap as a sum of KL divergences.
+    Memory is that of the rows of the kernel that are kept. In plain NumPy, for small data.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from dualfield.solvers import StopRule
-    >>> from dualfield.solvers.kernel.joint import JointKernelProblem, solve_joint
-    >>> same = lambda a, b: float(a[1] == b[1]) * float(a[0] @ b[0])
-    >>> problem = JointKernelProblem(same, np.eye(2), np.array([0, 1]), np.array([0, 1]), np.ones(2))
-    >>> solve_joint(problem, StopRule(1e-6), lambda *row: None).status.value
-    'converged'
+    >>> from dualfield.solvers import JointOnline
+    >>> JointOnline()
+    JointOnline()
     """
-    began, passes = time.perf_counter(), 1.0
-    point = _DualPoint(problem)
-    rows: list[tuple[float, float, float, float, float]] = []
 
-    def look() -> bool:
-        """Return whether the gap is within the tolerance."""
-        dual, gap = point.measure()
-        rows.append((dual + gap, dual, gap, passes, time.perf_counter() - began))
-        callbacks(*rows[-1])
-        return dual > 0 and gap <= rule.tol * dual
+    name: ClassVar[str] = "joint_online"
 
-    status, sweep = Status.ITERATION_LIMIT, 0
-    try:
-        while True:
-            if look():
-                status = Status.CONVERGED
-            if status is Status.CONVERGED and not point.is_fresh:
-                # Scores were corrected at every step; what is claimed is computed from the coefficients.
-                point.refresh()
-                passes += 1.0
-                status = Status.CONVERGED if look() else Status.ITERATION_LIMIT
-            if status is Status.CONVERGED or sweep + 1 >= rule.max_passes:
-                break
-            point.sweep()
-            sweep, passes = sweep + 1, passes + 1.0
-    except KeyboardInterrupt:
-        if not rows:
-            raise
-        status = Status.INTERRUPTED
-    if not point.is_fresh and (status is not Status.INTERRUPTED or problem.has_all_rows):
-        point.refresh()
-        passes += 1.0
-    if status is not Status.CONVERGED:
-        look()
-    return Solution(
-        parameters=KernelPoint(point.coefficients, np.zeros(len(problem.classes))),
-        objective=rows[-1][0],
-        gap=rows[-1][2],
-        status=status,
-        n_iter=max(1, sweep),
-        trace=Trace.from_rows(np.array(rows)),
-        solver="online",
-    )
+    def missing(self, objective: Any) -> str | None:
+        """Say what an objective lacks for this solver.
+
+        Parameters
+        ----------
+        objective : objective
+            What is to be minimised.
+
+        Returns
+        -------
+        str or None
+            A sentence; None if nothing is missing.
+
+        Examples
+        --------
+        >>> from dualfield.solvers import JointOnline, prototypes
+        >>> JointOnline().missing(prototypes.kernel_softmax())
+        'Its kernel is not one on pairs of point and label (label_kernel).'
+        """
+        if isinstance(objective, JointKernelProblem):
+            return None
+        return "Its kernel is not one on pairs of point and label (label_kernel)."
+
+    def solve(
+        self,
+        objective: JointKernelProblem,
+        rule: StopRule,
+        start: KernelPoint | None = None,
+        callbacks: Progress | None = None,
+        random_state: Any = None,
+    ) -> Solution[KernelPoint]:
+        """Maximise the dual, point by point in order, until the gap after a sweep is within the tolerance.
+
+        Parameters
+        ----------
+        objective : JointKernelProblem
+            What to solve.
+        rule : StopRule
+            When to stop.
+        start : KernelPoint, default=None
+            Not used.
+        callbacks : Callbacks or callable, default=None
+            Called after every sweep with objective, dual, gap, passes and seconds.
+        random_state : None
+            Not used: nothing is random.
+
+        Returns
+        -------
+        Solution
+            Coefficients (n, n_classes), no bias, and the gap as a sum of KL divergences.
+
+        Examples
+        --------
+        >>> from dualfield.solvers import JointOnline, StopRule, prototypes
+        >>> JointOnline().solve(prototypes.joint_kernel(), StopRule(1e-6)).status.value
+        'converged'
+        """
+        suited(self, objective)
+        report = Callbacks.of(callbacks)
+        began, passes = time.perf_counter(), 1.0
+        point = _DualPoint(objective)
+        rows: list[tuple[float, float, float, float, float]] = []
+
+        def look() -> bool:
+            """Return whether the gap is within the tolerance."""
+            dual, gap = point.measure()
+            rows.append((dual + gap, dual, gap, passes, time.perf_counter() - began))
+            report(*rows[-1])
+            return dual > 0 and gap <= rule.tol * dual
+
+        status, sweep = Status.ITERATION_LIMIT, 0
+        try:
+            while True:
+                if look():
+                    status = Status.CONVERGED
+                if status is Status.CONVERGED and not point.is_fresh:
+                    # Scores were corrected at every step; what is claimed is computed from the coefficients.
+                    point.refresh()
+                    passes += 1.0
+                    status = Status.CONVERGED if look() else Status.ITERATION_LIMIT
+                if status is Status.CONVERGED or sweep + 1 >= rule.max_passes:
+                    break
+                point.sweep()
+                sweep, passes = sweep + 1, passes + 1.0
+        except KeyboardInterrupt:
+            if not rows:
+                raise
+            status = Status.INTERRUPTED
+        if not point.is_fresh and (status is not Status.INTERRUPTED or objective.has_all_rows):
+            point.refresh()
+            passes += 1.0
+        if status is not Status.CONVERGED:
+            look()
+        return Solution(
+            parameters=KernelPoint(point.coefficients, np.zeros(len(objective.classes))),
+            objective=rows[-1][0],
+            gap=rows[-1][2],
+            status=status,
+            n_iter=max(1, sweep),
+            trace=Trace.from_rows(np.array(rows)),
+            solver=self.name,
+        )
 
 
 class _DualPoint:

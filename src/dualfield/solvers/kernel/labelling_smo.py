@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from dualfield.kernels.mercer import ROUNDING, check_curvature, check_values
 from dualfield.objectives import KernelChain
 from dualfield.solvers.base import KernelParts, Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
+from dualfield.solvers.needs import Need, kernel_chain, positive_temperature
+from dualfield.solvers.registry import register, suited
+from dualfield.solvers.solver import Solver
 from dualfield.solvers.trace import Trace
 
 __all__ = ["LabellingSMO"]
@@ -21,8 +25,9 @@ __all__ = ["LabellingSMO"]
 Floats = NDArray[np.float64]
 
 
+@register
 @dataclass(frozen=True)
-class LabellingSMO:
+class LabellingSMO(Solver):
     """Sequential minimal optimisation over whole labellings (Memisevic 2006, section 4.2).
 
     The dual point of an example is a distribution over all of its labellings. A step moves mass between two of them,
@@ -43,8 +48,45 @@ class LabellingSMO:
     4096
     """
 
+    name: ClassVar[str] = "labelling_smo"
+    needs: ClassVar[tuple[Need, ...]] = (
+        kernel_chain,
+        positive_temperature,
+    )
+
     max_labellings: int = 4096
     n_pairs: int = 4
+
+    def missing(self, objective: Any) -> str | None:
+        """Say what an objective lacks: all labellings of an example are listed, so there must not be too many.
+
+        Parameters
+        ----------
+        objective : objective
+            What is to be minimised.
+
+        Returns
+        -------
+        str or None
+            A sentence; None if nothing is missing.
+
+        Examples
+        --------
+        >>> from dualfield.solvers import LabellingSMO, prototypes
+        >>> LabellingSMO(max_labellings=3).missing(prototypes.kernel_chain(temperature=1.0))
+        'A chain of 2 nodes with 2 labels has 4 labellings, and the limit is 3.'
+        """
+        reason = super().missing(objective)
+        if reason is not None:
+            return reason
+        n_labels, longest = objective.chain.n_labels, int(np.diff(objective.offsets).max(initial=0))
+        count = float(n_labels) ** float(longest)
+        if count <= self.max_labellings:
+            return None
+        return (
+            f"A chain of {longest} nodes with {n_labels} labels has {count:.3g} labellings, and the limit is "
+            f"{self.max_labellings}."
+        )
 
     def solve(
         self,
@@ -52,7 +94,7 @@ class LabellingSMO:
         rule: StopRule,
         start: KernelParts | None = None,
         callbacks: Progress | None = None,
-        random_state: int = 0,
+        random_state: Any = None,
     ) -> Solution[KernelParts]:
         """Solve an objective.
 
@@ -66,7 +108,7 @@ class LabellingSMO:
             Not used: the distribution over labellings cannot be told from coefficients.
         callbacks : Callbacks or callable, default=None
             Called after each pass with objective, dual, gap, passes and seconds.
-        random_state : int, default=0
+        random_state : int, default=None
             Seed of the order of examples.
 
         Returns
@@ -86,8 +128,9 @@ class LabellingSMO:
         >>> LabellingSMO().solve(problem, StopRule(1e-6, 1000)).status.value
         'converged'
         """
-        run, report = _Run(objective, self.max_labellings), Callbacks.of(callbacks)
-        random, began = np.random.default_rng(random_state), time.perf_counter()
+        suited(self, objective)
+        run, report = _Run(objective), Callbacks.of(callbacks)
+        random, began = np.random.default_rng(random_state or 0), time.perf_counter()
         rows: list[tuple[float, float, float, float, float]] = []
         status = Status.ITERATION_LIMIT
         while True:
@@ -115,23 +158,15 @@ class LabellingSMO:
             status=status,
             n_iter=n_iter,
             trace=trace,
-            solver="smo",
+            solver=self.name,
         )
 
 
 class _Run:
     """Distributions over labellings, and what belongs to them: coefficients, scores, weights."""
 
-    def __init__(self, problem: KernelChain, most: int) -> None:
-        if not problem.temperature > 0.0:
-            raise ValueError("solver='smo' needs a temperature above 0: its steps are those of the log-loss.")
+    def __init__(self, problem: KernelChain) -> None:
         n_labels, lengths = problem.chain.n_labels, np.diff(problem.offsets)
-        count = float(n_labels) ** float(lengths.max(initial=0))
-        if count > most:
-            raise ValueError(
-                f"solver='smo' lists all labellings of an example. A chain of {lengths.max()} nodes with {n_labels} "
-                f"labels has {count:.3g} of them, and the limit is {most}. Use solver='auto'."
-            )
         self.problem, self.temperature = problem, float(problem.temperature)
         self.gram = problem.kernel.values(problem.points, problem.points, problem.n_threads)
         self.mask = problem.score_map.clique_mask

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from dualfield import _native
 from dualfield.objectives import KernelSoftmax
 from dualfield.solvers.base import KernelPoint, Progress, Solution, StopRule
 from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.kernel.tasks import Stage, kernel_solution, kernel_task, solve_certified
+from dualfield.solvers.needs import Need, kernel_machine
+from dualfield.solvers.registry import register, suited
+from dualfield.solvers.solver import Solver
 
 __all__ = ["NewtonCG"]
 
@@ -17,8 +20,9 @@ __all__ = ["NewtonCG"]
 _TINY = 500
 
 
+@register
 @dataclass(frozen=True)
-class NewtonCG:
+class NewtonCG(Solver):
     """Truncated Newton: conjugate gradients in the space of the weights, bias eliminated.
 
     The most robust solver: large C, wide kernels, label kernels. Scores and gap are in double precision where both
@@ -35,6 +39,9 @@ class NewtonCG:
     >>> NewtonCG().forcing
     0.5
     """
+
+    name: ClassVar[str] = "newton"
+    needs: ClassVar[tuple[Need, ...]] = (kernel_machine,)
 
     forcing: float = 0.5
 
@@ -69,12 +76,13 @@ class NewtonCG:
         >>> NewtonCG().solve(problem, StopRule(1e-9)).relative_gap < 1e-9
         True
         """
+        suited(self, objective)
 
         def run(single: bool, stage: Stage) -> Solution[KernelPoint]:
             both = not single and objective.fits(12) and rule.tol > 1e-10 and objective.size > _TINY
             rough = objective.matrix(single=True) if both else None
             task = kernel_task(objective, stage, rough)
-            return kernel_solution(_native.solve_newton(objective.matrix(single=single), task, self.forcing), "newton")
+            return kernel_solution(_native.solve_newton(objective.matrix(single=single), task, self.forcing), self.name)
 
         first = Stage(start, rule, Callbacks.of(callbacks))
         return solve_certified(objective, run, first, single=not objective.fits(12))

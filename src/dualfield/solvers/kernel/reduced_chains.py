@@ -14,7 +14,7 @@ from dualfield.kernels.landmarks import landmark_root
 from dualfield.kernels.mercer import ROUNDING, check_curvature
 from dualfield.objectives import ChainLoss, KernelChain
 from dualfield.scores import Expansion, FeatureTable, LinearScores
-from dualfield.solvers import AutoLinear, FlowSwap, Solution, StopRule
+from dualfield.solvers import Auto, Solution, StopRule
 from dualfield.solvers.callbacks import FitCallbacks
 
 Floats = NDArray[np.float64]
@@ -41,8 +41,7 @@ def solve_reduced(
     data = score_map.bind(
         batch, None, problem.labels, scale**2 * problem.weights, problem.cost, temperature=float(problem.temperature)
     )
-    solver = AutoLinear() if problem.temperature > 0.0 else FlowSwap()
-    solution = solver.solve(ChainLoss(score_map, data, n_threads=problem.n_threads), rule, None, callbacks, seed)
+    solution = Auto().solve(ChainLoss(score_map, data, n_threads=problem.n_threads), rule, None, callbacks, seed)
     weights = score_map.unpack(solution.parameters)
     expansion = Expansion(kernel, landmarks, np.ascontiguousarray(root @ weights.node.reshape(-1, n_labels)) / scale)
     node = kernel.scores(problem.points, landmarks, expansion.coefficients, problem.n_threads)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from dualfield import _native
 from dualfield.objectives import KernelSoftmax
 from dualfield.solvers.base import KernelPoint, Progress, Solution, StopRule
 from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.kernel.tasks import SMALL, TRUSTED, Stage, kernel_solution, kernel_task, solve_certified
+from dualfield.solvers.needs import Need, kernel_machine
+from dualfield.solvers.registry import register, suited
+from dualfield.solvers.solver import Solver
 
 __all__ = ["SMO"]
 
 
+@register
 @dataclass(frozen=True)
-class SMO:
+class SMO(Solver):
     """Sequential minimal optimisation as the papers describe it, stopped by the duality gap.
 
     Two classes (Keerthi et al. 2005): the maximal violating pair, an exact step in one variable, a closed box near the
@@ -38,6 +42,9 @@ class SMO:
     >>> SMO(partner="second_order").tau
     0.0
     """
+
+    name: ClassVar[str] = "smo"
+    needs: ClassVar[tuple[Need, ...]] = (kernel_machine,)
 
     partner: Literal["auto", "first_order", "second_order"] = "auto"
     tau: float = 0.0
@@ -76,12 +83,13 @@ class SMO:
         >>> SMO().solve(problem, StopRule(1e-3)).status.value
         'converged'
         """
+        suited(self, objective)
         second = self.partner == "second_order" or (self.partner == "auto" and float(objective.weights.max()) > 100.0)
         seed = int(random_state or 0)
 
         def run(single: bool, stage: Stage) -> Solution[KernelPoint]:
             matrix, task = objective.matrix(single=single), kernel_task(objective, stage)
-            return kernel_solution(_native.solve_smo(matrix, task, second, self.tau, seed, self.repeats), "smo")
+            return kernel_solution(_native.solve_smo(matrix, task, second, self.tau, seed, self.repeats), self.name)
 
         first = Stage(start, rule, Callbacks.of(callbacks))
         single = objective.size > SMALL and rule.tol >= TRUSTED

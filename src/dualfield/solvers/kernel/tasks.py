@@ -197,12 +197,3 @@ def _run_in_double(run: Run, first: Stage, last: Solution[KernelPoint]) -> Solut
         return run(False, _next(first, last)).after(last)
     except _native.NotPositiveError:
         return run(False, first)
-
-
-def refuse_label_kernel(objective: KernelSoftmax, solver: str) -> None:
-    """Raise if classes share strength."""
-    if objective.label_kernel is not None:
-        raise ValueError(
-            f"solver={solver!r} moves whole points and needs classes that do not share strength: it cannot use a "
-            "label_kernel. Use solver='auto', 'newton', 'smo' or 'lbfgs'."
-        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,9 +16,11 @@ from dualfield.solvers.kernel.tasks import (
     Stage,
     kernel_solution,
     kernel_task,
-    refuse_label_kernel,
     solve_certified,
 )
+from dualfield.solvers.needs import Need, kernel_machine, separate_classes
+from dualfield.solvers.registry import register, suited
+from dualfield.solvers.solver import Solver
 
 __all__ = ["Online", "WorkingSet"]
 
@@ -26,8 +28,9 @@ __all__ = ["Online", "WorkingSet"]
 _REFINEMENTS = 3
 
 
+@register
 @dataclass(frozen=True)
-class WorkingSet:
+class WorkingSet(Solver):
     """Dual ascent on greedy working sets: the points that own most of the gap, solved together.
 
     Needs a kernel matrix within the budget, or else computes rows again. Single precision for more than 2500 points:
@@ -56,6 +59,12 @@ class WorkingSet:
     128
     """
 
+    name: ClassVar[str] = "working_set"
+    needs: ClassVar[tuple[Need, ...]] = (
+        kernel_machine,
+        separate_classes,
+    )
+
     size: int = 256
     keep: float = 0.5
     inner_passes: int = 30
@@ -70,7 +79,6 @@ class WorkingSet:
         start: KernelPoint | None = None,
         callbacks: Progress | None = None,
         random_state: Any = None,
-        stored: bool | None = None,
     ) -> Solution[KernelPoint]:
         """Solve an objective.
 
@@ -86,8 +94,6 @@ class WorkingSet:
             Called now and then with objective, dual, gap, passes and seconds.
         random_state : None
             Not used: nothing is random.
-        stored : bool, default=None
-            False: rows on demand, whatever the budget.
 
         Returns
         -------
@@ -105,7 +111,11 @@ class WorkingSet:
         >>> WorkingSet().solve(problem, StopRule(1e-3)).status.value
         'converged'
         """
-        refuse_label_kernel(objective, "working_set" if stored is None else "online")
+        suited(self, objective)
+        return self._run(objective, Stage(start, rule, Callbacks.of(callbacks)))
+
+    def _run(self, objective: KernelSoftmax, first: Stage, stored: bool | None = None) -> Solution[KernelPoint]:
+        """Solve an objective; with ``stored=False`` rows are computed on demand, whatever the budget."""
 
         def run(single: bool, stage: Stage) -> Solution[KernelPoint]:
             result = _native.solve_working_set(
@@ -118,15 +128,15 @@ class WorkingSet:
                 self.set_tol,
                 min(self.patience, 1e300),
             )
-            return kernel_solution(result, "working_set")
+            return kernel_solution(result, self.name)
 
-        first = Stage(start, rule, Callbacks.of(callbacks))
-        single = objective.size > SMALL and rule.tol > 1e-8
+        single = objective.size > SMALL and first.rule.tol > 1e-8
         return solve_certified(objective, run, first, single=single, corrections=_REFINEMENTS)
 
 
+@register
 @dataclass(frozen=True)
-class Online:
+class Online(Solver):
     """The working-set method with rows of the kernel matrix computed when they are needed: no matrix is ever kept.
 
     Memory is linear in the number of points: what the row cache may use (``cache_size``, at least ``size`` rows).
@@ -144,6 +154,12 @@ class Online:
     >>> Online().size
     128
     """
+
+    name: ClassVar[str] = "online"
+    needs: ClassVar[tuple[Need, ...]] = (
+        kernel_machine,
+        separate_classes,
+    )
 
     size: int = 128
     keep: float = 0.5
@@ -179,5 +195,6 @@ class Online:
         >>> Online().solve(problem, StopRule(1e-3)).status.value
         'converged'
         """
-        inner = WorkingSet(size=self.size, keep=self.keep)
-        return replace(inner.solve(objective, rule, start, callbacks, stored=False), solver="online")
+        suited(self, objective)
+        inner, first = WorkingSet(size=self.size, keep=self.keep), Stage(start, rule, Callbacks.of(callbacks))
+        return replace(inner._run(objective, first, stored=False), solver=self.name)

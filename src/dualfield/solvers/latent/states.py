@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,15 +25,15 @@ class StateSolver:
 
     def __init__(self, problem: StateProblem, otherwise: InnerSolver, patience: float = np.inf) -> None:
         self._problem, self._otherwise, self._patience = problem, otherwise, patience
-        self._flow: dict[str, NDArray[Any]] | None = None
+        self._last: Solution[Floats] | None = None
 
     def minimise(self, completion: Completion, start: Floats | None, rule: StopRule, seed: int) -> Solution[Floats]:
         """Solve the convex problem of a completion."""
         if completion.temperature > 0.0:
             return self._otherwise.minimise(completion, start, rule, seed)
         objective, patient = self._problem.objective(completion.states), min(self._patience, rule.max_passes)
-        solution = FlowSwap().solve(objective, StopRule(rule.tol, patient), start, None, seed, self._flow)
-        self._flow = solution.dual
+        begin = start if self._last is None or start is None else replace(self._last, parameters=start)
+        self._last = solution = FlowSwap().solve(objective, StopRule(rule.tol, patient), begin, None, seed)
         if solution.status in (Status.CONVERGED, Status.INTERRUPTED) or patient == rule.max_passes:
             return solution
         return self._otherwise.minimise(completion, solution.parameters, rule, seed)

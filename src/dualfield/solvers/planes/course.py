@@ -146,9 +146,3 @@ def group_sums(problem: PlaneProblem, groups: NDArray[np.int64]) -> scipy.sparse
     return scipy.sparse.csr_array(
         (problem.weights, (groups, np.arange(problem.n_examples))), shape=(n_groups, problem.n_examples)
     )
-
-
-def refuse_signs(problem: PlaneProblem, solver: str) -> None:
-    """Raise where weights must not be negative."""
-    if problem.positive is not None:
-        raise ValueError(f"solver={solver!r} cannot keep weights from being negative. Use solver='cutting_plane'.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse
@@ -12,8 +12,11 @@ from threadpoolctl import threadpool_limits
 
 from dualfield.objectives import PlaneProblem
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
+from dualfield.solvers.needs import Need, losses_of_planes
 from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, even_groups, group_sums, primal_value
 from dualfield.solvers.planes.simplex_master import SimplexMaster
+from dualfield.solvers.registry import register, suited
+from dualfield.solvers.solver import Solver
 
 __all__ = ["Cuts", "CuttingPlane"]
 
@@ -48,8 +51,9 @@ class Cuts:
     groups: NDArray[np.int64]
 
 
+@register
 @dataclass(frozen=True)
-class CuttingPlane:
+class CuttingPlane(Solver):
     r"""Bound the losses from below by the planes met so far, minimise that bound, and add the planes at its minimum.
 
     With one slack the losses of all examples are one function, and each round adds one plane that is a sum over them
@@ -69,6 +73,9 @@ class CuttingPlane:
     >>> CuttingPlane(slack="one").slack
     'one'
     """
+
+    name: ClassVar[str] = "cutting_plane"
+    needs: ClassVar[tuple[Need, ...]] = (losses_of_planes,)
 
     slack: Literal["one", "n"] | int = 16
 
@@ -142,10 +149,11 @@ class CuttingPlane:
         >>> solution.status.value, round(solution.objective, 6)
         ('converged', 0.129032)
         """
+        suited(self, objective)
         course = PlaneCourse(objective, rule, callbacks)
         # Small dense systems gain nothing from many BLAS threads, and would differ in the last bit.
         with threadpool_limits(1, user_api="blas"):
-            return course.follow(self._looks(objective, start, course), "cutting_plane")
+            return course.follow(self._looks(objective, start, course), self.name)
 
     def _looks(self, problem: PlaneProblem, start: Floats | Cuts | None, course: PlaneCourse) -> Looks:
         groups = self.groups(problem.n_examples)

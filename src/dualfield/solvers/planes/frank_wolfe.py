@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
@@ -12,7 +12,10 @@ from sklearn.utils import check_random_state
 
 from dualfield.objectives import PlaneProblem
 from dualfield.solvers.base import Progress, Solution, StopRule
-from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, primal_value, refuse_signs
+from dualfield.solvers.needs import Need, free_signs, losses_of_planes
+from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, primal_value
+from dualfield.solvers.registry import register, suited
+from dualfield.solvers.solver import Solver
 
 __all__ = ["PlaneFrankWolfe"]
 
@@ -20,8 +23,9 @@ Floats = NDArray[np.float64]
 _BETWEEN_LOOKS = 5
 
 
+@register
 @dataclass(frozen=True)
-class PlaneFrankWolfe:
+class PlaneFrankWolfe(Solver):
     r"""Move the mixture of one example towards its highest plane, with the exact step; then another example.
 
     Block-coordinate Frank-Wolfe (Lacoste-Julien et al. 2013). Examples are drawn in proportion to their part of the
@@ -42,6 +46,12 @@ class PlaneFrankWolfe:
     >>> PlaneFrankWolfe(average=False).gap_sampling
     True
     """
+
+    name: ClassVar[str] = "frank_wolfe"
+    needs: ClassVar[tuple[Need, ...]] = (
+        losses_of_planes,
+        free_signs,
+    )
 
     gap_sampling: bool = True
     average: bool = True
@@ -82,9 +92,9 @@ class PlaneFrankWolfe:
         >>> round(PlaneFrankWolfe().solve(problem, StopRule(1e-9)).objective, 6)
         0.25
         """
-        refuse_signs(objective, "block_dual")
+        suited(self, objective)
         course = PlaneCourse(objective, rule, callbacks)
-        return course.follow(self._looks(objective, start, random_state), "block_dual")
+        return course.follow(self._looks(objective, start, random_state), self.name)
 
     def _looks(self, problem: PlaneProblem, start: Floats | None, random_state: Any) -> Looks:
         rng, n = check_random_state(random_state), problem.n_examples

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,10 @@ from sklearn.utils import check_random_state
 
 from dualfield.objectives import PlaneProblem, Planes
 from dualfield.solvers.base import Progress, Solution, StopRule
-from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, primal_value, refuse_signs
+from dualfield.solvers.needs import Need, free_signs, losses_of_planes
+from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, primal_value
+from dualfield.solvers.registry import register, suited
+from dualfield.solvers.solver import Solver
 
 __all__ = ["LabellingSet"]
 
@@ -21,8 +24,9 @@ _MOST_SWEEPS = 50
 _MOST_PAIRS = 200
 
 
+@register
 @dataclass(frozen=True)
-class LabellingSet:
+class LabellingSet(Solver):
     r"""Dual ascent on sets of labellings that grow where they are violated: the hidden Markov support vector machine.
 
     The dual has a variable :math:`\alpha_i(y)` for each of exponentially many labellings, and nearly all are zero
@@ -42,6 +46,12 @@ class LabellingSet:
     >>> LabellingSet().patience
     10
     """
+
+    name: ClassVar[str] = "labelling_set"
+    needs: ClassVar[tuple[Need, ...]] = (
+        losses_of_planes,
+        free_signs,
+    )
 
     patience: int = 10
 
@@ -83,13 +93,13 @@ class LabellingSet:
         >>> round(LabellingSet().solve(problem, StopRule(1e-9)).objective, 6)
         0.129032
         """
-        refuse_signs(objective, "working_set")
+        suited(self, objective)
         if isinstance(self.patience, bool) or not isinstance(self.patience, int) or self.patience < 1:
             raise ValueError(
                 f"The 'patience' parameter of LabellingSet must be an int in [1, inf). Got {self.patience!r} instead."
             )
         course = PlaneCourse(objective, rule, callbacks)
-        return course.follow(self._looks(objective, start, course, random_state), "working_set")
+        return course.follow(self._looks(objective, start, course, random_state), self.name)
 
     def _looks(self, problem: PlaneProblem, start: Floats | None, course: PlaneCourse, random_state: Any) -> Looks:
         rng = check_random_state(random_state)

@@ -7,7 +7,7 @@ import signal
 import threading
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 
 from dualfield.objectives import ChainPlanes
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
-from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, primal_value, refuse_signs
+from dualfield.solvers.needs import Need, free_signs, losses_of_planes
+from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, primal_value
+from dualfield.solvers.registry import register, suited
+from dualfield.solvers.solver import Solver
 
 __all__ = ["MarginalQP"]
 
@@ -23,8 +26,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+@register
 @dataclass(frozen=True)
-class MarginalQP:
+class MarginalQP(Solver):
     r"""The max-margin Markov network's dual as one sparse quadratic programme.
 
     The dual sees a mixture of labellings only through the marginals of its cliques, and there are few of them (Taskar,
@@ -50,6 +54,12 @@ class MarginalQP:
     500000
     """
 
+    name: ClassVar[str] = "marginal"
+    needs: ClassVar[tuple[Need, ...]] = (
+        losses_of_planes,
+        free_signs,
+    )
+
     most_variables: int = 500_000
 
     def missing(self, objective: Any) -> str | None:
@@ -73,6 +83,9 @@ class MarginalQP:
         """
         if not isinstance(objective, ChainPlanes):
             return "Its labellings have no marginals: only chains have them."
+        reason = super().missing(objective)
+        if reason is not None:
+            return reason
         if objective.rescaling != "margin":
             return "Rescaled slacks are not sums over cliques."
         size = _Flows.count(objective)
@@ -122,12 +135,9 @@ class MarginalQP:
         >>> round(MarginalQP().solve(problem, StopRule(1e-9)).objective, 6)
         0.129032
         """
-        reason = self.missing(objective)
-        if reason is not None:
-            raise ValueError(f"solver='marginal' cannot take this problem. {reason} Use solver='cutting_plane'.")
-        refuse_signs(objective, "marginal")
+        suited(self, objective)
         course = PlaneCourse(objective, StopRule(rule.tol), callbacks)
-        return course.follow(_looks(objective, start, rule.tol), "marginal")
+        return course.follow(_looks(objective, start, rule.tol), self.name)
 
 
 def _looks(problem: ChainPlanes, start: Floats | None, tol: float) -> Looks:

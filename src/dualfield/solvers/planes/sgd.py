@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,10 @@ from sklearn.utils import check_random_state
 
 from dualfield.objectives import PlaneProblem
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
-from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, primal_value, refuse_signs
+from dualfield.solvers.needs import Need, free_signs, losses_of_planes
+from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, primal_value
+from dualfield.solvers.registry import register, suited
+from dualfield.solvers.solver import Solver
 
 __all__ = ["PlaneSGD"]
 
@@ -19,8 +22,9 @@ Floats = NDArray[np.float64]
 _EPOCHS = 30
 
 
+@register
 @dataclass(frozen=True)
-class PlaneSGD:
+class PlaneSGD(Solver):
     r"""Step along a subgradient of one example's loss and the penalty's share of it, with steps 1 / t; averaged.
 
     .. math::
@@ -36,6 +40,13 @@ class PlaneSGD:
     >>> PlaneSGD()
     PlaneSGD()
     """
+
+    name: ClassVar[str] = "plane_sgd"
+    needs: ClassVar[tuple[Need, ...]] = (
+        losses_of_planes,
+        free_signs,
+    )
+    makes_epochs: ClassVar[bool] = True
 
     def solve(
         self,
@@ -78,10 +89,10 @@ class PlaneSGD:
         >>> round(solution.objective, 6)
         0.25
         """
-        refuse_signs(objective, "sgd")
+        suited(self, objective)
         epochs = _EPOCHS if np.isinf(rule.max_passes) else int(rule.max_passes)
         course = PlaneCourse(objective, StopRule(rule.tol), callbacks)
-        return course.follow(self._looks(objective, start, epochs, random_state), "sgd")
+        return course.follow(self._looks(objective, start, epochs, random_state), self.name)
 
     def _looks(self, problem: PlaneProblem, start: Floats | None, epochs: int, random_state: Any) -> Looks:
         rng, n = check_random_state(random_state), problem.n_examples

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,11 @@ from threadpoolctl import threadpool_limits
 from dualfield.objectives import PlaneProblem, Planes
 from dualfield.regularisers import Regulariser, SquaredNorm
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
+from dualfield.solvers.needs import Need, losses_of_planes
 from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, even_groups, group_sums
 from dualfield.solvers.planes.mixture_master import MixtureMaster
+from dualfield.solvers.registry import register, suited
+from dualfield.solvers.solver import Solver
 from dualfield.structures.checks import check_int
 
 __all__ = ["Simplicial"]
@@ -31,8 +34,9 @@ _ROUNDING = 1e-15
 _MOST_IDLE = 5  # rounds without new planes in which mixtures may get more exact
 
 
+@register
 @dataclass(frozen=True)
-class Simplicial:
+class Simplicial(Solver):
     r"""Maximise the dual over mixtures of the vertices met so far, and add the vertices at its maximum.
 
     .. math::
@@ -62,6 +66,10 @@ class Simplicial:
     >>> Simplicial(n_blocks=1).max_columns
     60
     """
+
+    name: ClassVar[str] = "simplicial"
+    needs: ClassVar[tuple[Need, ...]] = (losses_of_planes,)
+    takes_regulariser: ClassVar[bool] = True
 
     n_blocks: int | Literal["auto"] = "auto"
     max_columns: int = 60
@@ -114,6 +122,7 @@ class Simplicial:
         >>> solution.status.value, round(solution.objective, 6)
         ('converged', 0.129032)
         """
+        suited(self, objective)
         parts = SimplicialParts(self, objective, rule, start, callbacks, regulariser)
         solution = parts.go_on()
         parts.warn(solution.status)
@@ -186,7 +195,7 @@ class SimplicialParts:
         """
         # Small dense systems gain nothing from many BLAS threads, and would differ in the last bit.
         with threadpool_limits(1, user_api="blas"):
-            solution = self._course.follow(self._part(work), "simplicial")
+            solution = self._course.follow(self._part(work), Simplicial.name)
         return dataclasses.replace(solution, dual=self._run.dual())
 
     def warn(self, status: Status) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +12,19 @@ from threadpoolctl import threadpool_limits
 from dualfield.objectives import ChainLoss, KernelSoftmax
 from dualfield.solvers.base import KernelPoint, Progress, Solution, StopRule
 from dualfield.solvers.kernel.lbfgs import solve_representer
+from dualfield.solvers.needs import Need, gradient
 from dualfield.solvers.primal.descent import ChainDescent
+from dualfield.solvers.registry import register, suited
+from dualfield.solvers.solver import Solver
 
 __all__ = ["LBFGS"]
 
 Floats = NDArray[np.float64]
 
 
+@register
 @dataclass(frozen=True)
-class LBFGS:
+class LBFGS(Solver):
     """Limited-memory BFGS on the primal; OWL-QN where absolute values are penalised.
 
     For chains: every objective, partly labelled examples and features of label pairs included; gradients use all
@@ -40,6 +44,9 @@ class LBFGS:
     >>> LBFGS(memory=20).memory
     20
     """
+
+    name: ClassVar[str] = "lbfgs"
+    needs: ClassVar[tuple[Need, ...]] = (gradient,)
 
     memory: int = 10
 
@@ -100,6 +107,7 @@ class LBFGS:
         >>> LBFGS().solve(problem, StopRule(1e-6)).status.value
         'converged'
         """
+        suited(self, objective)
         if isinstance(objective, KernelSoftmax):
             return solve_representer(objective, rule, start, callbacks, self.memory)
         # Long inner products on many BLAS threads gain little, lose much on a busy machine, and differ in the last bit.

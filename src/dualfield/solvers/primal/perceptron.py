@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +12,19 @@ from dualfield import _native
 from dualfield.objectives import ChainLoss
 from dualfield.solvers.base import Progress, Solution, StopRule
 from dualfield.solvers.callbacks import Callbacks
+from dualfield.solvers.needs import Need, all_labels, chain_loss, positive_temperature
 from dualfield.solvers.primal.sgd import certified, epochs
+from dualfield.solvers.registry import register, suited
+from dualfield.solvers.solver import Solver
 
 __all__ = ["Perceptron"]
 
 Floats = NDArray[np.float64]
 
 
+@register
 @dataclass(frozen=True)
-class Perceptron:
+class Perceptron(Solver):
     """Collins' structured perceptron: moves from what was predicted to what is true.
 
     Minimises nothing in particular and knows no C; the scores are not logarithms of probabilities. Needs examples with
@@ -37,6 +41,12 @@ class Perceptron:
     >>> Perceptron().average
     True
     """
+
+    name: ClassVar[str] = "perceptron"
+    needs: ClassVar[tuple[Need, ...]] = (chain_loss, positive_temperature, all_labels)
+    makes_epochs: ClassVar[bool] = True
+    certifies: ClassVar[bool] = False
+    safeguarded: ClassVar[bool] = True
 
     average: bool = True
 
@@ -73,8 +83,7 @@ class Perceptron:
         >>> Perceptron().solve(ChainLoss(score_map, data), StopRule(1e-6)).n_iter
         1
         """
-        if not objective.convex:
-            raise ValueError("solver='perceptron' needs examples with all their labels. Use solver='lbfgs' or 'sgd'.")
+        suited(self, objective)
         result = _native.solve_perceptron(
             objective.data,
             start,
@@ -83,4 +92,4 @@ class Perceptron:
             random_state or 0,
             Callbacks.of(callbacks),
         )
-        return certified(objective, result, rule, "perceptron")
+        return certified(objective, result, rule, self.name)

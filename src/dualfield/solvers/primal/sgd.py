@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from dualfield._native import StateError
 from dualfield.objectives import ChainLoss
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
+from dualfield.solvers.needs import Need, chain_loss, squared_norm
+from dualfield.solvers.registry import register, suited
+from dualfield.solvers.solver import Solver
 from dualfield.solvers.trace import Trace, relative_gap
 
 __all__ = ["SGD"]
@@ -21,8 +24,9 @@ Floats = NDArray[np.float64]
 _EPOCHS = 30
 
 
+@register
 @dataclass(frozen=True)
-class SGD:
+class SGD(Solver):
     """Stochastic gradients, averaged over the second half of the epochs.
 
     Takes every objective without a penalty on absolute values. Quick to a good model, slow to an exact one: it makes
@@ -46,6 +50,11 @@ class SGD:
     >>> SGD(average=False).average
     False
     """
+
+    name: ClassVar[str] = "sgd"
+    needs: ClassVar[tuple[Need, ...]] = (chain_loss, squared_norm)
+    makes_epochs: ClassVar[bool] = True
+    certifies: ClassVar[bool] = False
 
     rate: float | None = None
     average: bool = True
@@ -91,8 +100,7 @@ class SGD:
             raise ValueError(f"The 'rate' parameter of SGD must be None or a float in (0, inf). Got {self.rate!r}.")
         if self.n_epochs is not None and self.n_epochs < 1:
             raise ValueError(f"The 'n_epochs' parameter of SGD must be None or at least 1. Got {self.n_epochs!r}.")
-        if objective.l1_ratio > 0:
-            raise ValueError("solver='sgd' cannot penalise absolute values (l1_ratio > 0). Use solver='lbfgs'.")
+        suited(self, objective)
         result = _native.solve_sgd(
             objective.data,
             start,
@@ -103,7 +111,7 @@ class SGD:
             self.n_seen,
             Callbacks.of(callbacks),
         )
-        return certified(objective, result, rule, "sgd")
+        return certified(objective, result, rule, self.name)
 
 
 def epochs(rule: StopRule) -> int:

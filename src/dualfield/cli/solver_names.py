@@ -1,0 +1,46 @@
+"""The option ``--solver``: its choices are those of the registry that suit the data and the loss."""
+
+from __future__ import annotations
+
+import click
+
+_KINDS = {
+    "sequences": ("sequences", "log"),
+    "svmlight": ("svmlight", "log"),
+    "hinge": ("sequences", "hinge"),
+}
+
+
+def suited_solvers(data: str, loss: str) -> list[str]:
+    """Return the names of the solvers for a kind of data, "sequences" or "svmlight", and a loss, "log" or "hinge"."""
+    from dualfield.solvers import prototypes, solver_names
+
+    if loss == "hinge":
+        return solver_names(prototypes.chain_loss(0.0), prototypes.chain_planes())
+    return solver_names(prototypes.kernel_softmax() if data == "svmlight" else prototypes.chain_loss(1.0))
+
+
+def known_solver(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """Take a name of the registry, which is read where there is a value: solvers take a while to import."""
+    from dualfield.solvers import solver_names
+
+    if value not in solver_names():
+        raise click.BadParameter(f"{value!r} is not one of {', '.join(map(repr, solver_names()))}.", ctx, param)
+    return value
+
+
+def begun(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names that begin as what was typed."""
+    from dualfield.solvers import solver_names
+
+    return [name for name in solver_names() if name.startswith(incomplete)]
+
+
+class SolverOption(click.Option):
+    """Names the solvers of each kind of model in its help."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the option and what it does."""
+        listed = [f"For {kind}: {', '.join(suited_solvers(*asked))}." for kind, asked in _KINDS.items()]
+        self.help = " ".join(["The algorithm.", *listed])
+        return super().get_help_record(ctx)
