@@ -16,19 +16,19 @@ STRANGE = (
     *(None, True, False, 0, -1, 1, 2, 2**31, 2**63, 2**64, 10**30, 0.5, -0.0),
     *(float("nan"), float("inf"), float("-inf"), "", "x", "O", "\0", "\ud800", "n" * 300),
     *("CRF", "chain", "precomputed", "lbfgs", "U", "object", "U0:%x[0,0]\nB", "%x["),
-    *([], [[]], [None], ["O"], [0, 1, 2], [1e300] * 5, {}, {"type": "dict", "items": [[[], 1]]}, {"type": "tuple"}),
-    *({"type": "chain", "n_labels": 3, "order": 10**9}, {"type": "array", "name": "node.weights"}, {"type": "array"}),
-    {"type": "chain", "n_labels": 10**6, "order": 1, "allowed": None, "allowed_start": None, "allowed_stop": None},
-    {"type": "chain", "n_labels": None, "order": 63, "allowed": None, "allowed_start": None, "allowed_stop": None},
-    {"type": "solver", "name": "LBFGS", "settings": {"memory": -1}},
-    {"type": "solver", "name": "Status", "settings": {}},
-    {"type": "template", "text": "U:%x[0,7]", "syntax": "auto"},
-    {"type": "csr_matrix", "name": "points", "shape": [10**9, 10**9]},
-    {"type": "objects", "items": [["a"], "b"]},
-    *("StructuredSVM", "single", "LatentChain", "float64"),
-    {"type": "part", "name": "LatentPosition", "settings": {"background": 7}},
-    {"type": "part", "name": "StructuredSVM", "settings": {"C": -1.0}},
-    {"type": "part", "name": "CRF", "settings": {"structure": {"type": "array", "name": "hidden"}}},
+    *([], [[]], [None], ["O"], [0, 1, 2], [1e300] * 5, {}, {"kind": "dict", "items": [[[], 1]]}, {"kind": "tuple"}),
+    *({"kind": "chain", "n_labels": 3, "order": 10**9}, {"kind": "array", "values": [1.0]}, {"kind": "array"}),
+    {"kind": "chain", "n_labels": 10**6, "order": 1, "allowed": None, "allowed_start": None, "allowed_stop": None},
+    {"kind": "chain", "n_labels": None, "order": 63, "allowed": None, "allowed_start": None, "allowed_stop": None},
+    {"kind": "lbfgs", "settings": {"memory": -1}},
+    {"kind": "Status", "settings": {}},
+    {"kind": "template", "text": "U:%x[0,7]", "syntax": "auto"},
+    {"kind": "csr_matrix", "shape": [10**9, 10**9]},
+    {"kind": "objects", "items": [["a"], "b"]},
+    *("StructuredSVM", "single", "LatentChain", "float64", "states", "bags"),
+    {"kind": "LatentPosition", "settings": {"background": 7}},
+    {"kind": "StructuredSVM", "settings": {"C": -1.0}},
+    {"kind": "CRF", "settings": {"structure": {"kind": "array", "values": None}}},
 )  # fmt: skip
 
 
@@ -67,7 +67,7 @@ class Forger:
     def __init__(self, path, kind=MODEL) -> None:
         file = open_model(path, kind=kind)
         self.metadata = {name: value for name, value in file.metadata.items() if name != "tensors"}
-        self.arrays = {name: file.array(name).copy() for name in file.metadata["tensors"]}
+        self.arrays = {name: array.values.copy() for name, array in file.arrays.items()}
 
     def forged(self, rng: random.Random, share: float = 0.5) -> bytes:
         """Return a changed file; a share of the changes are of its metadata, the rest of its arrays."""
@@ -105,7 +105,7 @@ def change_json(content, rng: random.Random) -> None:
         if kind == 0:
             del content[key]
         elif kind == 1 and isinstance(content, dict):
-            content[rng.choice(("type", "name", "x", "n_labels"))] = rng.choice(STRANGE)
+            content[rng.choice(("kind", "names", "x", "n_labels"))] = rng.choice(STRANGE)
         elif kind == 1:
             content.insert(key, copy.deepcopy(rng.choice(content)))
         elif kind == 2 and type(inner) is int:

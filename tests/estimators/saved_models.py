@@ -13,9 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from dualfield import CRF, KernelLogisticRegression
 from dualfield.estimators import crfsuite
 from dualfield.features import Template
-from dualfield.persistence.file import open_model, write_model
+from dualfield.persistence.file import open_model
 from dualfield.solvers import LBFGS, SGD, BlockDual, NewtonCG, Perceptron
 from dualfield.structures import Chain
+from tests.estimators.mutations import Forger
 from tests.estimators.problems import clouds
 from tests.estimators.tagging import matrices, sentences, vocabulary
 
@@ -193,7 +194,7 @@ def rewritten(source, target, change):
     """Write a model file again after a change of its metadata and arrays, with digests that agree."""
     file = open_model(source)
     metadata = copy.deepcopy({name: value for name, value in file.metadata.items() if name != "tensors"})
-    arrays = {name: file.array(name).copy() for name in file.metadata["tensors"]}
+    arrays = {name: array.values.copy() for name, array in file.arrays.items()}
     change(metadata, arrays)
-    write_model(target, metadata, arrays)
+    target.write_bytes(Forger.bytes_of(metadata, arrays))
     return target

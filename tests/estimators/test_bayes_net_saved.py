@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def test_header_tells_what_the_model_is(tmp_path: Path) -> None:
     network("own").save(tmp_path / "m")
     header = read_model_header(tmp_path / "m")
     assert header["estimator"] == "DiscriminativeBayesNet"
-    assert header["network"]["parents"] == [[4], [4, 0], [1], [], []]
+    assert header["model"]["parents"] == [[4], [4, 0], [1], [], []]
     assert header["training"]["gap"] == network("own").dual_gap_
 
 
@@ -141,7 +142,7 @@ def test_what_load_refuses_is_not_saved(tmp_path: Path) -> None:
     X, y = categorical(30)
     model = DiscriminativeBayesNet(eta=0.0).fit(X, y)
     for change in (np.log(2.0), np.nan, np.inf):
-        model.parameters_ = model.parameters_ + change
+        model._model = replace(model.model_, parameters=model.parameters_ + change)
         with pytest.raises(ValueError, match="cannot be saved: its tables must have probabilities"):
             model.save(tmp_path / "m")
     text = np.array(
@@ -180,30 +181,33 @@ def array(name: str, change: Any) -> Any:
 
 def values(change: Any) -> Any:
     def changed(metadata: Any, arrays: Any) -> None:
-        content = json.loads(arrays["values"].tobytes())
-        arrays["values"] = np.frombuffer(json.dumps(change(content)).encode(), np.uint8)
+        content = json.loads(arrays["model.values"].tobytes())
+        arrays["model.values"] = np.frombuffer(json.dumps(change(content)).encode(), np.uint8)
 
     return changed
 
 
 FAULTS = {
-    "cycle": (put("network", "parents", value=[[4], [2], [1], [], []]), "must have no cycle"),
-    "no variable": (put("network", "parents", value=[[9], [], [], [], []]), "must have variables by number"),
-    "negative": (put("network", "parents", value=[[-1], [], [], [], []]), "must have variables by number"),
-    "few parents": (put("network", "parents", value=[[4]]), "must have an entry for each of 5 variables"),
-    "tables": (put("network", "tables", value=[0, 0, 1, 2, 3]), "share a table must have the same"),
-    "tables that are none": (put("network", "tables", value=["a"] * 5), "must have variables by number"),
-    "columns": (put("network", "n_columns", value=3), "it must have values of 3 columns"),
-    "no columns": (put("network", "n_columns", value=0), "it must have values of 0 columns"),
-    "other size": (put("network", "parents", value=[[], [], [], [], []]), "array 'tables' must have shape"),
-    "positive": (array("tables", lambda a: a + 1.0), "must have log-probabilities"),
-    "not finite": (array("tables", lambda a: np.where(a == a.min(), -np.inf, a)), "must have log-probabilities"),
-    "small": (array("tables", lambda a: a - 1e7), "must have log-probabilities"),
-    "values": (values(lambda v: v | {"class": {"kind": "int64", "values": [0, 0, 1]}}), "must be distinct values"),
-    "types": (values(lambda v: v | {"class": {"kind": "int64", "values": ["a", "b", "c"]}}), "they are not of type"),
-    "kind": (values(lambda v: v | {"class": {"kind": "V8", "values": [0, 1, 2]}}), "cannot be read"),
-    "range": (values(lambda v: v | {"class": {"kind": "int8", "values": [0, 1, 999]}}), "cannot be read"),
-    "no json": (array("values", lambda a: a[:-3]), "cannot be read"),
+    "cycle": (put("model", "parents", value=[[4], [2], [1], [], []]), "must have no cycle"),
+    "no variable": (put("model", "parents", value=[[9], [], [], [], []]), "must have variables by number"),
+    "negative": (put("model", "parents", value=[[-1], [], [], [], []]), "must have variables by number"),
+    "few parents": (put("model", "parents", value=[[4]]), "must have an entry for each of 5 variables"),
+    "tables": (put("model", "tables", value=[0, 0, 1, 2, 3]), "share a table must have the same"),
+    "tables that are none": (put("model", "tables", value=["a"] * 5), "must have entries of type int"),
+    "columns": (put("columns", "n_features", value=3), "it must have values of 3 columns"),
+    "no columns": (put("columns", "n_features", value=0), "must be in [1, inf]"),
+    "other size": (put("model", "parents", value=[[], [], [], [], []]), "array 'model.parameters' must have shape"),
+    "positive": (array("model.parameters", lambda a: a + 1.0), "must have log-probabilities"),
+    "not finite": (
+        array("model.parameters", lambda a: np.where(a == a.min(), -np.inf, a)),
+        "must have log-probabilities",
+    ),
+    "small": (array("model.parameters", lambda a: a - 1e7), "must have log-probabilities"),
+    "values": (values(lambda v: v | {"class": {"kind": "int64", "names": [0, 0, 1]}}), "must be distinct"),
+    "types": (values(lambda v: v | {"class": {"kind": "int64", "names": ["a", "b", "c"]}}), "must all be of type int"),
+    "kind": (values(lambda v: v | {"class": {"kind": "V8", "names": [0, 1, 2]}}), "of an unknown type"),
+    "range": (values(lambda v: v | {"class": {"kind": "int8", "names": [0, 1, 999]}}), "do not fit into int8"),
+    "no json": (array("model.values", lambda a: a[:-3]), "cannot be read"),
     "no class": (values(lambda v: v | {"class": None}), "is altered"),
     "parameter": (put("parameters", "eta", value=-1.0), "The 'eta' parameter"),
     "huge": (put("parameters", "max_table", value=1), "more than max_table=1"),

@@ -93,8 +93,10 @@ def test_kernel_logistic_regression(tmp_path, name, mmap):
     assert equal(model.predict_proba(X), again.predict_proba(X))
     assert equal(model.predict(X), again.predict(X))
     assert equal(model.points_, again.points_)
-    for attribute in ("dual_coef_", "intercept_", "_fit_weights", "_fit_gamma", "n_features_in_"):
+    for attribute in ("dual_coef_", "intercept_", "n_features_in_"):
         assert equal(getattr(model, attribute), getattr(again, attribute)), attribute
+    assert equal(model.model_.point_weights, again.model_.point_weights)
+    assert model.model_.expansion.kernel.gamma == again.model_.expansion.kernel.gamma
     assert hasattr(model, "feature_names_in_") == hasattr(again, "feature_names_in_")
     if name == "names":
         assert equal(model.feature_names_in_, again.feature_names_in_)
@@ -201,9 +203,9 @@ def test_loaded_models_can_be_pickled_and_cloned(tmp_path, make, mmap):
 def test_header_tells_what_the_model_is(tmp_path):
     header = read_model_header(saved(tmp_path, tagger("cost")))
     assert header["format"] == "dualfield-model"
-    assert header["format_version"] == 1
+    assert header["format_version"] == 2
     assert header["estimator"] == "CRF"
-    assert header["labels"]["names"] == ["B-N", "I-N", "O"]
+    assert header["model"]["labels"]["names"] == ["B-N", "I-N", "O"]
     assert header["parameters"]["temperature"] == 0.5
     assert header["training"]["objective"] == tagger("cost").objective_
     assert header["training"]["status"] == "converged"

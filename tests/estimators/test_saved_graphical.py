@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 import dualfield
 from dualfield import ConditionalGraphicalModel
-from dualfield.estimators.graphical_scores import SummedKernel
+from dualfield.kernels.summed import SummedKernel
 from dualfield.persistence import ModelFileError, read_model_header
 from dualfield.structures import Chain
 from tests.estimators.mutations import Forger
@@ -105,9 +105,9 @@ def test_header_tells_what_the_model_is(tmp_path):
     labeller("tree").save(tmp_path / "m")
     header = read_model_header(tmp_path / "m")
     assert header["estimator"] == "ConditionalGraphicalModel"
-    assert header["graph"]["cliques"] == [list(clique) for clique in labeller("tree").graph_]
+    assert header["model"]["cliques"] == [list(clique) for clique in labeller("tree").graph_]
     assert header["training"]["objective"] == labeller("tree").objective_
-    assert [record["size"] for record in header["models"]] == [1, 1, 1, 1, 2, 2, 2]
+    assert [record["size"] for record in header["model"]["models"]] == [1, 1, 1, 1, 2, 2, 2]
 
 
 # What cannot be saved
@@ -207,65 +207,123 @@ def test_scores_that_would_not_fit_are_refused(tmp_path):
 
 # What a file may not say
 
-CHAIN = {"type": "chain", "n_labels": 2000, "order": 1, "allowed": None, "allowed_start": None, "allowed_stop": None}
+
+def without(place, *, value=None):
+    """A change of a part of the record to a JSON value."""
+
+    def change(metadata, arrays):
+        for name in [name for name in arrays if f"{name}.".startswith(f"{place}.")]:
+            del arrays[name]
+        put(*(int(key) if key.isdigit() else key for key in place.split(".")), value=value)(metadata, arrays)
+
+    return change
+
+
+CHAIN = {"kind": "chain", "n_labels": 2000, "order": 1, "allowed": None, "allowed_start": None, "allowed_stop": None}
 FAULTS = {
-    "order": ("log", put("graph", "order", value=1), "its graph is a chain of order 1, the parameter says 2"),
-    "no order": ("log", drop("graph", "order"), "its 'order' must be of type int. Got nothing"),
-    "other graph": ("log", put("parameters", "graph", value=[[0, 1]]), "'n_nodes' must be"),
-    "no features": ("log", put("graph", "n_features", value=0), "it must have features"),
-    "other features": ("log", put("graph", "n_features", value=4), "array 'models.0.points' must have shape (62, 4)"),
-    "many windows": ("log", put("parameters", "graph", value=CHAIN), "more windows of labels than the 1048576"),
-    "padding": ("padding", put("parameters", "padding", value={"type": "tuple", "items": [10**9, 0]}), "at most 64"),
-    "combined": ("combined", put("parameters", "combine", value={"type": "dict", "items": [[7, 1.0]]}), "order above"),
-    "no blanks": ("padding", put("parameters", "padding", value={"type": "tuple", "items": [0, 0]}), "codes in [0, 3)"),
+    "order": ("log", put("model", "order", value=1), "a clique must have 1 to 2 nodes. Got 3"),
+    "no order": ("log", put("model", "order", value=None), "it must be a chain or have a graph"),
+    "order left out": ("log", drop("model", "order"), "it has no entry 'model.order'"),
+    "other graph": ("log", put("model", "cliques", value=[[0, 1]]), "it must be a chain or have a graph"),
+    "no nodes": ("tree", put("model", "n_nodes", value=None), "its graph must have a number of nodes"),
+    "no features": ("log", put("columns", "n_features", value=0), "'columns.n_features' must be in [1, inf]"),
+    "columns of cliques": ("log", put("columns", "n_features", value=4), "it has 3 columns in its cliques"),
+    "other features": ("log", put("model", "n_features", value=4), "'model.models.0.points' must have shape (62, 4)"),
+    "many windows": ("log", put("parameters", "graph", value=CHAIN), "more than 1048576 windows of labels"),
+    "padding": ("padding", put("model", "padding", value=[10**9, 0]), "at most 64"),
+    "combined": ("combined", put("parameters", "combine", value={"kind": "dict", "items": [[7, 1.0]]}), "order above"),
+    "no blanks": ("padding", put("model", "padding", value=[0, 0]), "codes in [0, 3)"),
+    "tying": ("log", put("model", "tying", value="ends"), "'model.tying' must be one of"),
+    "kind of scores": ("log", put("model", "kind", value="predict_proba"), "'model.kind' must be one of"),
     "base": ("log", put("parameters", "base_estimator", value="SVC"), "The 'base_estimator' parameter of"),
     "parameter": ("log", put("parameters", "backoff_cost", value=-1.0), "The 'backoff_cost' parameter of"),
-    "labels": ("log", put("labels", "names", value=["a", "b"]), "label tuples must have codes in [0, 2)"),
-    "no models": ("log", put("models", value=[]), "must have a model for each type of clique"),
-    "model": ("log", put("models", 0, value=7), "must have a model for each type of clique"),
-    "size": ("log", put("models", 0, "size", value=4), "a clique must have 1 to 3 nodes. Got 4"),
-    "other size": ("log", put("models", 0, "size", value=2), "array 'models.0.tuples' must have shape (any, 2)"),
-    "key": ("log", put("models", 0, "key", value=0), "tying='shared' gives no clique of 1 nodes the key 0"),
-    "key of a position": ("position", put("models", 0, "key", value=-1), "gives no clique of 2 nodes the key -1"),
-    "key of nodes": ("tree", put("models", 0, "key", value=[9]), "gives no clique of 1 nodes the key (9,)"),
-    "key that is none": ("tree", put("models", 0, "key", value=[[0]]), "is altered: "),
-    "twice": ("tree", put("models", 1, "key", value=[0]), "two models for one type of clique"),
-    "kernel": ("log", put("models", 0, "kernel", "function", value="precomputed"), "it has no kernel 'precomputed'"),
-    "gamma": ("log", put("models", 0, "kernel", "gamma", value=0.0), "it has no kernel 'rbf' with gamma=0.0"),
-    "no kernel": ("log", put("models", 0, "kernel", value=None), "a kernel needs points"),
-    "no points": ("log", put("models", 0, "points", value=None), "a kernel needs points"),
-    "kind": ("log", put("models", 0, "points", value="pickled"), "points are of an unknown kind, 'pickled'"),
-    "sparse": ("log", put("models", 0, "points", value="csr_array"), "has no array 'models.0.points.data'"),
-    "summed": ("tied printed", put("models", 1, "kernel", "summed", value=1), "its 'summed' must be of type bool"),
-    "status": ("log", put("models", 0, "status", value="perfect"), "its status is 'perfect'"),
+    "labels": ("log", put("model", "labels", "names", value=["a", "b"]), "label tuples must have codes in [0, 2)"),
+    "no models": ("log", without("model.models", value=[]), "must have a model for each type of clique"),
+    "model": ("log", put("model", "models", 0, value=7), "no part of such a model"),
+    "size": ("log", put("model", "models", 0, "size", value=4), "tuples' must have shape (any, 4)"),
+    "no size": ("log", put("model", "models", 0, "size", value=0), "size' must be in [1, inf]"),
+    "other size": (
+        "log",
+        put("model", "models", 0, "size", value=2),
+        "'model.models.0.tuples' must have shape (any, 2)",
+    ),
+    "key": ("log", put("model", "models", 0, "key", value=0), "tying='shared' gives no clique of 1 nodes the key 0"),
+    "key of a position": (
+        "position",
+        put("model", "models", 0, "key", value=-1),
+        "gives no clique of 2 nodes the key -1",
+    ),
+    "key of nodes": ("tree", put("model", "models", 0, "key", value=[9]), "gives no clique of 1 nodes the key (9,)"),
+    "key that is none": ("tree", put("model", "models", 0, "key", value=[[0]]), "is altered: "),
+    "twice": ("tree", put("model", "models", 1, "key", value=[0]), "two models for one type of clique"),
+    "kernel": (
+        "log",
+        put("model", "models", 0, "kernel", "function", value="precomputed"),
+        "it has no kernel 'precomputed'",
+    ),
+    "gamma": ("log", put("model", "models", 0, "kernel", "gamma", value=0.0), "gamma' must be in (0, inf). Got 0.0"),
+    "no kernel": ("log", put("model", "models", 0, "kernel", value=None), "a kernel needs points"),
+    "no points": ("log", without("model.models.0.points"), "a kernel needs points"),
+    "kind": ("log", put("model", "models", 0, "points", value={"kind": "pickled"}), "no part of such a model"),
+    "sparse": (
+        "log",
+        without("model.models.0.points", value={"kind": "csr_array", "shape": [62, 3]}),
+        "has no array 'model.models.0.points.data'",
+    ),
+    "summed": ("tied printed", put("model", "models", 1, "is_summed", value=1), "is_summed' must be of type bool"),
+    "status": ("log", put("model", "models", 0, "status", value="perfect"), "status' must be one of"),
     "sum": ("log", put("training", "objective", value=1.0), "must be the sum of that of all types"),
-    "tied": ("tied", put("parameters", "features", value="joint"), "array 'models.1.coefficients' must have shape"),
-    "codes": ("log", array("models.1.tuples", at((0, 1), 3)), "label tuples must have codes in [0, 3)"),
-    "negative codes": ("log", array("models.1.tuples", at((0, 1), -1)), "label tuples must have codes in [0, 3)"),
-    "no tuples": ("tree", array("models.0.tuples", lambda values: values[:0]), "must have shape"),
-    "order of tuples": ("log", array("models.1.tuples", lambda values: values[::-1].copy()), "distinct and in order"),
-    "same tuples": ("log", array("models.0.tuples", at(1, 0)), "distinct and in order"),
-    "coefficients": ("log", array("models.0.coefficients", at(0, np.nan)), "'models.0.coefficients' must have finite"),
-    "shape": ("log", array("models.0.coefficients", lambda values: values[:, 1:]), "must have shape (any, 3)"),
-    "points": ("log", array("models.0.points", at(0, np.inf)), "array 'models.0.points' must have finite numbers"),
-    "type": ("log", array("models.0.points", lambda values: values.astype(np.int64)), "must be float32 or float64"),
-    "extra": ("log", lambda metadata, arrays: arrays.update(x=np.zeros(1)), "has an array 'x', no part of such"),
-    "names": ("tree", put("graph", "names", value=True), "must have names of 3 features"),
-    "cliques": ("tree", put("graph", "cliques", value=[[0, 1]]), "its cliques must have all of its nodes"),
-    "clique": ("tree", put("graph", "cliques", value=[[0, 1], [2, 9]]), "must be a tuple of distinct nodes in [0, 4)"),
-    "nodes": ("tree", put("graph", "n_nodes", value=2**62), "its cliques must have all of its nodes"),
-    "cliques of others": ("pairs", put("graph", "cliques", value=[[0, 1], [2, 3]]), "not those of the 'graph'"),
-    "shared input": ("tree", put("graph", "shared_input", value=False), "'models.4.points' must have shape (20, 6)"),
-    "columns": ("sparse", array("models.0.points.indices", lambda values: values[::-1].copy()), "columns in order"),
-    "column": ("sparse", array("models.0.points.indices", at(0, 3)), "must have columns in [0, 3)"),
-}  # fmt: skip
+    "tied": ("tied", put("model", "features", value="joint"), "'model.models.1.coefficients' must have shape"),
+    "codes": ("log", array("model.models.1.tuples", at((0, 1), 3)), "label tuples must have codes in [0, 3)"),
+    "negative codes": ("log", array("model.models.1.tuples", at((0, 1), -1)), "label tuples must have codes in [0, 3)"),
+    "no tuples": ("tree", array("model.models.0.tuples", lambda values: values[:0]), "is altered: "),
+    "order of tuples": (
+        "log",
+        array("model.models.1.tuples", lambda values: values[::-1].copy()),
+        "distinct and in order",
+    ),
+    "same tuples": ("log", array("model.models.0.tuples", at(1, 0)), "distinct and in order"),
+    "coefficients": (
+        "log",
+        array("model.models.0.coefficients", at(0, np.nan)),
+        "'model.models.0.coefficients' must have finite",
+    ),
+    "shape": ("log", array("model.models.0.coefficients", lambda values: values[:, 1:]), "must have shape (62, 3)"),
+    "points": (
+        "log",
+        array("model.models.0.points", at(0, np.inf)),
+        "'model.models.0.points' must have finite numbers",
+    ),
+    "type": (
+        "log",
+        array("model.models.0.points", lambda values: values.astype(np.int64)),
+        "must be of type float32 or float64",
+    ),
+    "extra": ("log", lambda metadata, arrays: arrays.update(x=np.zeros(1)), "has an entry 'x', no part of such"),
+    "names": ("tree", put("columns", "names", value=True), "has no array 'columns.names'"),
+    "cliques": ("tree", put("model", "cliques", value=[[0, 1]]), "its cliques must have all of its nodes"),
+    "clique": ("tree", put("model", "cliques", value=[[0, 1], [2, 9]]), "must be a tuple of distinct nodes in [0, 4)"),
+    "nodes": ("tree", put("model", "n_nodes", value=2**62), "its cliques must have all of its nodes"),
+    "cliques of others": ("triples", put("model", "cliques", value=[[0, 1], [2, 3]]), "must have 1 to 2 nodes. Got 3"),
+    "shared input": (
+        "tree",
+        put("model", "is_shared_input", value=False),
+        "'model.models.4.points' must have shape (20, 6)",
+    ),
+    "columns": (
+        "sparse",
+        array("model.models.0.points.indices", lambda values: values[::-1].copy()),
+        "columns in order",
+    ),
+    "column": ("sparse", array("model.models.0.points.indices", at(0, 3)), "must have columns in [0, 3)"),
+}
 
 
 @MODES
 @pytest.mark.parametrize("name", FAULTS)
 def test_unsound_model(tmp_path, name, mmap):
     model, change, message = FAULTS[name]
-    (labeller if model in ("tree", "pairs", "sparse") else tagger)(model).save(tmp_path / "sound.model")
+    (labeller if model in ("tree", "triples", "sparse") else tagger)(model).save(tmp_path / "sound.model")
     forger, path = Forger(tmp_path / "sound.model"), tmp_path / "forged.model"
     change(forger.metadata, forger.arrays)
     path.write_bytes(forger.bytes_of(forger.metadata, forger.arrays))
@@ -279,7 +337,7 @@ def test_unsound_model(tmp_path, name, mmap):
 def test_a_wide_clique_is_refused(tmp_path, n_nodes):
     labeller("tree").save(tmp_path / "sound.model")
     forger, path = Forger(tmp_path / "sound.model"), tmp_path / "forged.model"
-    forger.metadata["graph"] |= {"n_nodes": n_nodes, "cliques": [list(range(n_nodes))]}
+    forger.metadata["model"] |= {"n_nodes": n_nodes, "cliques": [list(range(n_nodes))]}
     path.write_bytes(forger.bytes_of(forger.metadata, forger.arrays))
     with pytest.raises(ModelFileError, match="a clique must have at most 22 nodes"):
         dualfield.load(path)

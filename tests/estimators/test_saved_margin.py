@@ -175,12 +175,12 @@ def test_header(tmp_path):
     machine("calibrated").save(tmp_path / "m")
     header = read_model_header(tmp_path / "m")
     assert header["estimator"] == "StructuredSVM"
-    assert header["calibration"]["temperature"] == machine("calibrated").temperature
+    assert header["model"]["calibration"]["temperature"] == machine("calibrated").temperature
     latent("chain").save(tmp_path / "m")
     header = read_model_header(tmp_path / "m")
-    assert header["states"]["sizes"] == [1, 1, 3]
+    assert header["model"]["sizes"] == [1, 1, 3]
     assert header["parameters"]["base"]["settings"]["C"] == 0.3
-    assert header["parameters"]["latent"]["name"] == "LatentChain"
+    assert header["parameters"]["latent"]["kind"] == "LatentChain"
     assert header["training"]["plain_objective"] == latent("chain").plain_objective_
 
 

@@ -69,7 +69,17 @@ def at(index, value):
     return make
 
 
-CHAIN = {"type": "chain", "n_labels": 3, "order": 1, "allowed": None, "allowed_start": None, "allowed_stop": None}
+def added(*place, values):
+    """A change of an entry of the metadata to an array."""
+
+    def change(metadata, arrays):
+        drop(*place)(metadata, arrays)
+        arrays[".".join(place)] = values
+
+    return change
+
+
+CHAIN = {"kind": "chain", "n_labels": 3, "order": 1, "allowed": None, "allowed_start": None, "allowed_stop": None}
 
 TAGGER_FAULTS = {
     "estimator": (put("estimator", value="Perceptron"), "holds a 'Perceptron'; this version knows CRF, "),
@@ -81,43 +91,70 @@ TAGGER_FAULTS = {
     "bad n_jobs": (put("parameters", "n_jobs", value=10**9), "The 'n_jobs' parameter of CRF must be"),
     "bad template": (put("parameters", "template", value="U0:%x[0]"), "Line 1 of the template"),
     "template": (put("parameters", "template", value="U0:%x[0,0]\nB0:%x[0,0]"), "does not make the attributes"),
-    "half": (array("node.weights", lambda values: values.astype(np.float16)), "must be of type float64. Got float16"),
-    "code": (put("parameters", "cost", value={"type": "function"}), "its 'cost' cannot be read: unknown type"),
+    "half": (
+        array("model.weights.node.weights", lambda values: values.astype(np.float16)),
+        "must be of type float64. Got float16",
+    ),
+    "code": (put("parameters", "cost", value={"kind": "function"}), "its 'cost' cannot be read: unknown kind"),
     "no such solver": (
-        put("parameters", "solver", value={"type": "solver", "name": "os", "settings": {}}),
+        put("parameters", "solver", value={"kind": "os", "settings": {}}),
         "its 'solver' cannot be read",
     ),
     "no such setting": (
-        put("parameters", "solver", value={"type": "solver", "name": "lbfgs", "settings": {"x": 1}}),
+        put("parameters", "solver", value={"kind": "lbfgs", "settings": {"x": 1}}),
         "its 'solver' cannot be read",
     ),
     "solver of others": (
-        put("parameters", "solver", value={"type": "solver", "name": "smo", "settings": {}}),
+        put("parameters", "solver", value={"kind": "smo", "settings": {}}),
         "The 'solver' parameter of CRF must be",
     ),
-    "high order": (put("structure", value={**CHAIN, "order": 10**9}), "must have an order in [1, 63]"),
-    "many windows": (put("structure", value={**CHAIN, "order": 9}), "more windows of labels than the 9 weights"),
-    "many labels": (put("parameters", "structure", value={**CHAIN, "n_labels": 7000}), "more windows of labels"),
-    "few labels": (put("structure", value={**CHAIN, "n_labels": 2}), "its structure must be a chain of 3 labels"),
-    "no chain": (put("structure", value={"type": "tuple", "items": []}), "its structure must be a chain of 3 labels"),
-    "labels twice": (put("labels", "names", value=["B-N", "I-N", "I-N"]), "its labels must be distinct"),
-    "labels not sorted": (put("labels", "names", value=["O", "I-N", "B-N"]), "its labels must be distinct, in order"),
-    "no labels": (put("labels", "names", value=[]), "its labels must be distinct, in order, and at least one"),
-    "mixed labels": (put("labels", "names", value=["B", "I", 3]), "its labels must be all of one type"),
-    "zero at the end": (put("labels", "names", value=["B", "I", "O\0"]), "must not end in a zero character"),
-    "status": (put("training", "status", value="perfect"), "its status is 'perfect'"),
-    "objective": (put("training", "objective", value="low"), "its 'objective' must be of type float. Got 'low'"),
+    "high order": (
+        put("model", "structure", value={**CHAIN, "order": 10**9}),
+        "'model.structure.order' must be in [1, 63]",
+    ),
+    "many windows": (put("model", "structure", value={**CHAIN, "order": 13}), "more than 1048576 windows of labels"),
+    "many labels": (put("parameters", "structure", value={**CHAIN, "n_labels": 7000}), "more than 1048576 windows of"),
+    "few labels": (
+        put("model", "structure", value={**CHAIN, "n_labels": 2}),
+        "its structure must be a chain of 3 labels",
+    ),
+    "no chain": (put("model", "structure", value={"kind": "tuple", "items": []}), "must be one of ['chain']"),
+    "labels twice": (put("model", "labels", "names", value=["B-N", "I-N", "I-N"]), "its classes must be distinct"),
+    "labels not sorted": (
+        put("model", "labels", "names", value=["O", "I-N", "B-N"]),
+        "its classes must be distinct, in order",
+    ),
+    "no labels": (put("model", "labels", "names", value=[]), "its classes must be distinct, and at least one"),
+    "mixed labels": (put("model", "labels", "names", value=["B", "I", 3]), "its classes must all be of type str"),
+    "zero at the end": (put("model", "labels", "names", value=["B", "I", "O\0"]), "must not end in a zero character"),
+    "status": (put("training", "status", value="perfect"), "its 'training.status' must be one of"),
+    "objective": (
+        put("training", "objective", value="low"),
+        "its 'training.objective' must be of type float. Got 'low'",
+    ),
     "trace": (array("training.trace", lambda values: values[:, :4]), "array 'training.trace' must have shape (any, 5)"),
-    "columns": (put("features", "n_columns", value=3), "must have shape (4)"),
-    "features": (put("features", "n_features", value=3), "features, not 3"),
-    "ends": (put("features", "ends", value=True), "has no array 'ends.weights'"),
-    "pairs": (put("features", "pair_attributes", value="some"), "must be 'shared', 'own' or 'none'. Got 'some'"),
-    "mask": (array("cliques.mask", lambda values: values[:-1]), "array 'cliques.mask' must have shape (9). Got (8,)"),
-    "clique weights": (array("cliques.weights", at(0, np.nan)), "array 'cliques.weights' must have finite numbers"),
-    "extra array": (lambda metadata, arrays: arrays.update(x=np.zeros(1)), "has an array 'x', no part of such a model"),
-    "missing array": (lambda metadata, arrays: arrays.pop("node.weights"), "has no array 'node.weights'"),
-    "type": (array("node.weights", lambda values: values.astype(np.float32)), "must be of type float64. Got float32"),
-}  # fmt: skip
+    "columns": (put("model", "weights", "node", "n_columns", value=3), "must have shape (4)"),
+    "features": (put("model", "weights", "n_features", value=3), "features, not 3"),
+    "ends": (put("model", "weights", "ends", value=True), "has no array 'model.weights.ends'"),
+    "pairs": (put("model", "pair_attributes", value="some"), "must be one of ['none', 'shared', 'own']. Got 'some'"),
+    "mask": (
+        array("model.weights.clique_mask", lambda values: values[:-1]),
+        "clique_mask' must have shape (9). Got (8,)",
+    ),
+    "clique weights": (
+        array("model.weights.cliques", at(0, np.nan)),
+        "array 'model.weights.cliques' must have finite numbers",
+    ),
+    "extra array": (lambda metadata, arrays: arrays.update(x=np.zeros(1)), "has an entry 'x', no part of such a model"),
+    "missing array": (
+        lambda metadata, arrays: arrays.pop("model.weights.node.weights"),
+        "has no array 'model.weights.node",
+    ),
+    "type": (
+        array("model.weights.node.weights", lambda values: values.astype(np.float32)),
+        "must be of type float64. Got float32",
+    ),
+}
 
 
 @pytest.mark.parametrize("mmap", [False, True], ids=["read", "mapped"])
@@ -137,16 +174,28 @@ def in_turn(values, even, odd):
 
 # In arrays that grow with the number of features: found when all is read, or where a prediction looks.
 LARGE_FAULTS = {
-    "weights": (array("node.weights", lambda values: values * np.nan), "array 'node.weights' must have finite numbers"),
-    "indptr falls": (array("node.indptr", lambda values: values[::-1].copy()), "indptr"),
-    "indptr ends late": (array("node.indptr", lambda values: values + 2**40), "indptr"),
-    "indptr overflows": (array("node.indptr", lambda values: in_turn(values, -(2**63), 2**63 - 1)), "indptr"),
-    "wide column": (array("node.indptr", lambda values: in_turn(values, 0, values[-1])), "is altered: "),
-    "outputs": (array("node.outputs", lambda values: values + 3), "its features are not sound"),
-    "negative outputs": (array("node.outputs", lambda values: values - 3), "its features are not sound"),
-    "offsets": (array("vocabulary.offsets", lambda values: values[::-1].copy()), "its vocabulary is not sound"),
-    "offsets beyond": (array("vocabulary.offsets", lambda values: values + 2**40), "its vocabulary is not sound"),
-}  # fmt: skip
+    "weights": (
+        array("model.weights.node.weights", lambda values: values * np.nan),
+        "node.weights' must have finite numbers",
+    ),
+    "indptr falls": (array("model.weights.node.indptr", lambda values: values[::-1].copy()), "indptr"),
+    "indptr ends late": (array("model.weights.node.indptr", lambda values: values + 2**40), "indptr"),
+    "indptr overflows": (
+        array("model.weights.node.indptr", lambda values: in_turn(values, -(2**63), 2**63 - 1)),
+        "indptr",
+    ),
+    "wide column": (array("model.weights.node.indptr", lambda values: in_turn(values, 0, values[-1])), "is altered: "),
+    "outputs": (array("model.weights.node.outputs", lambda values: values + 3), "its features are not sound"),
+    "negative outputs": (array("model.weights.node.outputs", lambda values: values - 3), "its features are not sound"),
+    "offsets": (
+        array("model.vocabulary.offsets", lambda values: values[::-1].copy()),
+        "its model.vocabulary is not sound",
+    ),
+    "offsets beyond": (
+        array("model.vocabulary.offsets", lambda values: values + 2**40),
+        "its model.vocabulary is not sound",
+    ),
+}
 
 
 @pytest.mark.parametrize("mmap", [False, True], ids=["read", "mapped"])
@@ -173,8 +222,8 @@ SLOT_FAULTS = {
 @pytest.mark.parametrize("name", SLOT_FAULTS)
 def test_unsound_slots(forge, name):
     change, message = SLOT_FAULTS[name]
-    path = forge(tagger("attributes"), array("vocabulary.slots", change))
-    with pytest.raises(ModelFileError, match="the slots of its vocabulary do not agree with the attributes"):
+    path = forge(tagger("attributes"), array("model.vocabulary.slots", change))
+    with pytest.raises(ModelFileError, match=r"the slots of its model\.vocabulary do not agree with the attributes"):
         dualfield.load(path)
     model = dualfield.load(path, mmap=True)
     with pytest.raises(ModelFileError, match=message):
@@ -185,7 +234,7 @@ def test_unsound_slots(forge, name):
 
 def test_attributes_are_utf8_and_distinct(forge):
     def change(metadata, arrays):
-        arrays["vocabulary.arena"][0] = 0xFF
+        arrays["model.vocabulary.arena"][0] = 0xFF
 
     path = forge(tagger("attributes"), change)
     with pytest.raises(ModelFileError, match="attribute 0 of the arena is not valid UTF-8"):
@@ -194,36 +243,45 @@ def test_attributes_are_utf8_and_distinct(forge):
         dualfield.load(path, mmap=True).vocabulary_.attribute(0)
 
     def repeat(metadata, arrays):
-        arrays["vocabulary.arena"][:] = ord("a")
+        arrays["model.vocabulary.arena"][:] = ord("a")
 
     with pytest.raises(ModelFileError, match=r"attributes must be distinct|not sound"):
         dualfield.load(forge(tagger("attributes"), repeat))
 
 
 CLASSIFIER_FAULTS = {
-    "classes": (put("labels", "names", value=[1, 0, 2]), "its classes must be distinct, in order"),
-    "one class": (put("labels", "names", value=[1]), "its classes must be distinct, in order, and at least two"),
-    "type": (put("labels", "kind", value="complex128"), "its classes are of an unknown type, 'complex128'"),
-    "wide type": (put("labels", "kind", value="U99999999"), "its classes are of an unknown type"),
+    "classes": (put("model", "labels", "names", value=[1, 0, 2]), "its classes must be distinct, in order"),
+    "one class": (put("model", "labels", "names", value=[1]), "its classes must be distinct, in order, and at least 2"),
+    "type": (put("model", "labels", "kind", value="complex128"), "its classes are of an unknown type, 'complex128'"),
+    "wide type": (put("model", "labels", "kind", value="U99999999"), "its classes are of an unknown type"),
     "small type": (
-        lambda metadata, arrays: metadata["labels"].update(kind="int8", names=[0, 1, 300]),
+        lambda metadata, arrays: metadata["model"]["labels"].update(kind="int8", names=[0, 1, 300]),
         "its classes",
     ),
-    "gamma": (put("points", "gamma", value=float("nan")), "its gamma must be a float in (0, inf)"),
-    "kind": (put("points", "kind", value="round"), "its points are of an unknown kind, 'round'"),
-    "precomputed": (put("points", "kind", value="precomputed"), "which its kernel does not take"),
-    "features": (put("points", "n_features", value=3), "array 'points' must have shape (44, 3). Got (44, 2)"),
-    "coefficients": (array("dual_coef", lambda values: values[:2]), "array 'dual_coef' must have shape (3, 44)"),
-    "intercept": (array("intercept", at(0, np.nan)), "array 'intercept' must have numbers below infinity"),
-    "infinite points": (array("points", at((3, 1), np.inf)), "array 'points' must have finite numbers"),
-    "infinite coefficients": (array("dual_coef", at((0, 0), np.nan)), "array 'dual_coef' must have finite numbers"),
-    "negative weights": (array("fit_weights", at(0, -1.0)), "must have weights of at least 0"),
-    "whole numbers": (array("points", lambda values: values.astype(np.int64)), "must be float32 or float64. Got int64"),
-    "label kernel": (
-        put("parameters", "label_kernel", value=[[1.0, 0.0], [0.0, 1.0]]),
-        "The 'label_kernel' parameter of KernelLogisticRegression must have shape (3, 3)",
+    "gamma": (put("model", "expansion", "kernel", "gamma", value=float("nan")), "kernel.gamma' must be in (0, inf)"),
+    "kind": (put("model", "expansion", "points", value={"kind": "round"}), "'model.expansion.points', no part of such"),
+    "precomputed": (
+        put("model", "expansion", "kernel", "function", value="precomputed"),
+        "which its points do not fit",
     ),
-}  # fmt: skip
+    "features": (put("columns", "n_features", value=3), "it has 2 columns, not 3"),
+    "coefficients": (array("model.expansion.coefficients", lambda values: values[:, :2]), "must have shape (any, 3)"),
+    "intercept": (array("model.bias", at(0, np.nan)), "array 'model.bias' must have numbers below infinity"),
+    "infinite points": (array("model.expansion.points", at((3, 1), np.inf)), "points' must have finite numbers"),
+    "infinite coefficients": (
+        array("model.expansion.coefficients", at((0, 0), np.nan)),
+        "coefficients' must have finite",
+    ),
+    "negative weights": (array("model.point_weights", at(0, -1.0)), "must have weights of at least 0"),
+    "whole numbers": (
+        array("model.expansion.points", lambda values: values.astype(np.int64)),
+        "float32 or float64. Got int64",
+    ),
+    "label kernel": (
+        added("model", "label_kernel", values=np.eye(2)),
+        "The 'label_kernel' parameter of KernelClassifier must have shape (3, 3)",
+    ),
+}
 
 
 @pytest.mark.parametrize("mmap", [False, True], ids=["read", "mapped"])
@@ -238,10 +296,16 @@ def test_unsound_kernel_model(forge, name, mmap):
 
 
 SPARSE_FAULTS = {
-    "columns": (array("points.indices", at(0, 7)), "must have columns in [0, 2)"),
-    "negative columns": (array("points.indices", at(0, -1)), "must have columns in [0, 2)"),
-    "rows": (array("points.indptr", at(3, 1000)), "the rows of matrix 'points' must follow each other"),
-    "mixed ints": (array("points.indptr", lambda values: values.astype(np.int64)), "and ints that index them"),
+    "columns": (array("model.expansion.points.indices", at(0, 7)), "must have columns in [0, 2)"),
+    "negative columns": (array("model.expansion.points.indices", at(0, -1)), "must have columns in [0, 2)"),
+    "rows": (
+        array("model.expansion.points.indptr", at(3, 1000)),
+        "the rows of matrix 'model.expansion.points' must follow each other",
+    ),
+    "mixed ints": (
+        array("model.expansion.points.indptr", lambda values: values.astype(np.int64)),
+        "and ints that index them",
+    ),
 }
 
 
@@ -258,7 +322,7 @@ def test_unsound_sparse_points(forge, name, mmap):
 def test_names_of_features_are_a_list_of_text(forge):
     pytest.importorskip("pandas", reason="pandas, which gives features names, is not installed")
     for text in (b"[", b'["a"]', b'["a", 1]', b"\xff", b"{}", b"[" * 100_000):
-        change = array("feature_names", lambda _, text=text: np.frombuffer(text, np.uint8))
+        change = array("columns.names", lambda _, text=text: np.frombuffer(text, np.uint8))
         with pytest.raises(ModelFileError, match="it must have names of 2 features"):
             dualfield.load(forge(classifier("names"), change))
 
@@ -290,16 +354,18 @@ def test_whatever_a_file_leads_to_is_the_fault_of_the_file(tmp_path, monkeypatch
     path = tmp_path / "m"
     tagger("attributes").save(path)
 
-    def broken(self, file):
+    def broken(self, record):
         raise error("so not")
 
-    monkeypatch.setattr(type(tagger("attributes")), "_restore", broken)
+    monkeypatch.setattr(type(tagger("attributes")), "_restore_model", broken)
     with pytest.raises(ModelFileError, match="m is altered: so not"):
         dualfield.load(path)
 
 
 @pytest.mark.parametrize("mmap", [False, True], ids=["read", "mapped"])
 def test_sparse_points_in_half_precision(forge, mmap):
-    path = forge(classifier("csr_matrix"), array("points.data", lambda values: values.astype(np.float16)))
-    with pytest.raises(ModelFileError, match="must have numbers, and ints that index them"):
+    path = forge(
+        classifier("csr_matrix"), array("model.expansion.points.data", lambda values: values.astype(np.float16))
+    )
+    with pytest.raises(ModelFileError, match=r"must be of type float32 or float64\. Got float16"):
         dualfield.load(path, mmap=mmap).predict(points("csr_matrix"))

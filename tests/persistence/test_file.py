@@ -37,7 +37,7 @@ METADATA = {
 
 @pytest.fixture
 def path(tmp_path):
-    write_model(tmp_path / "a.model", METADATA, ARRAYS)
+    write_model(tmp_path / "a.model", METADATA | ARRAYS)
     return tmp_path / "a.model"
 
 
@@ -46,18 +46,19 @@ def test_what_is_written_comes_back(path, mmap):
     file = open_model(path, mmap=mmap)
     for name, value in METADATA.items():
         assert file.metadata[name] == value
+        file.record.json(name)
     for name, array in ARRAYS.items():
-        found = file.array(name, array.dtype, array.shape)
+        found = file.record.array(name, array.dtype, array.shape)
         assert found.dtype == array.dtype
         assert found.shape == array.shape
         assert found.tobytes() == array.tobytes()
         assert found.ctypes.data % found.itemsize == 0
         assert found.flags.writeable != mmap
-    file.check_all_read()
+    file.record.check_all_read()
 
 
 def test_nan_in_metadata_comes_back(tmp_path):
-    write_model(tmp_path / "a.model", {"gap": float("nan")}, {})
+    write_model(tmp_path / "a.model", {"gap": float("nan")})
     assert np.isnan(read_model_header(tmp_path / "a.model")["gap"])
 
 
@@ -73,7 +74,7 @@ def test_other_programs_can_read_it(path):
 def test_arrays_of_any_layout_are_written_alike(tmp_path, path):
     strange = {name: np.asarray(array, order="F") for name, array in ARRAYS.items()}
     strange["big"] = strange["big"].astype(">u8")
-    write_model(tmp_path / "b.model", METADATA, dict(reversed(strange.items())))
+    write_model(tmp_path / "b.model", METADATA | dict(reversed(strange.items())))
     assert (tmp_path / "b.model").read_bytes() == path.read_bytes()
 
 
@@ -122,7 +123,7 @@ def killed(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 
 model_file.safe_open = killed  # all bytes are written by then, and nothing is renamed
-model_file.write_model(sys.argv[1], {"estimator": "new"}, {"weights": np.zeros(100_000)})
+model_file.write_model(sys.argv[1], {"estimator": "new", "weights": np.zeros(100_000)})
 """
 
 
@@ -134,13 +135,13 @@ def test_killed_while_it_writes_it_leaves_the_old_file(path):
     left = [found for found in path.parent.iterdir() if found != path]
     assert len(left) == 1  # what it had written, beside the place of the model
     assert left[0].stat().st_size > 800_000
-    write_model(path, {}, {})
-    assert read_model_header(path)["format_version"] == 1
+    write_model(path, {})
+    assert read_model_header(path)["format_version"] == 2
 
 
 def test_metadata_that_could_not_be_read_again_are_not_written(tmp_path):
     with pytest.raises(ValueError, match="more than 16777216"):
-        write_model(tmp_path / "a.model", {"text": "x" * LONGEST_HEADER}, {})
+        write_model(tmp_path / "a.model", {"text": "x" * LONGEST_HEADER})
     assert list(tmp_path.iterdir()) == []
 
 
@@ -198,9 +199,17 @@ REFUSED = {
     ),
     "other format": (forged({"format": "flowers"}), "its format is 'flowers'"),
     "newer": (
-        forged({"format_version": 2, "dualfield_version": "3.1"}),
-        "was written by a newer dualfield, '3.1', in format 2. This one reads formats up to 1: upgrade dualfield",
+        forged({"format_version": 3, "dualfield_version": "3.1"}),
+        "was written by a newer dualfield, '3.1', in format 3. This one reads format 2: upgrade dualfield",
     ),
+    "older": (
+        forged({"format_version": 1, "dualfield_version": "0.1"}),
+        "was written by an older dualfield, '0.1', in format 1, which this one does not read: fit the model again",
+    ),
+    "array in another": (forged({"a": [1]}, {"a.0": np.zeros(1)}), "it has an array 'a.0', no part of such a model"),
+    "array twice": (forged({"a": {"b": 1}}, {"a.b": np.zeros(1)}), "it has an array 'a.b', no part of such a model"),
+    "array nowhere": (forged({}, {"a.b.c": np.zeros(1)}), "it has an array 'a.b.c', no part of such a model"),
+    "array beyond a list": (forged({"a": [{}]}, {"a.1.b": np.zeros(1)}), "it has an array 'a.1.b', no part of such"),
     "version zero": (forged({"format_version": 0}), "format_version must be an int of at least 1. Got 0"),
     "version true": (forged({"format_version": True}), "format_version must be an int of at least 1. Got True"),
     "no tensors": (forged(text=edited(lambda content: content.pop("tensors"))), "do not list its arrays"),
@@ -270,7 +279,7 @@ def test_altered_arrays_are_refused_when_they_are_read(path):
     with pytest.raises(ModelFileError, match=r"the bytes of array '\w+' do not agree with their digest"):
         open_model(path)
     file = open_model(path, mmap=True)
-    file.array("doubles")
+    file.record.array("doubles")
     with pytest.raises(ModelFileError, match=r"the bytes of array '\w+' do not agree with their digest"):
         file.verify()
 
@@ -288,7 +297,7 @@ def test_bools_are_zero_or_one(tmp_path):
 
 
 def test_arrays_must_be_what_is_expected(path):
-    file = open_model(path)
+    file = open_model(path).record
     with pytest.raises(ModelFileError, match="has no array 'weights'"):
         file.array("weights")
     with pytest.raises(ModelFileError, match=r"array 'doubles' must be of type float32. Got float64"):
@@ -297,8 +306,8 @@ def test_arrays_must_be_what_is_expected(path):
         file.array("doubles", np.float64, (None, 3))
     with pytest.raises(ModelFileError, match=r"array 'doubles' must have shape \(4\)"):
         file.array("doubles", np.float64, (4,))
-    with pytest.raises(ModelFileError, match="it has an array 'big', no part of such a model"):
-        open_model(path).check_all_read()
+    with pytest.raises(ModelFileError, match="it has an entry 'big', no part of such a model"):
+        open_model(path).record.check_all_read()
 
 
 def test_nothing_is_allocated_for_what_a_file_only_claims(tmp_path):
@@ -320,7 +329,7 @@ def test_nothing_is_allocated_for_what_a_file_only_claims(tmp_path):
         os.truncate(path, 8 + len(padded) + 2**40)
     except OSError:
         return  # a file system without such files: there is nothing more to see
-    assert open_model(path, mmap=True).shape("weights") == (2**37,)
+    assert open_model(path, mmap=True).record.shape("weights") == (2**37,)
 
 
 def test_what_is_no_file_is_no_model(tmp_path):
@@ -339,7 +348,7 @@ def test_empty_arrays_with_endless_sides(tmp_path, shape):
     from dualfield.persistence import header as model_header
 
     tensor = {"dtype": "F64", "shape": shape, "digest": digest_of(b"")}
-    text = json.dumps({"format": "dualfield-model", "format_version": 1, "tensors": {"x": tensor}})
+    text = json.dumps({"format": "dualfield-model", "format_version": 2, "tensors": {"x": tensor}})
     places = {"x": model_header.Tensor(np.dtype(np.float64), tuple(shape), digest_of(b""), 0, 0)}
     header = model_header._header(text, places)
     path = tmp_path / "a.model"

@@ -138,6 +138,8 @@ def test_temperature_zero_is_the_limit(problem):
 @given(problems(dead_end=True))
 def test_examples_without_a_labelling_are_named(problem):
     bad = [i for i, s in enumerate(problem.sequences) if not s.labellings()]
+    found = problem.chain.is_possible(problem.scores, cost=problem.cost)
+    assert np.flatnonzero(~found).tolist() == bad
     assume(bad)
     for query in (problem.chain.log_partition, problem.chain.argmax, problem.chain.marginals, problem.chain.entropy):
         with pytest.raises(ValueError, match=f"Example {bad[0]} has no allowed labelling"):

@@ -97,7 +97,7 @@ def _content(path: Path) -> dict[str, Any]:
 
     file = open_model(path)
     header = {name: value for name, value in file.metadata.items() if name not in ("tensors", "parameters", "training")}
-    arrays = {name: file.array(name).tolist() for name in file.metadata["tensors"]}
+    arrays = {name: array.values.tolist() for name, array in file.arrays.items()}
     return {"content": _without_special(header), "arrays": _without_special(arrays)}
 
 

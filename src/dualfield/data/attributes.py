@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield import _native
+from dualfield.data.records import Fields, Record
 
 __all__ = ["Vocabulary"]
 
@@ -202,6 +203,23 @@ class Vocabulary:
         [0, 2, 3]
         """
         return self._native.offsets()
+
+    def record(self) -> Fields:
+        """Return what the vocabulary consists of: its buffers, and the hash table that mapped files are searched in."""
+        return {"arena": self.arena(), "offsets": self.offsets(), "slots": self._native.slots()}
+
+    @classmethod
+    def from_record(cls, record: Record) -> Vocabulary:
+        """Make a vocabulary of its record, all of which is read and checked."""
+        arena, offsets = record.array("arena", np.uint8, (None,)), record.array("offsets", np.int64, (None,))
+        slots = record.array("slots", np.uint64, (None,))
+        try:
+            vocabulary = Vocabulary.from_buffers(arena, offsets)
+        except ValueError as error:
+            raise record.fault(f"its {record.path} is not sound: {error}") from None
+        agree = np.array_equal(vocabulary._native.slots(), slots)
+        record.check(agree, f"the slots of its {record.path} do not agree with the attributes.")
+        return vocabulary
 
     def copy(self) -> Vocabulary:
         """Return an equal vocabulary with memory of its own.

@@ -11,12 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.data.input_forms import unwrapped
+from dualfield.data.records import Fields, Record
+from dualfield.data.value_records import read_classes, values_record
 
 __all__ = ["Labels"]
 
 Kind = Literal["str", "int", "bool"]
 
 _SHOWN = 10
+# What the labels of each kind of array count as; numbers of any type are told apart by their classes.
+_KINDS: dict[str, Kind] = {"U": "str", "O": "str", "b": "bool"}
 # Integers in a range of this size, or of a few times their number, are looked up in a table; others by bisection.
 _SMALL_RANGE, _TIMES = 2**16, 4
 
@@ -203,6 +207,17 @@ class Labels:
         if bounds[-1] != len(flat):
             raise ValueError(f"'codes' must have {bounds[-1]} entries, one per node. Got {len(flat)} instead.")
         return [flat[start:stop] for start, stop in itertools.pairwise(bounds)]
+
+    def record(self) -> Fields:
+        """Return what the labels consist of."""
+        return {**values_record(self.classes), "arrays": bool(self.arrays)}
+
+    @classmethod
+    def from_record(cls, record: Record) -> Labels:
+        """Make labels of their record, which is checked."""
+        classes = read_classes(record)
+        kind = _KINDS.get(classes.dtype.kind, "int")
+        return cls(classes, kind, record.flag("arrays"))
 
     def __len__(self) -> int:
         return self.n_classes

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.data.labels import distinct_integers, integer_places
+from dualfield.data.records import Fields, Record, packed
 from dualfield.data.word_shapes import word_shape
 
 Ints = NDArray[np.int64]
@@ -58,6 +59,28 @@ class SymbolTable:
         found = cls(symbols[kept], (), rare)
         names = {found.class_of(symbol) for symbol in symbols[~kept].tolist()}
         return cls(symbols[kept], tuple(sorted(names)), rare)
+
+    def record(self) -> Fields:
+        """Return what the table consists of, but the function that gives symbols their classes."""
+        # There may be too many words for a header.
+        symbols = packed(self.symbols.tolist()) if self.is_text else self.symbols
+        return {"is_text": self.is_text, "symbols": symbols, "classes": list(self.classes)}
+
+    @classmethod
+    def from_record(cls, record: Record, rare: Rare) -> SymbolTable:
+        """Make a table of its record, which is checked."""
+        classes, what = record.items("classes", str), f"array {record.place('symbols')!r}"
+        record.check(classes == sorted(set(classes)), "the classes of symbols must be distinct str, in order.")
+        if not record.flag("is_text"):
+            numbers = np.array(record.array("symbols", np.int64, (None,)))
+            record.check(not (numbers[1:] <= numbers[:-1]).any(), f"{what} must have distinct numbers, in order.")
+            return cls(numbers, tuple(classes), rare)
+        words = record.unpacked("symbols")
+        good = isinstance(words, list) and all(type(word) is str for word in words) and words == sorted(set(words))
+        record.check(good, f"{what} must have distinct str, in order.")
+        symbols = np.empty(len(words), dtype=object)
+        symbols[:] = words
+        return cls(symbols, tuple(classes), rare)
 
     @property
     def is_text(self) -> bool:

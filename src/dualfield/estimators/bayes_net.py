@@ -2,31 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import Tags
+from scipy.special import log_softmax, logsumexp
+from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_y
 
 from dualfield.data.checks import check_choice, check_integer, check_number
-from dualfield.data.columns import read_table
-from dualfield.estimators.bayes_net_data import NetworkData, read_data
-from dualfield.estimators.bayes_net_structure import check_structure
-from dualfield.estimators.bayes_net_training import PRIORS, counted, reference_tables, refuse_zeros, trained
-from dualfield.estimators.fitting import fitting
-from dualfield.estimators.saved_bayes_net import SavableNetwork
-from dualfield.estimators.table_training import check_floor, table_solver
+from dualfield.data.columns import MISSING, ValueTable, encode, read_table
+from dualfield.data.records import Record
+from dualfield.estimators.base import Estimator, fitted, fitting
+from dualfield.estimators.table_training import check_floor, counted, table_rule, table_solver
+from dualfield.models.bayes_net import BayesNet
+from dualfield.objectives import NetworkPlanes
+from dualfield.objectives.network_data import NetworkData, NetworkTask, read_data
+from dualfield.objectives.network_reference import PRIORS, floored, normalised, reference_tables, refuse_zeros
+from dualfield.regularisers import TableDivergence
 from dualfield.solvers import Simplicial, Solution
 from dualfield.solvers.convergence import warn_unless_converged
+from dualfield.solvers.progress import ProgressLine
+from dualfield.structures import Network
 from dualfield.structures.checks import n_threads
+from dualfield.structures.network.naming import check_structure, hidden_cells, listed_structure
 
 __all__ = ["DiscriminativeBayesNet"]
 
 Floats = NDArray[np.float64]
 
 
-class DiscriminativeBayesNet(SavableNetwork):
+def _for(kind: str) -> Callable[[Any], bool]:
+    """Return the check of a method that models of one kind have: of a class, or of a table."""
+
+    def check(model: Any) -> bool:
+        if "_model" in vars(model) and model._model.is_table != (kind == "table"):
+            other = "predict_marginals is for it" if kind == "class" else "predict_proba has its probabilities"
+            told = "a table, without y" if kind == "class" else "a class, with y"
+            raise AttributeError(f"This model was fitted to {told}: {other}.")
+        return True
+
+    return check
+
+
+class DiscriminativeBayesNet(ClassifierMixin, Estimator):  # type: ignore[misc]
     r"""Bayesian network whose tables are trained to predict hidden variables (Yu, Bertsekas and Rousu).
 
     With θ the logarithms of the tables, n(s, o) the number of times that hidden values s and known values o of a row
@@ -139,6 +161,13 @@ class DiscriminativeBayesNet(SavableNetwork):
 
     _saved_as = "DiscriminativeBayesNet"
     _asked_with = ("hidden",)
+    network_: Network = fitted("network")
+    parameters_: Floats = fitted("parameters")
+    categories_: list[NDArray[Any]] = fitted("categories")
+    classes_: NDArray[Any] = fitted("classes", is_optional=True)
+    structure_: list[tuple[Hashable, list[Hashable]]] = fitted("structure")
+    tables_: dict[Hashable, Floats] = fitted("tables")
+    missing_mass_: dict[Hashable, Floats] = fitted("missing_mass")
 
     def __init__(
         self,
@@ -229,40 +258,57 @@ class DiscriminativeBayesNet(SavableNetwork):
                 f"{type(self).__name__} requires y to be passed, but the target y is None. Without a class it needs "
                 f"hidden, the columns or cells that are to be predicted, or eta=0."
             )
-        data = read_data(self, table, y, sample_weight, hidden)
-        reference = reference_tables(type(self).__name__, self.prior, float(self.smoothing), data)
+        owner = type(self).__name__
+        task = NetworkTask(
+            owner=owner,
+            structure=self.structure,
+            shared=self.shared,
+            hidden=self.hidden,
+            loss=self.loss,
+            categories=self.categories,
+            unknown=self.unknown,
+            max_table=int(self.max_table),
+        )
+        labels = None if y is None else _check_y(y, estimator=self)
+        data = read_data(task, table, labels, sample_weight, hidden)
+        reference = reference_tables(owner, self.prior, float(self.smoothing), data)
         if self.eta > 0:
-            refuse_zeros(type(self).__name__, reference, data.network)
+            refuse_zeros(owner, reference, data.network)
         check_floor(self, reference, data.network.rows)
         if self.eta == 0:
-            solution = counted(reference, data.network, float(self.floor))
+            solution = counted(floored(normalised(reference, data.network), data.network, float(self.floor)))
         else:
-            start = self.parameters_ if self.warm_start and self._is_like(data) else None
-            solution = trained(self, data, reference, solver, start, n_threads(self.n_jobs))
-        self._keep(data, solution)
+            solution = self._solve(data, reference, solver)
+        self._model = BayesNet(
+            network=data.network, parameters=solution.parameters, categories=data.categories, classes=data.classes
+        )
+        self._keep_solution(solution)
         warn_unless_converged(solution, float(self.tol))
         return self
 
+    def _solve(self, data: NetworkData, reference: Floats, solver: Any) -> Solution[Floats]:
+        """Return the tables that minimise divergence and margin losses together."""
+        planes = NetworkPlanes(
+            data.network, data.codes, data.hidden, float(self.eta) * data.weights, data.costs, int(self.max_table)
+        )
+        tables = TableDivergence(reference, data.network.rows, float(self.floor), n_threads(self.n_jobs))
+        start = self.parameters_ if self.warm_start and self._is_like(data) else None
+        with ProgressLine(type(self).__name__, int(self.verbose)) as line:
+            rule = table_rule(self)
+            solution: Solution[Floats] = solver.solve(planes, rule, start, line, regulariser=tables)
+            line.end(f"{solution.status.value}, relative gap {solution.relative_gap:.1e}.")
+        return solution
+
     def _is_like(self, data: NetworkData) -> bool:
         """Whether an earlier fit had the same network with the same values."""
-        if (
-            not hasattr(self, "parameters_")
-            or self.network_ != data.network
-            or self._is_table != (data.classes is None)
-        ):
+        if "_model" not in vars(self):
             return False
-        before = [*self.categories_, *([] if self._is_table else [self.classes_])]
+        old: BayesNet = self.model_
+        if old.network != data.network or old.is_table != (data.classes is None):
+            return False
+        before = [*old.categories, *([] if old.classes is None else [old.classes])]
         now = [*data.categories, *([] if data.classes is None else [data.classes])]
         return all(np.array_equal(a, b) for a, b in zip(before, now, strict=True))
-
-    def _keep(self, data: NetworkData, solution: Solution[Floats]) -> None:
-        self._set_network(data.network, solution.parameters, data.categories, data.classes)
-        self.objective_ = solution.objective
-        self.dual_gap_ = solution.gap
-        self.n_iter_ = solution.n_iter
-        self.solver_ = solution.solver
-        self.status_ = solution.status
-        self.trace_ = solution.trace
 
     def _check_parameters(self) -> Any:
         owner = type(self).__name__
@@ -280,3 +326,282 @@ class DiscriminativeBayesNet(SavableNetwork):
 
     def _check_restored(self) -> None:
         self._check_parameters()
+
+    def _saved_parameters(self) -> dict[str, Any]:
+        parameters = super()._saved_parameters()
+        return parameters | {"structure": listed_structure(parameters["structure"])}
+
+    def _restore_model(self, record: Record) -> None:
+        columns: list[Hashable] = list(getattr(self, "feature_names_in_", range(self.n_features_in_)))
+        self._model = BayesNet.from_record(record, columns, int(self.max_table))
+        if self._model.is_table and self.hidden is not None:
+            self._model.names(type(self).__name__).listed("hidden", self.hidden)
+
+    @available_if(_for("class"))  # type: ignore[untyped-decorator]
+    def predict_joint_log_proba(self, X: Any) -> Floats:
+        """Return the log-probability of each class together with the row: log P(x, class).
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n, n_features)
+            Values; cells that are missing (None, NaN, or masked) are summed out.
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+            Classes in the order of ``classes_``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield import DiscriminativeBayesNet
+        >>> model = DiscriminativeBayesNet(eta=0.0).fit([["a"], ["a"], ["b"], ["b"]], [0, 0, 1, 1])
+        >>> np.exp(model.predict_joint_log_proba([["a"]])).round(3)         # 1/2 * 3/4 and 1/2 * 1/4
+        array([[0.375, 0.125]])
+        """
+        _, codes = self._read(X, None)
+        model: BayesNet = self.model_
+        return model.joint_log_proba(codes, int(self.max_table))
+
+    @available_if(_for("class"))  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Return logarithms of the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n, n_features)
+            Values, as in :meth:`predict_joint_log_proba`.
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+            log P(class | x).
+
+        Examples
+        --------
+        >>> from dualfield import DiscriminativeBayesNet
+        >>> model = DiscriminativeBayesNet(eta=0.0).fit([["a"], ["a"], ["b"], ["b"]], [0, 0, 1, 1])
+        >>> model.predict_log_proba([["a"]]).round(3)
+        array([[-0.288, -1.386]])
+        """
+        return np.asarray(log_softmax(self.predict_joint_log_proba(X), axis=1))
+
+    @available_if(_for("class"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n, n_features)
+            Values, as in :meth:`predict_joint_log_proba`.
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+            P(class | x); where tables lack mass, given that no variable has the value that is not in its table.
+
+        Examples
+        --------
+        >>> from dualfield import DiscriminativeBayesNet
+        >>> model = DiscriminativeBayesNet(eta=0.0).fit([["a"], ["a"], ["b"], ["b"]], [0, 0, 1, 1])
+        >>> model.predict_proba([["a"], [None]]).round(3)
+        array([[0.75, 0.25],
+               [0.5 , 0.5 ]])
+        """
+        return np.asarray(np.exp(self.predict_log_proba(X)))
+
+    def predict(self, X: Any, *, hidden: Any = None) -> Any:
+        """Return the most probable class of each row; or, without a class, the table with its hidden cells filled in.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n, n_features)
+            Values. Missing cells (None, NaN, or masked) are summed out to predict a class. In a table they are hidden.
+        hidden : list of columns or bool array of shape (n, n_features), default=None
+            For tables: more cells that are hidden, whatever is in them. None: those of the ``hidden`` parameter.
+
+        Returns
+        -------
+        array of shape (n,), or table like X
+            Classes, or a copy of X in which the hidden cells of each row have the values that are jointly most
+            probable.
+
+        Examples
+        --------
+        >>> from dualfield import DiscriminativeBayesNet
+        >>> X = [["wet", "rain"], ["wet", "rain"], ["dry", "sun"], ["dry", "sun"]]
+        >>> DiscriminativeBayesNet([(0, [1])], hidden=[1]).fit(X).predict([["dry", None]])
+        array([['dry', 'sun']], dtype=object)
+        """
+        model: BayesNet = self.model_
+        if model.classes is not None:
+            if hidden is not None:
+                raise ValueError("hidden is for tables: this model was fitted with y, and predicts the class.")
+            return model.classes[self.predict_proba(X).argmax(axis=1)]
+        table, codes = self._read(X, hidden)
+        return table.filled(model.completed(codes, int(self.max_table)), codes == MISSING, model.categories)
+
+    @available_if(_for("table"))  # type: ignore[untyped-decorator]
+    def predict_marginals(self, X: Any, *, hidden: Any = None) -> dict[Hashable, Floats]:
+        """Return the probabilities of the values of hidden cells.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n, n_features)
+            Values; missing cells are hidden.
+        hidden : list of columns or bool array of shape (n, n_features), default=None
+            More cells that are hidden, as in :meth:`predict`.
+
+        Returns
+        -------
+        dict
+            For each column with a hidden cell an array of shape (n, number of its values), in the order of
+            ``categories_``. A cell that is not hidden has probability 1 for its value.
+
+        Examples
+        --------
+        >>> from dualfield import DiscriminativeBayesNet
+        >>> X = [["wet", "rain"], ["wet", "rain"], ["dry", "sun"], ["dry", "sun"]]
+        >>> model = DiscriminativeBayesNet([(0, [1])], eta=0.0).fit(X)
+        >>> model.predict_marginals([["dry", None], ["dry", "rain"]])[1].round(3)
+        array([[0.25, 0.75],
+               [1.  , 0.  ]])
+        """
+        _, codes = self._read(X, hidden)
+        model: BayesNet = self.model_
+        return model.marginals(codes, int(self.max_table))
+
+    def score_samples(self, X: Any) -> Floats:
+        """Return the log-probability of each row: log P(x), with the class and missing cells summed out.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n, n_features)
+            Values.
+
+        Returns
+        -------
+        array of shape (n,)
+            Log-probabilities.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield import DiscriminativeBayesNet
+        >>> model = DiscriminativeBayesNet(eta=0.0).fit([["a"], ["a"], ["b"], ["b"]], [0, 0, 1, 1])
+        >>> np.exp(model.score_samples([["a"]]))
+        array([0.5])
+        """
+        model: BayesNet = self.model_
+        if not model.is_table:
+            return np.asarray(logsumexp(self.predict_joint_log_proba(X), axis=1))
+        _, codes = self._read(X, np.zeros(0, dtype=np.int64))
+        return model.log_proba(codes, int(self.max_table))
+
+    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None, *, hidden: Any = None) -> float:
+        """Return the share of right predictions: of classes, or of the hidden cells of a complete table.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n, n_features)
+            Values; in a table also of hidden cells.
+        y : array of shape (n,), default=None
+            Classes; None for tables.
+        sample_weight : array of shape (n,), default=None
+            Weights of rows.
+        hidden : list of columns or bool array of shape (n, n_features), default=None
+            For tables: the cells to be predicted. None: those of the ``hidden`` parameter.
+
+        Returns
+        -------
+        float
+            Accuracy.
+
+        Examples
+        --------
+        >>> from dualfield import DiscriminativeBayesNet
+        >>> X = [["wet", "rain"], ["wet", "rain"], ["dry", "sun"], ["dry", "sun"]]
+        >>> DiscriminativeBayesNet([(0, [1])], hidden=[1]).fit(X).score(X)
+        1.0
+        """
+        model: BayesNet = self.model_
+        if not model.is_table:
+            return float(super().score(X, y, sample_weight))
+        table = read_table(self, X, reset=False)
+        truth = encode(table, model.categories, "skip")
+        cells = self._cells(hidden, truth.shape) & (truth != MISSING)
+        found = model.completed(np.where(cells, np.int32(MISSING), truth), int(self.max_table))
+        weights = np.ones(len(truth)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        total = float((weights[:, None] * cells).sum())
+        if not total > 0.0:
+            raise ValueError("score needs cells to be predicted: name them with hidden.")
+        return float((weights[:, None] * (cells & (found == truth))).sum()) / total
+
+    def sample(self, n_samples: int = 1, *, random_state: Any = None) -> Any:
+        """Draw rows from the network, parents before children.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            How many.
+        random_state : int, RandomState or None, default=None
+            Seed.
+
+        Returns
+        -------
+        X, or (X, y)
+            An array of shape (n_samples, n_features), and with a class its values. Rows of tables that lack mass are
+            scaled to sum to 1.
+
+        Examples
+        --------
+        >>> from dualfield import DiscriminativeBayesNet
+        >>> model = DiscriminativeBayesNet(smoothing=1e-6).fit([[1, 5], [1, 5], [2, 6], [2, 6]], ["x", "x", "y", "y"])
+        >>> model.sample(2, random_state=1)
+        (array([[1, 5],
+               [2, 6]]), array(['x', 'y'], dtype='<U1'))
+        """
+        model: BayesNet = self.model_
+        check_integer(type(self).__name__, "n_samples", n_samples, 1)
+        X, y = model.sample(int(n_samples), check_random_state(random_state))
+        return X if y is None else (X, y)
+
+    def conditional_proba(self, child: Hashable, given: Mapping[Any, Any] | None = None) -> Floats:
+        """Return P(child | parents) for values of the parents, from the table of the child.
+
+        Parameters
+        ----------
+        child : column or "class"
+            A variable.
+        given : dict, default=None
+            The value of each parent.
+
+        Returns
+        -------
+        array of shape (n_values,)
+            Probabilities in the order of ``categories_`` or ``classes_``; their sum may be less than 1.
+
+        Examples
+        --------
+        >>> from dualfield import DiscriminativeBayesNet
+        >>> model = DiscriminativeBayesNet(eta=0.0).fit([["a"], ["a"], ["b"], ["b"]], [0, 0, 1, 1])
+        >>> model.conditional_proba(0, {"class": 1})
+        array([0.25, 0.75])
+        """
+        model: BayesNet = self.model_
+        return model.conditional(child, given or {}, type(self).__name__)
+
+    def _read(self, X: Any, hidden: Any) -> tuple[ValueTable, NDArray[np.int32]]:
+        """Return a table and its codes; hidden cells are missing, and so is the class."""
+        model: BayesNet = self.model_
+        table = read_table(self, X, reset=False)
+        if model.is_table:
+            cells = self._cells(hidden, table.missing.shape)  # whatever is in them
+            return table, encode(table.without(cells), model.categories, self.unknown)
+        codes = encode(table, model.categories, self.unknown)
+        return table, np.column_stack([codes, np.full(len(codes), MISSING, dtype=np.int32)])
+
+    def _cells(self, hidden: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+        """Return the cells that users call hidden, beside those that are missing."""
+        names = self.model_.names(type(self).__name__)
+        return hidden_cells(names, self._of_fit("hidden") if hidden is None else hidden, shape)

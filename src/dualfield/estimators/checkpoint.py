@@ -188,7 +188,7 @@ class CheckpointFile:
         """
         arrays = {name: np.ascontiguousarray(array) for name, array in state.items()}
         try:
-            write_model(self._path, {"problem": self._problem, "seed": self.seed}, arrays, CHECKPOINT)
+            write_model(self._path, {"problem": self._problem, "seed": self.seed, **arrays}, CHECKPOINT)
             self._is_failing = False
         except OSError as error:
             if not self._is_failing:
@@ -242,7 +242,7 @@ class CheckpointFile:
                     "Remove the file to begin anew."
                 )
         self.seed = seed
-        return {name: file.array(name).copy() for name in file.metadata["tensors"]}
+        return {name: array.values.copy() for name, array in file.arrays.items()}
 
 
 def fingerprint(model: BaseEstimator, data: TrainingData, start: NDArray[np.float64] | None) -> dict[str, str]:

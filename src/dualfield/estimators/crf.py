@@ -11,17 +11,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from dualfield.data.checks import check_choice, check_number
 from dualfield.data.partial_labels import read_labels
+from dualfield.data.records import Fields, Record
+from dualfield.estimators.base import fitting
 from dualfield.estimators.checkpoint import Checkpoint
 from dualfield.estimators.crf_data import TrainingData, carry_over
-from dualfield.estimators.fitting import fitting
 from dualfield.estimators.kernel_chains import check_kernel_chains
-from dualfield.estimators.saved import field
 from dualfield.estimators.trained import TrainedTagger
 from dualfield.features import Template
 from dualfield.objectives import ChainLoss
 from dualfield.persistence.crfsuite_import import restored_attributes
-from dualfield.persistence.file import ModelFile
-from dualfield.persistence.parameters import ParameterWriter
 from dualfield.solvers import SGD, Moment, Solution, StopRule, prototypes
 from dualfield.solvers.callbacks import FitCallbacks
 from dualfield.solvers.convergence import warn_unless_converged
@@ -399,15 +397,14 @@ class CRF(TrainedTagger):
         if self.template is not None:
             self._template()
 
-    def _saved(self, writer: ParameterWriter) -> dict[str, Any]:
+    def _model_record(self) -> Fields:
         # What partial_fit has seen so far sets the size of its next steps.
-        return {**super()._saved(writer), "n_seen": getattr(self, "n_seen_", None)}
+        return {**super()._model_record(), "n_seen": getattr(self, "n_seen_", None)}
 
-    def _restore(self, file: ModelFile) -> None:
-        super()._restore(file)
-        n_seen = field(file, "n_seen", (int, type(None)))
-        if n_seen is not None:
-            self.n_seen_ = n_seen
+    def _restore_model(self, record: Record) -> None:
+        super()._restore_model(record)
+        if record.has("n_seen"):
+            self.n_seen_ = record.integer("n_seen", 0)
 
     def _check_parameters(self) -> Any:
         owner = type(self).__name__

@@ -9,13 +9,11 @@ from sklearn.utils.validation import check_is_fitted
 
 import dualfield.estimators.crf as linear
 from dualfield.data.checks import check_choice, check_integer, check_number
+from dualfield.data.records import Fields, Record
+from dualfield.estimators.base import fitting
 from dualfield.estimators.crf_data import TrainingData
-from dualfield.estimators.fitting import fitting
-from dualfield.estimators.saved import field
 from dualfield.estimators.tagger import SequenceTagger
 from dualfield.persistence.crfsuite_import import restored_attributes
-from dualfield.persistence.file import ModelFile
-from dualfield.persistence.parameters import ParameterWriter
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.solvers import LBFGS, SGD, Auto, Perceptron, Solver, Status
 from dualfield.solvers.convergence import warn_of_convergence
@@ -258,15 +256,14 @@ class CRF(SequenceTagger):
     def _check_restored(self) -> None:
         """Predictions do not depend on the parameters."""
 
-    def _saved(self, writer: ParameterWriter) -> dict[str, Any]:
-        return {**super()._saved(writer), "dev_score": getattr(self, "dev_score_", None)}
+    def _model_record(self) -> Fields:
+        return {**super()._model_record(), "dev_score": getattr(self, "dev_score_", None)}
 
-    def _restore(self, file: ModelFile) -> None:
-        super()._restore(file)
+    def _restore_model(self, record: Record) -> None:
+        super()._restore_model(record)
         del self.__dict__["classes_"]
-        dev_score = field(file, "dev_score", (float, type(None)))
-        if dev_score is not None:
-            self.dev_score_ = dev_score
+        if record.has("dev_score"):
+            self.dev_score_ = record.number("dev_score")
 
     def _solver(self) -> Solver:
         if self.algorithm == "l2sgd":

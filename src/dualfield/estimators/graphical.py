@@ -2,37 +2,47 @@
 
 from __future__ import annotations
 
+import itertools
+import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Literal, Self
+from dataclasses import replace
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import Tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight
 
 from dualfield.data import Labels
-from dualfield.data.fixed_size import read_fixed, read_fixed_labels, read_sequences
-from dualfield.estimators.fitting import fitting
-from dualfield.estimators.graphical_graph import put_together, seen_tuples
+from dualfield.data.fixed_size import read_fixed, read_fixed_labels, read_sequences, share_of_nodes
+from dualfield.data.records import Fields, Record, Source
+from dualfield.estimators.base import Estimator, fitted, fitting
 from dualfield.estimators.graphical_parameters import (
+    DEFAULT_C,
     chain_order,
     check_combined,
-    check_covered,
-    check_graph,
     check_padding,
     check_parameters,
+    combined_weights,
     unseen_score,
 )
-from dualfield.estimators.graphical_training import (
+from dualfield.kernels import Kernel
+from dualfield.models.clique_graph import put_together, seen_tuples
+from dualfield.models.clique_readers import Answer
+from dualfield.models.clique_scores import CliqueTable
+from dualfield.models.graphical import GraphicalModel
+from dualfield.objectives.clique_problems import (
+    CliqueTask,
     LabelledExamples,
+    clique_problems,
     needed_sizes,
     padded_codes,
-    summary,
-    train_cliques,
 )
-from dualfield.estimators.saved_graphical import SavableCliques
-from dualfield.scores.cliques import ChainLayout, GraphLayout, with_blank_row
-from dualfield.solvers import Status
+from dualfield.scores.cliques import ChainLayout, GraphLayout, check_covered, check_graph, with_blank_row
+from dualfield.solvers import Status, StopRule
 from dualfield.solvers.convergence import warn_of_convergence
+from dualfield.solvers.kernel.cliques import CliqueModel, solve_cliques, summary
 from dualfield.solvers.progress import ProgressLine
 from dualfield.solvers.trace import relative_gap
 from dualfield.structures import Chain, mutual_information, spanning_tree
@@ -40,9 +50,17 @@ from dualfield.structures import Chain, mutual_information, spanning_tree
 __all__ = ["ConditionalGraphicalModel"]
 
 Floats = NDArray[np.float64]
+_DEFAULT_PASSES = 10_000.0
 
 
-class ConditionalGraphicalModel(SavableCliques):
+def _has_probabilities(model: Any) -> bool:
+    if "_model" in vars(model):
+        return model._model.kind_of_probability is not None
+    base = model.base_estimator
+    return hasattr(base, "predict_proba") if base is not None else bool(model.loss == "log")
+
+
+class ConditionalGraphicalModel(Estimator):
     r"""Conditional graphical model: cut into cliques to train, whole again to predict (Pérez-Cruz et al. 2007).
 
     The score of a labelling is the sum over the cliques c of the graph of the score of its label tuple y_c. In
@@ -161,6 +179,15 @@ class ConditionalGraphicalModel(SavableCliques):
     """
 
     _saved_as = "ConditionalGraphicalModel"
+    # The cost of backing off and the weights of the orders are settings of the prediction.
+    _asked_with = ("graph", "loss", "base_estimator", "tying", "padding", "unseen", "features", "response_method")
+    _model_type = GraphicalModel
+    classes_: NDArray[Any] = fitted("classes")
+    labels_: Labels = fitted("labels")
+    clique_models_: dict[tuple[int, Hashable], CliqueModel] = fitted("models")
+    graph_: Any = fitted("graph")
+    n_nodes_: int = fitted("n_nodes", is_optional=True)
+    status_: Any
 
     def __init__(
         self,
@@ -209,6 +236,15 @@ class ConditionalGraphicalModel(SavableCliques):
         self.random_state = random_state
         self.verbose = verbose
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        if isinstance(self.graph, (list, tuple, str)):  # outputs of fixed size: a column for each node
+            tags.input_tags.sparse = tags.input_tags.three_d_array = True
+            tags.target_tags.two_d_labels = tags.target_tags.multi_output = True
+            tags.target_tags.single_output = False
+        return tags
+
     @fitting
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, lengths: ArrayLike | None = None) -> Self:
         """Train a model for each type of clique.
@@ -242,71 +278,119 @@ class ConditionalGraphicalModel(SavableCliques):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        read = self._read_sequences if self._is_chain else self._read_fixed
-        data, sizes = read(X, y, sample_weight, lengths)
-        self.clique_models_ = train_cliques(self, data, sizes, max(sizes, default=1))
-        self._keep()
+        read = self._read_fixed if chain_order(self.graph) is None else self._read_sequences
+        model, data, sizes = read(X, y, sample_weight, lengths)
+        task = CliqueTask(
+            loss=self.loss,
+            features=self.features,
+            kernel=Kernel(self.kernel, 1.0, float(self.coef0), float(self.degree)),
+            gamma=self.gamma,
+            C=float(DEFAULT_C[self.loss] if self.C is None else self.C),
+            estimator=self.base_estimator,
+            random_state=self.random_state,
+            cache_bytes=int(self.cache_size),
+        )
+        rule = StopRule(float(self.tol), _DEFAULT_PASSES if self.max_iter is None else float(self.max_iter))
+        models = solve_cliques(list(clique_problems(task, data, sizes)), rule, self.n_jobs, int(self.verbose))
+        kind, kind_of_probability = self._kinds(models)
+        self._model = replace(model, models=models, kind=kind, kind_of_probability=kind_of_probability)
+        self._keep(list(models.values()))
         return self
 
     def _read_sequences(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, lengths: ArrayLike | None
-    ) -> tuple[LabelledExamples, set[int]]:
+    ) -> tuple[GraphicalModel, LabelledExamples, set[int]]:
         matrix, counts = read_sequences(X, lengths, None)
         if not counts.sum():
             raise ValueError("X must have at least one node. Got none.")
         offsets = np.concatenate([[0], np.cumsum(counts)])
-        self.labels_ = Labels.fit(y, offsets)
-        codes = self.labels_.encode(y, offsets)
+        labels = Labels.fit(y, offsets)
+        codes = labels.encode(y, offsets)
         weights = _example_weights(sample_weight, len(counts))
-        self.graph_ = chain_order(self.graph)
-        check_combined(self.combine, self.graph_)
+        order = cast(int, chain_order(self.graph))
+        check_combined(self.combine, order)
         self.n_features_in_ = int(matrix.shape[1])
-        padding, n_labels = check_padding(self.padding), len(self.labels_)
-        layout = ChainLayout(counts[counts > 0], padding, self._tying)
+        model = self._without_cliques(labels, order)
+        layout = ChainLayout(counts[counts > 0], model.padding, model.tying)
         data = LabelledExamples(
-            layout,
-            with_blank_row(matrix, padding),
-            padded_codes(layout, codes, n_labels),
-            weights[counts > 0],
-            n_labels + int(any(padding)),
-            sample_weight is not None,
+            layout=layout,
+            matrix=with_blank_row(matrix, model.padding),
+            codes=padded_codes(layout, codes, len(labels)),
+            weights=weights[counts > 0],
+            n_states=model.n_states,
+            is_weighted=sample_weight is not None,
         )
-        return data, needed_sizes(
-            self._order_weights, unseen_score(self.unseen) is None, self.features == "tied_separately"
-        )
+        each = combined_weights(self.combine) or {order: 1.0}
+        return model, data, needed_sizes(each, model.unseen is None, self.features == "tied_separately")
 
     def _read_fixed(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, lengths: ArrayLike | None
-    ) -> tuple[LabelledExamples, set[int]]:
+    ) -> tuple[GraphicalModel, LabelledExamples, set[int]]:
         if any(check_padding(self.padding)):
             raise ValueError("padding is for sequences: it must be (0, 0) with a graph of fixed size.")
         matrix, n, n_rows = read_fixed(self, X, lengths, reset=True)
-        self.labels_, codes = read_fixed_labels(y)
+        labels, codes = read_fixed_labels(y)
         if n != len(codes):
             raise ValueError(f"y has {len(codes)} examples; X has {n}.")
-        self.n_nodes_, self._is_shared_input = codes.shape[1], n_rows is None
-        if n_rows not in (None, self.n_nodes_):
-            wanted = f"(n, d), or (n, {self.n_nodes_}, d) with a row for each node"
+        n_nodes = codes.shape[1]
+        if n_rows not in (None, n_nodes):
+            wanted = f"(n, d), or (n, {n_nodes}, d) with a row for each node"
             raise ValueError(f"X must have shape {wanted}. Got {np.shape(X)} instead.")
         weights = _example_weights(sample_weight, n)
+        graph: list[Any]
         if isinstance(self.graph, str):
-            edges = spanning_tree(mutual_information(codes, weights=weights))
-            self.graph_ = edges or [(0,)]
+            graph = spanning_tree(mutual_information(codes, weights=weights)) or [(0,)]
         else:
-            self.graph_ = check_graph(self.graph, self.n_nodes_)
-        check_combined(self.combine, max((len(clique) for clique in self.graph_), default=1) - 1)
-        scored, by_size = self._fixed_cliques()
-        check_covered(scored, self.n_nodes_)
-        layout = GraphLayout(n, self.n_nodes_, by_size, self._tying, self._is_shared_input)
+            graph = check_graph(self.graph, n_nodes)
+        check_combined(self.combine, max((len(clique) for clique in graph), default=1) - 1)
+        model = self._without_cliques(labels, graph, n_nodes, n_rows is None)
+        scored, by_size = model.fixed_cliques(combined_weights(self.combine))
+        check_covered(scored, n_nodes)
+        layout = GraphLayout(n, n_nodes, by_size, model.tying, model.is_shared_input)
         keys = [layout.key(clique) for clique in scored]
         seen = seen_tuples(codes[weights > 0], list(scored), keys)
-        put_together(self.n_nodes_, len(self.labels_), seen, with_lists=unseen_score(self.unseen) == -np.inf)
-        data = LabelledExamples(layout, matrix, codes.ravel(), weights, len(self.labels_), sample_weight is not None)
-        return data, set(by_size)
+        put_together(n_nodes, len(labels), seen, with_lists=model.unseen == -np.inf)
+        data = LabelledExamples(
+            layout=layout,
+            matrix=matrix,
+            codes=codes.ravel(),
+            weights=weights,
+            n_states=len(labels),
+            is_weighted=sample_weight is not None,
+        )
+        return model, data, set(by_size)
 
-    def _keep(self) -> None:
-        models = list(self.clique_models_.values())
-        self.classes_ = self.labels_.classes
+    def _without_cliques(
+        self, labels: Labels, graph: Any, n_nodes: int | None = None, is_shared_input: bool = False
+    ) -> GraphicalModel:
+        """Return the model before it has learnt anything."""
+        tying = self.tying if self.tying is not None else "shared" if n_nodes is None else "position"
+        return GraphicalModel(
+            labels=labels,
+            n_features=self.n_features_in_,
+            graph=graph,
+            n_nodes=n_nodes,
+            is_shared_input=is_shared_input,
+            models={},
+            tying=tying,
+            padding=check_padding(self.padding),
+            unseen=unseen_score(self.unseen),
+            features=self.features,
+        )
+
+    def _kinds(self, models: Mapping[Any, CliqueModel]) -> tuple[str, str | None]:
+        """Return how models are asked for scores, and for probabilities if they have any."""
+        if self.base_estimator is None:
+            is_log = self.loss == "log"
+            return "tied" if self.features == "tied" else "log" if is_log else "kernel", "log" if is_log else None
+        likely = "predict_proba" if hasattr(self.base_estimator, "predict_proba") else None
+        if self.response_method != "auto":
+            return self.response_method, likely
+        known = (model.estimator for model in models.values() if model.estimator is not None)
+        has_margins = hasattr(next(known, None), "decision_function")
+        return "decision_function" if has_margins else "predict_proba", likely
+
+    def _keep(self, models: list[CliqueModel]) -> None:
         self.objective_, self.dual_gap_, self.n_iter_, self.status_ = summary(models)
         if self.base_estimator is not None:
             self.status_ = None
@@ -326,6 +410,208 @@ class ConditionalGraphicalModel(SavableCliques):
                 f"{first.size} nodes: {first.status.sentence} Relative duality gap "
                 f"{relative_gap(first.objective, first.dual_gap):.3g}, tolerance {self.tol:g}. {first.status.remedy}"
             )
+
+    def predict(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
+        """Return the labelling with the largest score of each example.
+
+        Parameters
+        ----------
+        X, lengths
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        list of lists of labels, or of arrays if the training labels were arrays; for a fixed graph array (n, n_nodes)
+            Labels.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield import ConditionalGraphicalModel
+        >>> X, y = np.array([[0.0], [1.0], [1.0]]), ["a", "b", "b"]
+        >>> ConditionalGraphicalModel(0, loss="log").fit(X, y, lengths=[2, 1]).predict(X, lengths=[1, 2])
+        [['a'], ['b', 'b']]
+        """
+        answer, offsets = self._answer(X, lengths, with_probabilities=False)
+        if offsets is not None:
+            return self.labels_.decode(answer.labels, offsets)
+        return self.classes_[answer.labels].reshape(-1, self.n_nodes_)
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
+        """Return the probability of each label at each node, from the product of the probabilities of all cliques.
+
+        Nothing makes these calibrated, see the notes of the class. A warning tells of examples with cliques that the
+        model does not know.
+
+        Parameters
+        ----------
+        X, lengths
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        list of arrays of shape (length_i, n_classes); for a fixed graph array of shape (n, n_nodes, n_classes)
+            Marginals, by forward-backward; columns follow ``classes_``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield import ConditionalGraphicalModel
+        >>> X, y = [np.array([[0.0], [1.0]]), np.array([[1.0], [0.0]])], [["a", "b"], ["b", "a"]]
+        >>> ConditionalGraphicalModel(1, loss="log", unseen="-inf").fit(X, y).predict_proba(X)[0].round(2)
+        array([[0.98, 0.02],
+               [0.02, 0.98]])
+        """
+        answer, offsets = self._answer(X, lengths, with_probabilities=True)
+        assert answer.probabilities is not None
+        odd = int(np.sum(answer.is_without | answer.is_unknown))
+        if odd:
+            warnings.warn(
+                f"{odd} of {len(answer.is_without)} examples have a type of clique that training did not have, or no "
+                f"labelling of seen tuples. Their probabilities say little.",
+                UserWarning,
+                stacklevel=2,
+            )
+        if offsets is not None:
+            return [answer.probabilities[a:b] for a, b in itertools.pairwise(offsets)]
+        return answer.probabilities.reshape(-1, self.n_nodes_, len(self.classes_))
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_marginals(self, X: Any, *, lengths: ArrayLike | None = None) -> list[list[dict[Any, float]]]:
+        """Return the numbers of :meth:`predict_proba` as a dict for each node.
+
+        Parameters
+        ----------
+        X, lengths
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        list of lists of dicts
+            From label to probability.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield import ConditionalGraphicalModel
+        >>> X, y = [np.array([[0.0], [1.0]])], [["a", "b"]]
+        >>> sorted(ConditionalGraphicalModel(0, loss="log").fit(X, y).predict_marginals(X)[0][0])
+        ['a', 'b']
+        """
+        names = self.classes_.tolist()
+        rows = self.predict_proba(X, lengths=lengths)
+        return [[dict(zip(names, row, strict=True)) for row in np.asarray(one).tolist()] for one in rows]
+
+    def clique_scores(self, X: Any, *, lengths: ArrayLike | None = None) -> dict[int, CliqueTable]:
+        """Return the scores of label tuples at all cliques: what :meth:`predict` adds up, before weights.
+
+        Parameters
+        ----------
+        X, lengths
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        dict
+            From order, the number of nodes minus 1, to
+            :class:`dualfield.models.clique_scores.CliqueTable`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield import ConditionalGraphicalModel
+        >>> X, y = [np.array([[0.0], [1.0], [0.0]])], [["a", "b", "a"]]
+        >>> ConditionalGraphicalModel(1, loss="squared").fit(X, y).clique_scores(X)[1].scores.shape
+        (2, 2)
+        """
+        model: GraphicalModel = self.model_
+        return model.tables(*self._input(model, X, lengths), **self._settings())
+
+    def score(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> float:
+        """Return the share of nodes whose label is predicted right.
+
+        Parameters
+        ----------
+        X, lengths
+            As in :meth:`fit`.
+        y : list of lists of labels, or array of shape (n, n_nodes)
+            True labels.
+
+        Returns
+        -------
+        float
+            In [0, 1].
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield import ConditionalGraphicalModel
+        >>> X, y = [np.array([[0.0], [1.0]])], [["a", "b"]]
+        >>> ConditionalGraphicalModel(0, loss="log").fit(X, y).score(X, y)
+        1.0
+        """
+        return share_of_nodes(self.predict(X, lengths=lengths), y)
+
+    def _answer(
+        self, X: Any, lengths: ArrayLike | None, *, with_probabilities: bool
+    ) -> tuple[Answer, NDArray[np.int64] | None]:
+        """Ask about all nodes; the second answer says where sequences begin, None for a fixed graph."""
+        model: GraphicalModel = self.model_
+        matrix, counts = self._input(model, X, lengths)
+        answer = model.answer(matrix, counts, with_probabilities=with_probabilities, **self._settings())
+        return answer, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64) if model.is_chain else None
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the settings of the prediction."""
+        combine = combined_weights(self.combine)
+        return {"combine": combine, "backoff_cost": float(self.backoff_cost), "n_jobs": self.n_jobs}
+
+    def _input(self, model: GraphicalModel, X: Any, lengths: ArrayLike | None) -> tuple[Any, Any]:
+        """Return rows, and the number of nodes of each sequence, or of examples of a fixed graph."""
+        if model.is_chain:
+            return read_sequences(X, lengths, self.n_features_in_)
+        matrix, n, n_rows = read_fixed(self, X, lengths, reset=False)
+        if n_rows != (None if model.is_shared_input else model.n_nodes):
+            shape = "(n, d)" if model.is_shared_input else f"(n, {model.n_nodes}, d)"
+            raise ValueError(f"X must have shape {shape}, as in training. Got {np.shape(X)} instead.")
+        return matrix, n
+
+    def _check_restored(self) -> None:
+        check_parameters(self)
+        graph = self._of_fit("graph")
+        if isinstance(graph, Chain) and (graph.n_labels or 0) ** (graph.order + 1) > Source.most_entries:
+            raise ValueError(
+                f"The model cannot be saved: graph={graph!r} lists more windows of labels than a file takes; "
+                f"use {graph.order}."
+            )
+
+    def _model_record(self) -> Fields:
+        check_combined(self.combine, self.model_.order)
+        return super()._model_record()
+
+    def _restore_model(self, record: Record) -> None:
+        super()._restore_model(record)
+        model: GraphicalModel = self._model
+        check_combined(self.combine, model.order)
+        record.check(model.n_features == self.n_features_in_, f"it has {model.n_features} columns in its cliques.")
+        if summary(list(model.models.values())) != (self.objective_, self.dual_gap_, self.n_iter_, self.status_):
+            raise record.fault("its 'training' must be the sum of that of all types of cliques.")
+
+    def _training_record(self) -> Fields:
+        return {
+            "objective": float(self.objective_),
+            "gap": float(self.dual_gap_),
+            "relative_gap": float(relative_gap(self.objective_, self.dual_gap_)),
+            "n_iter": int(self.n_iter_),
+            "status": None if self.status_ is None else self.status_.value,
+        }
+
+    def _restore_training(self, record: Record) -> None:
+        self.objective_, self.dual_gap_ = record.number("objective"), record.number("gap")
+        record.number("relative_gap")  # follows from these
+        self.n_iter_ = record.integer("n_iter")
+        self.status_ = Status(record.text("status", [known.value for known in Status]))
 
 
 def _example_weights(sample_weight: ArrayLike | None, n: int) -> Floats:

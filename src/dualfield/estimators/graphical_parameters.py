@@ -10,6 +10,7 @@ import numpy as np
 
 from dualfield.data.checks import check_choice, check_integer, check_number
 from dualfield.kernels.kernel import KERNEL_NAMES
+from dualfield.scores.cliques import is_count
 from dualfield.structures import Chain
 
 OWNER = "ConditionalGraphicalModel"
@@ -48,10 +49,6 @@ def check_parameters(model: Any) -> None:
     combined_weights(model.combine)
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= 0
-
-
 def _check_features(model: Any) -> None:
     if model.base_estimator is not None:
         if not hasattr(model.base_estimator, "fit"):
@@ -79,7 +76,7 @@ def _check_features(model: Any) -> None:
 def check_padding(padding: Any) -> tuple[int, int]:
     """Return how many blank nodes go before and behind each sequence."""
     pair = tuple(padding) if isinstance(padding, (tuple, list, np.ndarray)) else ()
-    good = len(pair) == 2 and all(_is_count(one) for one in pair)
+    good = len(pair) == 2 and all(is_count(one) for one in pair)
     if not good:
         raise ValueError(
             f"The 'padding' parameter of {OWNER} must be two ints in [0, inf), before and behind a sequence. "
@@ -110,7 +107,7 @@ def chain_order(graph: Any) -> int | None:
                 f"other is said by 'unseen'. Got {graph!r} instead."
             )
         return int(graph.order)
-    if _is_count(graph):
+    if is_count(graph):
         return int(graph)
     if isinstance(graph, (list, tuple)) or (isinstance(graph, str) and graph == "tree"):
         return None
@@ -128,7 +125,7 @@ def combined_weights(combine: Any) -> dict[int, float] | None:
     if good:
         for order, weight in combine.items():
             real = isinstance(weight, numbers.Real) and not isinstance(weight, (bool, np.bool_))
-            good = good and _is_count(order) and real and 0 < float(weight) < np.inf
+            good = good and is_count(order) and real and 0 < float(weight) < np.inf
     if not good:
         raise ValueError(
             f"The 'combine' parameter of {OWNER} must be 'sum' or a dict from orders, ints in [0, inf), to weights in "
@@ -145,45 +142,3 @@ def check_combined(combine: Any, order: int) -> None:
             f"The 'combine' parameter of {OWNER} must not name an order above that of the graph, {order}. "
             f"Got {combine!r} instead."
         )
-
-
-def check_graph(graph: Any, n_nodes: int) -> list[tuple[int, ...]]:
-    """Return the cliques of a graph between n_nodes nodes."""
-    cliques: list[tuple[int, ...]] = []
-    for at, clique in enumerate(graph):
-        members = clique if isinstance(clique, (tuple, list, np.ndarray)) else ()
-        whole = all(_is_count(node) and node < n_nodes for node in members)
-        if not len(members) or not whole or len(set(members)) < len(members):
-            raise ValueError(
-                f"graph[{at}] must be a tuple of distinct nodes in [0, {n_nodes}), the columns of y. "
-                f"Got {clique!r} instead."
-            )
-        cliques.append(tuple(int(node) for node in members))
-    if len({frozenset(clique) for clique in cliques}) < len(cliques):
-        raise ValueError("graph must not name a clique twice.")
-    return cliques
-
-
-def check_covered(scored: Any, n_nodes: int) -> None:
-    """Raise unless every node is in a clique that has a score."""
-    covered = {node for clique in scored for node in clique}
-    missing = sorted(set(range(n_nodes)) - covered)
-    if missing:
-        raise ValueError(f"graph and combine must give every node a clique. Node {missing[0]} is in none.")
-
-
-def clique_gamma(gamma: float | str, inputs: Any) -> float:
-    """Return γ for the inputs of a clique type."""
-    if not isinstance(gamma, str):
-        return float(gamma)
-    n, width = int(inputs.shape[0]), int(inputs.shape[1])
-    if gamma == "clique":
-        return 8.0 / width
-    if gamma == "auto":
-        return 1.0 / width
-    if hasattr(inputs, "indptr"):  # compressed rows
-        entries = np.asarray(inputs.data, dtype=np.float64)
-        variance = float(np.square(entries).sum()) / (n * width) - (float(entries.sum()) / (n * width)) ** 2
-    else:
-        variance = float(np.var(inputs, dtype=np.float64))
-    return 1.0 / (width * variance) if variance > 0 else 1.0

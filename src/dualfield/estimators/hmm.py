@@ -8,16 +8,17 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dualfield.data import Labels
 from dualfield.data.checks import check_choice, check_integer
-from dualfield.estimators.fitting import fitting
+from dualfield.data.observations import Observations
+from dualfield.data.records import Fields, Record
+from dualfield.data.symbols import SymbolTable
+from dualfield.estimators.base import fitting
 from dualfield.estimators.hmm_generative import GenerativeTagger
 from dualfield.estimators.hmm_prior import check_positive, check_smoothing, loss_table, reference_tables
 from dualfield.estimators.hmm_training import HMMData, MarginTraining, counted, read_training
-from dualfield.estimators.saved_hmm import restored_hmm, saved_hmm
 from dualfield.estimators.table_training import check_floor, table_rule, table_solver
 from dualfield.estimators.trained import TrainedTagger
-from dualfield.persistence.file import ModelFile
-from dualfield.persistence.parameters import ParameterWriter
 from dualfield.scores.tables import TableLayout, Tables
 from dualfield.solvers import Simplicial
 from dualfield.solvers.convergence import warn_unless_converged
@@ -253,12 +254,21 @@ class DiscriminativeHMM(GenerativeTagger, TrainedTagger):
         lowest = float(np.log(self.floor))
         return data.layout.pack(self._tables().map(lambda table: np.maximum(table, lowest)))
 
-    def _saved(self, writer: ParameterWriter) -> dict[str, Any]:
-        return saved_hmm(self, writer)
+    def _model_record(self) -> Fields:
+        return {
+            "labels": self.labels_.record(),
+            "streams": [table.record() for table in self.observations_.tables],
+            "tables": self._tables().record(),
+            "n_completions": int(self.n_completions_),
+        }
 
-    def _restore(self, file: ModelFile) -> None:
-        self.n_completions_, labels, observations, tables = restored_hmm(file, self.rare)
+    def _restore_model(self, record: Record) -> None:
+        labels, streams = Labels.from_record(record.child("labels")), record.children("streams")
+        record.check(bool(streams), "it must have records of streams of symbols, at least one.")
+        observations = Observations([SymbolTable.from_record(one, self.rare) for one in streams])
         layout = TableLayout(len(labels), observations.sizes)
+        tables = Tables.from_record(record.child("tables"), len(labels), observations.sizes)
+        self.n_completions_ = record.integer("n_completions")
         self._keep_tables(observations, labels, layout, layout.pack(tables))
 
     def _check_restored(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ from dualfield import _native
 from dualfield.data import Batch, Labels, Vocabulary
 from dualfield.data.observations import Observations, read_streams
 from dualfield.estimators.hmm_training import read_states
-from dualfield.estimators.saved_tagger import Scored
 from dualfield.estimators.tagger import SequenceTagger
+from dualfield.scores.stored import Scored
 from dualfield.scores.tables import TableLayout, Tables, clamped
 from dualfield.solvers import Status
 from dualfield.structures import Scores
@@ -129,13 +128,9 @@ class TableTagger(SequenceTagger):
             scores = clamped(scores, allowed)
         if np.isfinite(self.parameters_).all():
             return scores
-        try:
-            self.structure_.log_partition(scores, temperature=0.0, n_jobs=self.n_jobs)
-        except ValueError as error:
-            example = re.match(r"Example (\d+) has no allowed labelling", str(error))
-            if example is None:
-                raise
-            raise ValueError(impossible(f"X[{example[1]}]")) from None
+        possible = self.structure_.is_possible(scores, n_jobs=self.n_jobs)
+        if not possible.all():
+            raise ValueError(impossible(f"X[{int(possible.argmin())}]"))
         return scores
 
     def predict(self, X: Any, *, known: Any = None, lengths: ArrayLike | None = None) -> list[Any]:

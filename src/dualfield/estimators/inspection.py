@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dualfield.data import Batch, Labels, Vocabulary
 from dualfield.data.checks import check_integer, check_number
-from dualfield.estimators.fitting import Refittable
+from dualfield.estimators.base import Estimator
 from dualfield.models.explanation import Explanation, LinearSequence, column_name, explain, window_labels
 from dualfield.models.spans import PredictedSpan, predict_spans
 from dualfield.scores import Expansion, LinearScores
@@ -64,7 +64,7 @@ class TopFeatures:
         return "\n".join(lines)
 
 
-class TaggerInspection(Refittable, ABC):
+class TaggerInspection(Estimator, ABC):
     """What can be asked of a fitted model of sequences beyond labels and their probabilities.
 
     Columns of numeric input are called ``x[0]``, ``x[1]``, and so on.

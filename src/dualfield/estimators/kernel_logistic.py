@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.special import log_expit, log_softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -24,19 +22,19 @@ from dualfield.data.checks import (
     check_number,
     fixed_random_state,
 )
-from dualfield.estimators.fitting import fitting
-from dualfield.estimators.saved import Savable, from_file
-from dualfield.estimators.saved_kernel import KernelPoints, restored_parts, saved_parts
+from dualfield.data.records import Record
+from dualfield.estimators.base import Estimator, fitted, fitting
 from dualfield.kernels import Kernel
 from dualfield.kernels.gamma import check_kernel, chosen_gamma
 from dualfield.kernels.mercer import check_mercer, refusals
+from dualfield.models.kernel_classifier import KernelClassifier
 from dualfield.objectives import KernelSoftmax
-from dualfield.persistence.file import ModelFile
-from dualfield.persistence.parameters import ParameterWriter
+from dualfield.objectives.counted_points import CountedPoints
+from dualfield.scores import Expansion
 from dualfield.solvers import KernelPoint, Solution, StopRule, prototypes
 from dualfield.solvers.convergence import warn_unless_converged
 from dualfield.solvers.kernel.inducing import check_inducing, solve_with_inducing_points
-from dualfield.solvers.kernel.joint import JointKernelProblem, joint_scores
+from dualfield.solvers.kernel.joint import JointKernelProblem
 from dualfield.solvers.kernel.warm_start import solve_warm
 from dualfield.solvers.progress import ProgressLine
 from dualfield.solvers.registry import pick_solver, suited
@@ -48,7 +46,7 @@ Floats = NDArray[np.float64]
 _DEFAULT_PASSES = 10_000.0
 
 
-class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class KernelLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[misc]
     """Logistic regression with a kernel: one softmax over all classes, trained to a certified duality gap.
 
     With two classes, labels y_i = ±1 and score s(x) = ⟨w, φ(x)⟩ + b, it minimises (Keerthi et al. 2005)::
@@ -149,9 +147,11 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
 
     _saved_as = "KernelLogisticRegression"
     _asked_with = ("kernel", "degree", "coef0", "kernel_params", "label_kernel")
-    points_: Any = from_file()
-    dual_coef_: Floats = from_file()
-    _fit_weights: Floats = from_file()
+    _model_type = KernelClassifier
+    classes_: NDArray[Any] = fitted("classes")
+    points_: Any = fitted("points")
+    dual_coef_: Floats = fitted("dual_coef")
+    intercept_: Floats = fitted("bias")
 
     def __init__(
         self,
@@ -233,94 +233,86 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         if self.kernel == "precomputed":
             check_kernel_values(type(self).__name__, X)
         classes, codes = np.unique(labels, return_inverse=True)
-        weights = self._weights(X, labels, classes, codes, sample_weight)
-        counted = np.flatnonzero(weights > 0)
-        present = np.unique(codes[counted])
-        if len(present) < 2:
+        counted = CountedPoints(
+            codes=codes,
+            weights=self._weights(X, labels, classes, codes, sample_weight),
+            n_classes=len(classes),
+            pinned=len(classes) == 2 and self.label_kernel is None,
+        )
+        if len(counted.classes) < 2:
             only = "" if len(classes) < 2 else " with a weight above zero"
             raise ValueError(
-                f"{type(self).__name__} needs points of at least 2 classes{only}. Got one class: {classes[present]}."
+                f"{type(self).__name__} needs points of at least 2 classes{only}. "
+                f"Got one class: {classes[counted.classes]}."
             )
-        old = self._previous(classes, len(codes)) if self.warm_start else None
-        threads = n_threads(self.n_jobs)
+        old = self._previous(classes, counted) if self.warm_start else None
+        kernel, label_kernel = Kernel("linear"), cast(Any, self.label_kernel)
         with ProgressLine(type(self).__name__, int(self.verbose)) as line:
-            if callable(self.label_kernel):
-                points, solution = self._fit_joint(self.label_kernel, X, classes, codes, weights, present, solver, line)
+            if callable(label_kernel):  # which takes the place of the kernel
+                points, solution = self._solve_joint(X, classes, counted, solver, line)
             else:
-                points, solution = self._fit(X, classes, codes, weights, counted, present, old, solver, threads, line)
-        self._keep(points, classes, weights, solution, line)
+                kernel = self._kernel(X, counted.weights)
+                if label_kernel is not None:
+                    label_kernel = check_label_kernel(type(self).__name__, label_kernel, len(classes)).copy()
+                points, solution = self._solve(X, kernel, label_kernel, counted, old, solver, line)
+            line.end(f"{solution.status.value}, relative gap {solution.relative_gap:.1e}.")
+        self._model = KernelClassifier(
+            expansion=Expansion(
+                kernel,
+                None if kernel.is_precomputed else points,
+                np.ascontiguousarray(solution.parameters.coefficients),
+            ),
+            bias=solution.parameters.bias,
+            classes=classes,
+            label_kernel=label_kernel,
+            point_weights=counted.weights,
+        )
+        self._keep_solution(solution)
+        warn_unless_converged(solution, float(self.tol), "passes over the kernel matrix")
         return self
 
-    def _fit(
+    def _solve(
         self,
         X: Any,
-        classes: NDArray[Any],
-        codes: NDArray[np.intp],
-        weights: Floats,
-        counted: NDArray[np.intp],
-        present: NDArray[np.intp],
-        old: tuple[Floats, Floats, Floats] | None,
+        kernel: Kernel,
+        label_kernel: Floats | None,
+        counted: CountedPoints,
+        old: KernelClassifier | None,
         solver: Any,
-        threads: int,
         line: ProgressLine,
     ) -> tuple[Any, Solution[KernelPoint]]:
         """Bind kernel, points and weights to an objective, solve it, and put back what was left out."""
-        kernel = self._kernel(X, weights)
-        everything = len(counted) == len(codes)
-        points = X if everything else X[counted][:, counted] if kernel.is_precomputed else X[counted]
+        threads, present = n_threads(self.n_jobs), counted.classes
+        points = counted.rows(X, square=kernel.is_precomputed)
         check_mercer(kernel, points, threads)
-        label_kernel = None
-        if self.label_kernel is not None:
-            label_kernel = check_label_kernel(type(self).__name__, cast(ArrayLike, self.label_kernel), len(classes))
-            label_kernel = np.ascontiguousarray(label_kernel[np.ix_(present, present)])
-        pinned = len(classes) == 2 and label_kernel is None
         problem = KernelSoftmax(
             kernel,
             points,
-            np.searchsorted(present, codes[counted]).astype(np.int32),
-            weights[counted],
+            counted.codes_among_counted().astype(np.int32),
+            counted.weights[counted.points],
             len(present),
             bool(self.fit_intercept),
-            pinned,
-            label_kernel,
+            counted.pinned,
+            None if label_kernel is None else np.ascontiguousarray(label_kernel[np.ix_(present, present)]),
             int(self.cache_size),
             threads,
         )
-        # A class without points is not part of the problem.
-        rows, n_rows = (np.zeros(1, np.intp), 1) if pinned else (present, len(classes))
-        start = None
-        if old is not None:
-            # The same dual point at the new weights.
-            before = old[2][counted]
-            scale = np.divide(weights[counted], before, out=np.zeros(len(counted)), where=before > 0)
-            bias = np.where(np.isfinite(old[1][rows]), old[1][rows], 0.0)
-            start = KernelPoint(old[0][np.ix_(counted, rows)] * scale[:, None], bias)
-        rule = StopRule(float(self.tol), _DEFAULT_PASSES if self.max_iter is None else float(self.max_iter))
-        if self.kernel_approx is not None:
-            random = fixed_random_state(self.random_state)
-            with refusals(kernel):
-                points, solution = solve_with_inducing_points(problem, self.kernel_approx, rule, line, random)
-            n = len(solution.parameters.coefficients)
-            return points, _embed(solution, n, n_rows, np.arange(n), rows)
-        seed = int(fixed_random_state(self.random_state).randint(2**31 - 1))
-        suited(solver, problem)
+        random, rule = fixed_random_state(self.random_state), self._rule()
         with refusals(kernel):
-            if start is None:
+            if self.kernel_approx is not None:
+                points, solution = solve_with_inducing_points(problem, self.kernel_approx, rule, line, random)
+                return points, counted.embedded(solution, len(solution.parameters.coefficients))
+            suited(solver, problem)
+            seed = int(random.randint(2**31 - 1))
+            if old is None:
                 solution = solver.solve(problem, rule, None, line, random_state=seed)
             else:
+                start = KernelPoint(*counted.start(old.expansion.coefficients, old.bias, old.point_weights))
                 solution = solve_warm(solver, problem, rule, start, line, seed, self.objective_)
-        return X, _embed(solution, len(codes), n_rows, counted, rows)
+        return X, counted.embedded(solution)
 
-    def _fit_joint(
-        self,
-        kernel: Callable[..., float],
-        X: Any,
-        classes: NDArray[Any],
-        codes: NDArray[np.intp],
-        weights: Floats,
-        present: NDArray[np.intp],
-        solver: Any,
-        line: ProgressLine,
+    def _solve_joint(
+        self, X: Any, classes: NDArray[Any], counted: CountedPoints, solver: Any, line: ProgressLine
     ) -> tuple[Any, Solution[KernelPoint]]:
         if self.fit_intercept:
             raise ValueError(
@@ -328,30 +320,19 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
             )
         if sparse.issparse(X):
             raise ValueError("A label_kernel on pairs of point and label needs a dense X. Got a sparse matrix.")
-        keep = np.flatnonzero(weights > 0)
-        known = np.searchsorted(present, codes[keep])
-        problem = JointKernelProblem(kernel, X[keep], classes[present], known, weights[keep], int(self.cache_size))
-        rule = StopRule(float(self.tol), _DEFAULT_PASSES if self.max_iter is None else float(self.max_iter))
+        problem = JointKernelProblem(
+            cast(Callable[..., float], self.label_kernel),
+            counted.rows(X, square=False),
+            classes[counted.classes],
+            counted.codes_among_counted(),
+            counted.weights[counted.points],
+            int(self.cache_size),
+        )
         suited(solver, problem)
-        solution = solver.solve(problem, rule, None, line)
-        return X, _embed(solution, len(codes), len(classes), keep, present)
+        return X, counted.embedded(solver.solve(problem, self._rule(), None, line))
 
-    def _keep(
-        self, points: Any, classes: NDArray[Any], weights: Floats, solution: Solution[KernelPoint], line: ProgressLine
-    ) -> None:
-        self.classes_ = classes
-        self.points_ = None if self.kernel == "precomputed" else points
-        self.dual_coef_ = np.ascontiguousarray(solution.parameters.coefficients.T)
-        self.intercept_ = solution.parameters.bias
-        self.objective_ = solution.objective
-        self.dual_gap_ = solution.gap
-        self.n_iter_ = solution.n_iter
-        self.solver_ = solution.solver
-        self.status_ = solution.status
-        self.trace_ = solution.trace
-        self._fit_weights = weights
-        line.end(f"{solution.status.value}, relative gap {solution.relative_gap:.1e}.")
-        warn_unless_converged(solution, float(self.tol), "passes over the kernel matrix")
+    def _rule(self) -> StopRule:
+        return StopRule(float(self.tol), _DEFAULT_PASSES if self.max_iter is None else float(self.max_iter))
 
     def _check_parameters(self) -> Any:
         owner = type(self).__name__
@@ -393,35 +374,29 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         return np.asarray(float(self.C) * each, dtype=np.float64)
 
     def _kernel(self, X: Any, weights: Floats) -> Kernel:
-        self._fit_gamma = chosen_gamma(self.kernel, self.gamma, X, weights)
-        return self._fitted_kernel()
+        gamma = chosen_gamma(self.kernel, self.gamma, X, weights)
+        return Kernel(self.kernel, gamma, float(self.coef0), float(self.degree), dict(self.kernel_params or {}))
 
-    def _fitted_kernel(self) -> Kernel:
-        kernel, coef0, degree, params = map(self._of_fit, ("kernel", "coef0", "degree", "kernel_params"))
-        return Kernel(kernel, self._fit_gamma, float(coef0), float(degree), dict(params or {}))
-
-    def _previous(self, classes: NDArray[Any], n: int) -> tuple[Floats, Floats, Floats] | None:
-        """Coefficients (n, n_outputs), bias and weights of an earlier fit to as many points of the same classes."""
-        if not hasattr(self, "dual_coef_") or self.dual_coef_.shape[1] != n or len(self._fit_weights) != n:
+    def _previous(self, classes: NDArray[Any], counted: CountedPoints) -> KernelClassifier | None:
+        """Return the model of an earlier fit, if it was one to as many points of the same classes."""
+        if "_model" not in vars(self) or callable(self.label_kernel) or self.kernel_approx is not None:
             return None
-        if not np.array_equal(self.classes_, classes) or callable(self.label_kernel) or self.kernel_approx is not None:
-            return None
-        rows = 1 if len(classes) == 2 and self.label_kernel is None else len(classes)
-        if self.dual_coef_.shape[0] != rows:
-            return None
-        return self.dual_coef_.T, self.intercept_, self._fit_weights
+        old: KernelClassifier = self.model_
+        shape = (len(counted.codes), counted.n_outputs)
+        same = old.expansion.coefficients.shape == shape and len(old.point_weights) == len(counted.codes)
+        return old if same and np.array_equal(old.classes, classes) else None
 
     def _check_restored(self) -> None:
         self._check_parameters()
 
-    def _saved(self, writer: ParameterWriter) -> dict[str, Any]:
-        return saved_parts(self, writer)
+    def _restore_model(self, record: Record) -> None:
+        super()._restore_model(record)
+        n_columns = self._model.expansion.n_columns
+        record.check(n_columns == self.n_features_in_, f"it has {n_columns} columns, not {self.n_features_in_}.")
 
-    def _restore(self, file: ModelFile) -> None:
-        self.__dict__.update(restored_parts(file, self))
-        self._waiting = KernelPoints(file, len(self.intercept_), self.kernel == "precomputed")
-        if not file.is_mapped:
-            self._finish()
+    def _checked(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
 
     def decision_function(self, X: Any) -> Floats:
         """Return scores: of the second class against the first with two classes, else of every class.
@@ -443,20 +418,8 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         >>> bool(model.decision_function([[0.5]])[0] > 0)
         True
         """
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
-        threads = n_threads(self.n_jobs)
-        label_kernel = self._of_fit("label_kernel")
-        if callable(label_kernel):
-            scores = joint_scores(label_kernel, X, np.asarray(self.points_), self.classes_, self.dual_coef_.T)
-        else:
-            scores = self._fitted_kernel().scores(X, self.points_, np.ascontiguousarray(self.dual_coef_.T), threads)
-            if label_kernel is not None:
-                scores = scores @ np.asarray(label_kernel, dtype=np.float64)
-        scores = scores + self.intercept_
-        if len(self.classes_) > 2:
-            return np.asarray(scores)
-        return np.asarray(scores[:, 0] if scores.shape[1] == 1 else scores[:, 1] - scores[:, 0])
+        model: KernelClassifier = self.model_
+        return model.decision_function(self._checked(X), n_threads(self.n_jobs))
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Return logarithms of probabilities.
@@ -478,10 +441,8 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         >>> model.predict_log_proba([[0.0]]).round(4)
         array([[-0.6931, -0.6931]])
         """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([log_expit(-scores), log_expit(scores)])
-        return np.asarray(log_softmax(scores, axis=1))
+        model: KernelClassifier = self.model_
+        return model.predict_log_proba(self._checked(X), n_threads(self.n_jobs))
 
     def predict_proba(self, X: Any) -> Floats:
         """Return probabilities.
@@ -524,18 +485,5 @@ class KernelLogisticRegression(Savable, ClassifierMixin, BaseEstimator):  # type
         >>> KernelLogisticRegression(kernel="linear").fit([[-1.0], [1.0]], ["no", "yes"]).predict([[0.5]])
         array(['yes'], dtype='<U3')
         """
-        scores = self.decision_function(X)
-        codes = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[codes])
-
-
-def _embed(
-    solution: Solution[KernelPoint], n: int, n_outputs: int, counted: NDArray[np.intp], rows: Any
-) -> Solution[KernelPoint]:
-    """Points of weight zero get coefficients zero; a class without points gets the score minus infinity."""
-    point, coefficients = solution.parameters, np.zeros((n, n_outputs))
-    coefficients[np.ix_(counted, rows)] = point.coefficients
-    bias = np.full(n_outputs, -np.inf)
-    # Only differences of biases matter where every class has one: their mean is zero.
-    bias[rows] = point.bias - (point.bias.mean() if n_outputs > 1 else 0.0)
-    return replace(solution, parameters=KernelPoint(coefficients, bias))
+        model: KernelClassifier = self.model_
+        return model.predict(self._checked(X), n_threads(self.n_jobs))

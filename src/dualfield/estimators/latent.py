@@ -9,22 +9,21 @@ from typing import Any, ClassVar, Self
 import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from dualfield.data.checks import check_choice, check_flag, check_integer, check_number
-from dualfield.estimators.fitting import fitting
+from dualfield.data.records import Fields, Record
+from dualfield.estimators.base import fitting
+from dualfield.estimators.latent_base import LatentEstimator, hidden_record, read_hidden
 from dualfield.estimators.latent_prediction import LatentPrediction
 from dualfield.estimators.latent_tasks import BagTask, CustomTask, StateTask
-from dualfield.estimators.saved_latent import SavableLatent, restored_hidden, save_hidden
 from dualfield.estimators.structured_svm import StructuredSVM
 from dualfield.objectives.latent import Completion
 from dualfield.objectives.latent_bags import LatentPosition
 from dualfield.objectives.latent_custom import LatentModel
 from dualfield.objectives.latent_states import LatentChain, LatentMulticlass
-from dualfield.persistence.file import ModelFile
-from dualfield.persistence.parameters import ParameterWriter, Parts
+from dualfield.persistence.parameters import Parts
 from dualfield.solvers import StopRule
 from dualfield.solvers.convergence import warn_of_convergence
 from dualfield.solvers.latent.cccp import CCCP
@@ -40,7 +39,7 @@ _MOST_PASSES = 1000
 _NO_BETTER = 0.98  # of the objective without hidden parts
 
 
-class LatentStructuredSVM(LatentPrediction, SavableLatent, BaseEstimator):  # type: ignore[misc]
+class LatentStructuredSVM(LatentPrediction, LatentEstimator):
     r"""Structural SVM whose outputs have hidden parts, trained by the concave-convex procedure with a certificate.
 
     The score of an output y with hidden parts h is ⟨w, Φ(x, y, h)⟩, and the best pair is predicted. Training knows y
@@ -284,14 +283,12 @@ class LatentStructuredSVM(LatentPrediction, SavableLatent, BaseEstimator):  # ty
                 stacklevel=4,
             )
 
-    def _saved(self, writer: ParameterWriter) -> dict[str, Any]:
-        parts = super()._saved(writer)
-        save_hidden(self.hidden_, writer.arrays)
-        return parts
+    def _model_record(self) -> Fields:
+        return {**super()._model_record(), "hidden": hidden_record(self.hidden_)}
 
-    def _restore(self, file: ModelFile) -> None:
-        super()._restore(file)
-        self.hidden_ = restored_hidden(file)
+    def _restore_model(self, record: Record) -> None:
+        super()._restore_model(record)
+        self.hidden_ = read_hidden(record.child("hidden"))
 
     def _check_restored(self) -> None:
         base = StructuredSVM() if self.base is None else self.base

@@ -9,17 +9,16 @@ from typing import Any, ClassVar, NamedTuple, Self
 import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from dualfield.data.checks import check_choice, check_integer, check_number
+from dualfield.estimators.base import fitting
 from dualfield.estimators.crf import CRF
-from dualfield.estimators.fitting import fitting
+from dualfield.estimators.latent_base import LatentEstimator
 from dualfield.estimators.latent_data import StateData, StateDecoder, StateTagger
 from dualfield.estimators.latent_start import given_states, hard_em
-from dualfield.estimators.saved_latent import SavableLatent
 from dualfield.objectives.latent import Completion
 from dualfield.objectives.latent_chain import StateProblem
 from dualfield.objectives.latent_states import LatentChain, LatentMulticlass
@@ -50,7 +49,7 @@ class _Run(NamedTuple):
     trace: Trace | LatentTrace
 
 
-class LatentCRF(SavableLatent, BaseEstimator):  # type: ignore[misc]
+class LatentCRF(LatentEstimator):
     r"""Conditional random field whose labels have hidden sub-states: the hidden-state CRF.
 
     With score(z) the score of a sequence of states z = (label, sub-state), p(y | x) sums exp(score(z)) over the states

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from dualfield import _native
 from dualfield.data import Batch, Labels
 from dualfield.data.input_forms import unwrapped
+from dualfield.data.records import Fields, Record
 from dualfield.estimators.crf_data import TrainingData
 from dualfield.estimators.tagger import SequenceTagger
 from dualfield.features import Template
@@ -146,6 +147,39 @@ class StateDecoder:
     space: StateSpace
     single: bool
     arrays: bool
+
+    def record(self) -> Fields:
+        """Return what the model consists of."""
+        template: Any = self.tagger.template
+        return {
+            "kind": "states",
+            "labels": self.labels.record(),
+            "sizes": self.space.sizes.tolist(),
+            "single": bool(self.single),
+            "arrays": bool(self.arrays),
+            "template": template.record() if isinstance(template, Template) else template,
+            "temperature": float(self.tagger.temperature),
+            **self.tagger._weights_record(),
+        }
+
+    @classmethod
+    def from_record(cls, record: Record, n_jobs: int | None) -> StateDecoder:
+        """Make a model of its record, all of which is read and checked."""
+        labels = Labels.from_record(record.child("labels"))
+        sizes = record.items("sizes", int, len(labels))
+        record.check(all(size >= 1 for size in sizes), f"it must have sub-states for each of {len(labels)} labels.")
+        template: Any = None
+        if record.has("template"):
+            is_text = isinstance(record.json("template"), str)
+            template = record.text("template") if is_text else Template.from_record(record.child("template"))
+        tagger = StateTagger(n_jobs, template, record.number("temperature", above=0.0))
+        tagger._restore_weights(record, sum(sizes))  # no larger than the weights in the file
+        record.check(tagger.structure_.order == 1, "sub-states need a chain of order 1.")
+        tagger._check_restored()
+        space = StateSpace(np.array(sizes, dtype=np.int64))
+        tagger.name_states(labels, space)
+        tagger._finish()
+        return cls(tagger, labels, space, record.flag("single"), record.flag("arrays"))
 
     def read(self, X: Any, lengths: ArrayLike | None) -> tuple[Batch, Batch | None]:
         """Read inputs as in training."""

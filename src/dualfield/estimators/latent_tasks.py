@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dualfield.data import Batch, Labels, Vocabulary
 from dualfield.data.input_forms import unwrapped
+from dualfield.data.mapped_vocabulary import read_vocabulary
+from dualfield.data.records import Fields, Record
 from dualfield.estimators.crf_data import example_weights
 from dualfield.estimators.latent_data import StateData, StateDecoder
 from dualfield.estimators.latent_start import given_states, hard_em
@@ -213,6 +215,32 @@ class BagDecoder:
     labels: Labels
     arrays: bool
     vocabulary: Vocabulary | None
+
+    def record(self) -> Fields:
+        """Return what the model consists of."""
+        if not np.isfinite(self.parameters).all():
+            raise ValueError("The model cannot be saved: it has weights that are not finite.")
+        return {
+            "kind": "bags",
+            "labels": self.labels.record(),
+            "n_columns": int(self.scores.n_columns),
+            "background": int(self.scores.background),
+            "intercept": bool(self.scores.intercept),
+            "arrays": bool(self.arrays),
+            "vocabulary": None if self.vocabulary is None else self.vocabulary.record(),
+            "weights": self.parameters,
+        }
+
+    @classmethod
+    def from_record(cls, record: Record) -> BagDecoder:
+        """Make a model of its record, which is checked."""
+        labels = Labels.from_record(record.child("labels"))
+        n_columns, background = record.integer("n_columns", 0), record.integer("background", -1, len(labels) - 1)
+        record.check(len(labels) >= 2, "bags need two labels.")
+        scores = BagScores(n_columns, len(labels), background, record.flag("intercept"))
+        weights = np.array(record.array("weights", np.float64, (scores.n_parameters,), finite=True))
+        vocabulary = read_vocabulary(record.child("vocabulary"), n_columns) if record.has("vocabulary") else None
+        return cls(weights, scores, labels, record.flag("arrays"), vocabulary)
 
     def best(self, X: Any, lengths: ArrayLike | None) -> tuple[Any, Any]:
         """Return the best label of each bag, and the instance that speaks for it."""

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 import dualfield.estimators.crfsuite as crfsuite
+from dualfield.estimators.base import Estimator
 from dualfield.estimators.bayes_net import DiscriminativeBayesNet
 from dualfield.estimators.crf import CRF
 from dualfield.estimators.graphical import ConditionalGraphicalModel
@@ -13,14 +14,13 @@ from dualfield.estimators.hmm import DiscriminativeHMM
 from dualfield.estimators.kernel_logistic import KernelLogisticRegression
 from dualfield.estimators.latent import LatentStructuredSVM
 from dualfield.estimators.latent_crf import LatentCRF
-from dualfield.estimators.saved import Savable, field
 from dualfield.estimators.structured_svm import StructuredSVM
-from dualfield.persistence.file import open_model
+from dualfield.persistence.file import ModelFileError, open_model
 
 __all__ = ["load"]
 
 # A file names its class; these are the only ones that it can name.
-ESTIMATORS: dict[str, type[Savable]] = {
+ESTIMATORS: dict[str, type[Estimator]] = {
     found._saved_as: found
     for found in (
         CRF,
@@ -59,7 +59,7 @@ def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
     Raises
     ------
     dualfield.persistence.ModelFileError
-        If the file is not a model, cut off, altered, or written by a newer version. The message begins with its name.
+        If the file is not a model, cut off, altered, or written by another version. The message begins with its name.
 
     Examples
     --------
@@ -74,8 +74,8 @@ def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
     (array(['b'], dtype='<U1'), 10.0)
     """
     file = open_model(path, mmap=bool(mmap))
-    name = field(file, "estimator", str)
+    name = file.record.text("estimator")
     if name not in ESTIMATORS:
-        raise file.fault(f"holds a {name!r:.100}; this version knows {', '.join(ESTIMATORS)}.")
+        raise ModelFileError(f"{file.path} holds a {name!r:.100}; this version knows {', '.join(ESTIMATORS)}.")
     with file.at_fault():
         return ESTIMATORS[name]._load(file)

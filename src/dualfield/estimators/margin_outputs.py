@@ -17,14 +17,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dualfield.data import Batch, Labels
+from dualfield.data.records import Fields, Record
 from dualfield.estimators.crf_data import TrainingData, example_weights
 from dualfield.estimators.margin_data import check_signs, margin_rule, solve_hinge
-from dualfield.estimators.saved_margin import restored_margins, saved_margins
 from dualfield.estimators.trained import TrainedTagger
 from dualfield.models.temperature_scaling import Calibration, choose_temperature
 from dualfield.objectives import CustomPlanes
-from dualfield.persistence.file import ModelFile
-from dualfield.persistence.parameters import ParameterWriter
 from dualfield.scores import Expansion, FeatureTable, LinearScores
 from dualfield.solvers import Moment, Solution, prototypes
 from dualfield.solvers.registry import pick_solver, suited
@@ -324,12 +322,23 @@ class MarginOutputs(TrainedTagger):
         score_map = LinearScores(chain, table, None, no_transitions)
         return TrainingData(nodes, None, labels, codes, None, chain, score_map, weights, self._cost_table(labels))
 
-    def _saved(self, writer: ParameterWriter) -> dict[str, Any]:
-        return {**super()._saved(writer), **saved_margins(self, writer, single=self._is_single)}
+    def _model_record(self) -> Fields:
+        found: Calibration | None = getattr(self, "calibration_", None)
+        return {**super()._model_record(), "calibration": None if found is None else found.record()}
 
-    def _restore(self, file: ModelFile) -> None:
-        super()._restore(file)
-        self.__dict__.update(restored_margins(file, self.structure_, single=self._is_single))
+    def _restore_model(self, record: Record) -> None:
+        super()._restore_model(record)
+        if record.has("calibration"):
+            self.calibration_ = Calibration.from_record(record.child("calibration"))
+        if self._is_single:
+            chain, weights = self.structure_, record.child("weights")
+            plain = (
+                self.vocabulary_ is None and chain.order == 1 and not weights.has("ends") and not weights.has("pair")
+            )
+            record.check(plain, "single nodes have columns of numbers, and neither transitions nor ends.")
+            expansion, node = self.expansion_, weights.child("node")
+            n_columns = node.integer("n_columns") if expansion is None else expansion.n_columns
+            record.check(n_columns == self.n_features_in_, f"it has {n_columns} columns, not {self.n_features_in_}.")
 
     def _fit_custom(
         self,

@@ -6,26 +6,47 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dualfield.data import Batch, Labels, Vocabulary
 from dualfield.data.checks import check_column_names
-from dualfield.estimators.saved import Savable, field, from_file
-from dualfield.estimators.saved_expansion import restored_expansion, saved_expansion
-from dualfield.estimators.saved_labels import restored_feature_names, save_feature_names
-from dualfield.estimators.saved_tagger import Scored, StoredWeights, restored_parts, saved_parts
+from dualfield.data.mapped_vocabulary import read_vocabulary
+from dualfield.data.records import Fields, Record
+from dualfield.data.value_records import names_record, read_names
+from dualfield.estimators.base import Estimator
 from dualfield.features import Template
-from dualfield.persistence.file import ModelFile
-from dualfield.persistence.parameters import ParameterWriter
 from dualfield.scores import Expansion, LinearScores
+from dualfield.scores.stored import Scored, StoredWeights, weights_record
 from dualfield.structures import Chain, Scores
 from dualfield.structures.checks import n_threads
 
 Floats = NDArray[np.float64]
 
 
-class SequenceModel(Savable, BaseEstimator):  # type: ignore[misc]
+class FromFile:
+    """An attribute that a mapped model takes from its file when it is first asked for.
+
+    What is set on the model itself comes before it.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, model: SequenceModel | None, owner: type) -> Any:
+        if model is None:
+            return self
+        model._finish()  # another thread may have done it by now
+        if self._name not in vars(model):
+            raise AttributeError(f"{owner.__name__!r} object has no attribute {self._name!r}")
+        return vars(model)[self._name]
+
+
+def from_file() -> Any:
+    """Declare an attribute that may wait in a mapped file, of any type."""
+    return FromFile()
+
+
+class SequenceModel(Estimator):
     """The fitted parts of a model of label sequences.
 
     Weights are in memory, or in a mapped file that is looked up for every batch until all of them are asked for.
@@ -44,6 +65,7 @@ class SequenceModel(Savable, BaseEstimator):  # type: ignore[misc]
     score_map_: LinearScores = from_file()
     parameters_: Floats = from_file()
     expansion_: Expansion | None = None
+    _waiting: StoredWeights | None = None
 
     def _read(self, X: Any, lengths: ArrayLike | None) -> tuple[Batch, Batch | None]:
         """Turn input into rows of the columns seen in training; the second batch has those that score label pairs."""
@@ -101,21 +123,81 @@ class SequenceModel(Savable, BaseEstimator):  # type: ignore[misc]
                 "weights for. Give it the template of the fit."
             )
 
-    def _saved(self, writer: ParameterWriter) -> dict[str, Any]:
-        self._check_template()
-        names = {"feature_names": True} if save_feature_names(self, writer.arrays) else {}
-        return {**saved_parts(self, writer), "expansion": saved_expansion(self.expansion_, writer), **names}
+    def _finish(self) -> None:
+        """Set what a mapped file still holds, unless a later fit has set it."""
+        super()._finish()
+        waiting = self._waiting
+        if waiting is not None and not {"score_map_", "parameters_"} <= vars(self).keys():
+            score_map, parameters = waiting.whole()
+            self.__dict__.setdefault("score_map_", score_map)
+            self.__dict__.setdefault("parameters_", parameters)
+        self._waiting = None
 
-    def _restore(self, file: ModelFile) -> None:
-        self.__dict__.update(restored_parts(file))
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_waiting"}
+
+    def _model_record(self) -> Fields:
         self._check_template()
-        self.expansion_ = restored_expansion(file, len(self.labels_))
+        return {
+            "labels": self.labels_.record(),
+            "expansion": None if self.expansion_ is None else self.expansion_.record(),
+            "names": names_record(getattr(self, "feature_names_in_", None)),
+            **self._weights_record(),
+        }
+
+    def _weights_record(self) -> Fields:
+        """Return the part without the labels: chain, vocabularies and weights."""
+        words, pair_words = self.vocabulary_, self.pair_vocabulary_
+        kind = "none" if pair_words is None else "shared" if pair_words is words else "own"
+        return {
+            "structure": self.structure_.record(),
+            "vocabulary": None if words is None else words.record(),
+            "pair_attributes": kind,
+            "pair_vocabulary": pair_words.record() if pair_words is not None and kind == "own" else None,
+            "weights": weights_record(self.score_map_, self.parameters_),
+        }
+
+    def _restore_model(self, record: Record) -> None:
+        self.labels_ = Labels.from_record(record.child("labels"))
+        self.__dict__["classes_"] = self.labels_.classes  # which may be a property, too
+        n_columns = None
+        if record.has("expansion"):
+            self.expansion_ = Expansion.from_record(record.child("expansion"), len(self.labels_))
+            n_columns = self.expansion_.n_columns
+        self._restore_weights(record, len(self.labels_), n_columns)
+        self._check_template()
+        assert self._waiting is not None
+        names = read_names(record, "names", self._waiting.node.n_columns if n_columns is None else n_columns)
+        if names is not None:
+            self.feature_names_in_ = names
+        if not record.source.is_mapped:
+            self._finish()
+
+    def _restore_weights(self, record: Record, n_labels: int, n_inputs: int | None = None) -> None:
+        """Set the chain over so many labels, the vocabularies, and where the weights are.
+
+        A kernel stands between so many columns of the input and those that score labels.
+        """
+        self.structure_ = Chain.from_record(record.child("structure"))
+        found = self.structure_.n_labels
+        record.check(found == n_labels, f"its structure must be a chain of {n_labels} labels. Got {found}.")
+        self._waiting = StoredWeights(record.child("weights"), self.structure_)
+        n_columns = self._waiting.node.n_columns
+        n_pairs = None if self._waiting.pair is None else self._waiting.pair.n_columns
+        self.n_features_ = self._waiting.n_features
         if self.expansion_ is not None:
             self.n_features_ += self.expansion_.coefficients.size
-        if "feature_names" in file.metadata and field(file, "feature_names", bool):
-            record = field(file, "features", dict)
-            n_columns = field(file, "n_columns", int, record) if self.expansion_ is None else self.expansion_.n_columns
-            self.feature_names_in_ = restored_feature_names(file, n_columns)
-        self._waiting = StoredWeights(file, self.structure_)
-        if not file.is_mapped:
-            self._finish()
+        self.vocabulary_ = self.pair_vocabulary_ = None
+        if record.has("vocabulary"):
+            words = read_vocabulary(record.child("vocabulary"), n_columns if n_inputs is None else n_inputs)
+            self.vocabulary_ = words
+        kind = record.text("pair_attributes", ("none", "shared", "own"))
+        if kind == "own":
+            own = record.child("pair_vocabulary")
+            self.pair_vocabulary_ = read_vocabulary(own, own.shape("offsets")[0] - 1 if n_pairs is None else n_pairs)
+        elif kind == "shared":
+            record.check(n_pairs in (n_columns, None), f"it has {n_pairs} columns of pairs for {n_columns} attributes.")
+            self.pair_vocabulary_ = self.vocabulary_
+        record.check(
+            record.has("pair_vocabulary") == (kind == "own"), "it has attributes of pairs that it does not use."
+        )

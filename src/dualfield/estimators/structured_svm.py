@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dualfield.data import Labels
 from dualfield.data.checks import check_choice, check_number
+from dualfield.estimators.base import fitting
 from dualfield.estimators.checkpoint import Checkpoint
 from dualfield.estimators.crf_data import TrainingData, carry_over
-from dualfield.estimators.fitting import fitting
 from dualfield.estimators.kernel_chains import check_kernel_chains
 from dualfield.estimators.margin_data import margin_cost, margin_rule, positive_weights, solve_hinge
 from dualfield.estimators.margin_outputs import MarginOutputs

@@ -235,12 +235,7 @@ class TrainedTagger(SequenceTagger):
 
     def _keep_solution(self, solution: Solution[Floats]) -> None:
         self.parameters_ = solution.parameters
-        self.objective_ = solution.objective
-        self.dual_gap_ = solution.gap
-        self.n_iter_ = solution.n_iter
-        self.solver_ = solution.solver
-        self.status_ = solution.status
-        self.trace_ = solution.trace
+        super()._keep_solution(solution)
 
     def _check_shared_parameters(self) -> None:
         owner = type(self).__name__

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dualfield import _native
 from dualfield.data import Batch, Vocabulary
 from dualfield.data.input_forms import unwrapped
+from dualfield.data.records import Fields, Record
 from dualfield.features.standard import chunking_text, default_text
 
 __all__ = ["Template", "TemplateRows"]
@@ -119,6 +120,16 @@ class Template:
             raise ValueError("The 'text' parameter of Template has a lone surrogate, which UTF-8 cannot express.")
         object.__setattr__(self, "_compiled", _native.Template(self.text, self.syntax))
         object.__setattr__(self, "syntax", self._compiled.syntax)
+
+    def record(self) -> Fields:
+        r"""Return what the template consists of."""
+        return {"kind": "template", "text": self.text, "syntax": self.syntax}
+
+    @classmethod
+    def from_record(cls, record: Record) -> Template:
+        """Make a template of its record, which is checked."""
+        record.text("kind", ("template",))
+        return cls(record.text("text"), record.text("syntax"))
 
     @classmethod
     def parse(cls, text: str, syntax: Syntax = "auto") -> Template:

@@ -63,3 +63,20 @@ def _variance(X: Any, weights: Floats) -> float:
         empty = float(share @ (X.shape[1] - np.diff(rows.indptr)))
         return float(stored @ np.square(rows.data - mean)) + empty * mean**2
     return float((share @ np.square(np.subtract(X, mean, dtype=np.float64))).sum())
+
+
+def clique_gamma(gamma: float | str, inputs: Any) -> float:
+    """Return γ for the inputs of a clique type."""
+    if not isinstance(gamma, str):
+        return float(gamma)
+    n, width = int(inputs.shape[0]), int(inputs.shape[1])
+    if gamma == "clique":
+        return 8.0 / width
+    if gamma == "auto":
+        return 1.0 / width
+    if hasattr(inputs, "indptr"):  # compressed rows
+        entries = np.asarray(inputs.data, dtype=np.float64)
+        variance = float(np.square(entries).sum()) / (n * width) - (float(entries.sum()) / (n * width)) ** 2
+    else:
+        variance = float(np.var(inputs, dtype=np.float64))
+    return 1.0 / (width * variance) if variance > 0 else 1.0

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dualfield import _native
+from dualfield.data.records import Fields, Record
 
 __all__ = ["Kernel"]
 
@@ -93,6 +94,19 @@ class Kernel:
         if self.function == "poly":
             return self.gamma >= 0.0 and self.coef0 >= 0.0 and float(self.degree).is_integer() and self.degree >= 0.0
         return self.function in ("linear", "rbf", "laplacian")
+
+    def record(self) -> Fields:
+        """Return what the kernel consists of."""
+        if callable(self.function):
+            raise ValueError("The model cannot be saved: it was fitted with a kernel of your own, which is code.")
+        numbers = {"gamma": float(self.gamma), "coef0": float(self.coef0), "degree": float(self.degree)}
+        return {"function": str(self.function), **numbers}
+
+    @classmethod
+    def from_record(cls, record: Record) -> Kernel:
+        """Make a kernel of its record, which is checked."""
+        function, gamma = record.text("function", KERNEL_NAMES), record.number("gamma", above=0.0)
+        return cls(function, gamma, record.number("coef0", finite=True), record.number("degree", 0.0, finite=True))
 
     def _twin(self) -> _native.KernelFunction:
         return _native.KernelFunction(str(self.function), self.gamma, self.coef0, self.degree)

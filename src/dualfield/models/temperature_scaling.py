@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import scipy.optimize
 from numpy.typing import NDArray
 
+from dualfield.data.records import Fields, Record
 from dualfield.structures import Scores, Structure
 
 __all__ = ["Calibration", "choose_temperature"]
@@ -41,6 +42,16 @@ class Calibration:
     log_loss: float
     log_loss_at_one: float
     n_nodes: int
+
+    def record(self) -> Fields:
+        """Return what it consists of."""
+        return asdict(self)
+
+    @classmethod
+    def from_record(cls, record: Record) -> Calibration:
+        """Make a calibration of its record, which is checked."""
+        log_loss, at_one = record.number("log_loss"), record.number("log_loss_at_one")
+        return cls(record.number("temperature", above=0.0), log_loss, at_one, record.integer("n_nodes"))
 
 
 def choose_temperature(

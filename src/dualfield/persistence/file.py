@@ -1,7 +1,7 @@
 """Model files and checkpoints: one safetensors file with JSON metadata, read without trust.
 
 A file is the length of its header in eight bytes, the header, and the arrays one after another. Nothing in it can
-change unnoticed, and there is one way only to write a model down: see ``model_header.py``. Numbers are little-endian.
+change unnoticed, and there is one way only to write a model down: see ``header.py``. Numbers are little-endian.
 Sizes are compared with that of the file before anything is allocated, and nothing is ever executed.
 """
 
@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 from safetensors import safe_open
 
+from dualfield.data.records import Record, Source
 from dualfield.io.atomic import atomic_write
 from dualfield.persistence.header import (
     LENGTH,
@@ -31,6 +32,7 @@ from dualfield.persistence.header import (
     digest_of,
     read_header,
 )
+from dualfield.persistence.layout import flattened, nested
 
 __all__ = ["ModelFileError", "read_model_header"]
 
@@ -52,8 +54,8 @@ class ModelFileError(ValueError):
     """
 
 
-class ModelFile:
-    """An open model file: its metadata, and its arrays by name, which share the memory of the file."""
+class ModelFile(Source):
+    """An open model file: its metadata, its arrays by name, which share the memory of the file, and its record."""
 
     def __init__(
         self,
@@ -63,14 +65,18 @@ class ModelFile:
         memory: NDArray[np.uint8],
         is_mapped: bool = False,
     ) -> None:
+        super().__init__()
         self.path, self.metadata, self.is_mapped = path, metadata, is_mapped
-        self._tensors, self._memory = tensors, memory
-        self._verified: set[str] = set()
-        self._unread = set(tensors)
+        self.most_entries = max(Source.most_entries, memory.size // 8)
+        self.arrays = {name: FileArray(self, name, tensor, memory) for name, tensor in tensors.items()}
+        content = {
+            name: value for name, value in metadata.items() if name not in ("format", "format_version", "tensors")
+        }
+        self.record = Record(nested(content, self.arrays), self)
 
     def fault(self, what: str) -> ModelFileError:
         """Return the error whose sentence begins with the name of the file."""
-        return ModelFileError(f"{self.path} {what}")
+        return ModelFileError(f"{self.path} is altered: {what}")
 
     @contextlib.contextmanager
     def at_fault(self) -> Iterator[None]:
@@ -80,70 +86,51 @@ class ModelFile:
         except ModelFileError:
             raise
         except MemoryError:
-            raise self.fault("does not fit into memory.") from None
+            raise ModelFileError(f"{self.path} does not fit into memory.") from None
         except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError) as error:
-            raise self.fault(f"is altered: {' '.join(str(error).split())}") from error
-
-    def has(self, name: str) -> bool:
-        """Return whether there is an array of this name."""
-        return name in self._tensors
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape of an array, which must be there; the array itself is not touched."""
-        if name not in self._tensors:
-            raise self.fault(f"is altered: it has no array {name!r:.100}.")
-        return self._tensors[name].shape
-
-    def array(
-        self,
-        name: str,
-        dtype: DTypeLike | None = None,
-        shape: tuple[int | None, ...] | None = None,
-        *,
-        verify: bool = True,
-    ) -> NDArray[Any]:
-        """Return an array after a look at its type, its shape (None: any) and its digest.
-
-        Without `verify`, an array in a mapped file is not touched: it must be checked wherever it is used.
-        """
-        if shape is not None and not _fits(self.shape(name), shape):
-            expected = ", ".join("any" if n is None else str(n) for n in shape)
-            raise self.fault(f"is altered: array {name!r} must have shape ({expected}). Got {self.shape(name)}.")
-        self.shape(name)
-        self._unread.discard(name)
-        found = self._tensors[name]
-        if dtype is not None and found.dtype != np.dtype(dtype):
-            raise self.fault(f"is altered: array {name!r} must be of type {np.dtype(dtype)}. Got {found.dtype}.")
-        data = self._memory[found.start : found.stop]
-        if verify and name not in self._verified:
-            if digest_of(data) != found.digest:
-                raise self.fault(f"is altered: the bytes of array {name!r} do not agree with their digest.")
-            if found.dtype == np.bool_ and data.size and data.max() > 1:
-                raise self.fault(f"is altered: array {name!r} must have bytes 0 and 1. Got {data.max()}.")
-            self._verified.add(name)
-        return data.view(found.dtype).reshape(found.shape)
+            raise self.fault(" ".join(str(error).split())) from error
 
     def verify(self) -> None:
         """Check all arrays against their digests."""
-        unread = set(self._unread)
-        for name in self._tensors:
-            self.array(name)
-        self._unread = unread
+        for array in self.arrays.values():
+            array.verify()
 
-    def check_all_read(self) -> None:
-        """Check that there is no array that nobody has asked for."""
-        if self._unread:
-            raise self.fault(f"is altered: it has an array {min(self._unread)!r:.100}, no part of such a model.")
+    def finish(self) -> None:
+        """Check all that was left for later."""
+        with self.at_fault():
+            super().finish()
 
 
-def write_model(
-    path: str | os.PathLike[str],
-    metadata: Mapping[str, Any],
-    arrays: Mapping[str, NDArray[Any]],
-    kind: FileKind = MODEL,
-) -> None:
-    """Write metadata, of what JSON has, and arrays of numbers or bools to a file, aside first."""
+class FileArray:
+    """An array in a model file."""
+
+    def __init__(self, file: ModelFile, name: str, tensor: Tensor, memory: NDArray[np.uint8]) -> None:
+        self.dtype, self.shape = tensor.dtype, tensor.shape
+        self._file, self._name, self._digest = file, name, tensor.digest
+        self._bytes = memory[tensor.start : tensor.stop]
+        self._is_verified = False
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """The array, in the memory of the file."""
+        return self._bytes.view(self.dtype).reshape(self.shape)
+
+    def verify(self) -> None:
+        """Compare it with its digest, once."""
+        if self._is_verified:
+            return
+        data, name = self._bytes, self._name
+        if digest_of(data) != self._digest:
+            raise self._file.fault(f"the bytes of array {name!r} do not agree with their digest.")
+        if self.dtype == np.bool_ and data.size and data.max() > 1:
+            raise self._file.fault(f"array {name!r} must have bytes 0 and 1. Got {data.max()}.")
+        self._is_verified = True
+
+
+def write_model(path: str | os.PathLike[str], record: Mapping[str, Any], kind: FileKind = MODEL) -> None:
+    """Write a record to a file, aside first."""
     _check_byte_order(path)
+    metadata, arrays = flattened(record)
     ready = {name: np.asarray(array, array.dtype.newbyteorder("<"), order="C") for name, array in arrays.items()}
     header, order = compose_header(metadata, ready, kind)
     if len(header) > LONGEST_HEADER:
@@ -166,7 +153,7 @@ def open_model(path: str | os.PathLike[str], *, mmap: bool = False, kind: FileKi
     Raises
     ------
     ModelFileError
-        If it is not a model file, cut off, altered, or written by a newer version.
+        If it is not a model file, cut off, altered, or written by another version.
     """
     name = os.fspath(path)
     _check_byte_order(name)
@@ -174,6 +161,8 @@ def open_model(path: str | os.PathLike[str], *, mmap: bool = False, kind: FileKi
         return _opened(name, mmap, kind)
     except FaultError as error:
         raise ModelFileError(f"{name} {error}") from None
+    except RecursionError:
+        raise ModelFileError(f"{name} is altered: its metadata are nested too deep.") from None
     except MemoryError:
         raise ModelFileError(f"{name} does not fit into memory; mmap=True reads only what is needed.") from None
 
@@ -189,13 +178,13 @@ def read_model_header(path: str | os.PathLike[str]) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``format``, ``format_version``, ``dualfield_version``, ``estimator``, ``parameters``, ``labels``, ``training``
-        and what else the model consists of; ``tensors`` has type, shape and digest of the arrays.
+        ``format``, ``format_version``, ``dualfield_version``, ``estimator``, ``parameters``, ``training`` and
+        ``model``, what it consists of; ``tensors`` has type, shape and digest of the arrays.
 
     Raises
     ------
     ModelFileError
-        If it is not a model file, cut off, altered, or written by a newer version.
+        If it is not a model file, cut off, altered, or written by another version.
 
     Examples
     --------
@@ -206,7 +195,7 @@ def read_model_header(path: str | os.PathLike[str]) -> dict[str, Any]:
     ...     path = pathlib.Path(folder, "tagger.model")
     ...     CRF().fit([[["a"], ["b"]]], [["x", "y"]]).save(path)
     ...     header = read_model_header(path)
-    >>> header["estimator"], header["labels"]["names"], header["training"]["status"]
+    >>> header["estimator"], header["model"]["labels"]["names"], header["training"]["status"]
     ('CRF', ['x', 'y'], 'converged')
     """
     return open_model(path, mmap=True).metadata
@@ -230,10 +219,6 @@ def _opened(name: str, mmap: bool, kind: FileKind) -> ModelFile:
     model = ModelFile(name, metadata, tensors, memory)
     model.verify()
     return model
-
-
-def _fits(found: tuple[int, ...], expected: tuple[int | None, ...]) -> bool:
-    return len(found) == len(expected) and all(n in (None, m) for n, m in zip(expected, found, strict=True))
 
 
 def _check_byte_order(path: str | os.PathLike[str]) -> None:

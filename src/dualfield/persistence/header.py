@@ -41,7 +41,7 @@ class FileKind:
     noun: str
 
 
-MODEL = FileKind("dualfield-model", 1, "a model file")
+MODEL = FileKind("dualfield-model", 2, "a model file")
 CHECKPOINT = FileKind("dualfield-checkpoint", 2, "a checkpoint")
 
 
@@ -123,7 +123,12 @@ def _read_metadata(header: bytes, kind: FileKind) -> tuple[str, dict[str, Any]]:
     if version > kind.version:
         raise FaultError(
             f"was written by a newer dualfield, {metadata.get('dualfield_version')!r:.100}, in format {version}. "
-            f"This one reads formats up to {kind.version}: upgrade dualfield."
+            f"This one reads format {kind.version}: upgrade dualfield."
+        )
+    if version < kind.version:
+        raise FaultError(
+            f"was written by an older dualfield, {metadata.get('dualfield_version')!r:.100}, in format {version}, "
+            "which this one does not read: fit the model again, and save it with this version."
         )
     if not isinstance(metadata.get("tensors"), dict):
         raise FaultError("is altered: its metadata do not list its arrays.")

@@ -197,3 +197,33 @@ def graph_cliques(
     for clique in sorted(needed, key=lambda one: (len(one), one)):
         by_size.setdefault(len(clique), []).append(clique)
     return scored, by_size
+
+
+def is_count(value: Any) -> bool:
+    """Return whether something is an int of at least 0."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and int(value) >= 0
+
+
+def check_graph(graph: Any, n_nodes: int) -> list[tuple[int, ...]]:
+    """Return the cliques of a graph between n_nodes nodes."""
+    cliques: list[tuple[int, ...]] = []
+    for at, clique in enumerate(graph):
+        members = clique if isinstance(clique, (tuple, list, np.ndarray)) else ()
+        whole = all(is_count(node) and node < n_nodes for node in members)
+        if not len(members) or not whole or len(set(members)) < len(members):
+            raise ValueError(
+                f"graph[{at}] must be a tuple of distinct nodes in [0, {n_nodes}), the columns of y. "
+                f"Got {clique!r} instead."
+            )
+        cliques.append(tuple(int(node) for node in members))
+    if len({frozenset(clique) for clique in cliques}) < len(cliques):
+        raise ValueError("graph must not name a clique twice.")
+    return cliques
+
+
+def check_covered(scored: Any, n_nodes: int) -> None:
+    """Raise unless every node is in a clique that has a score."""
+    covered = {node for clique in scored for node in clique}
+    missing = sorted(set(range(n_nodes)) - covered)
+    if missing:
+        raise ValueError(f"graph and combine must give every node a clique. Node {missing[0]} is in none.")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.data import Batch
+from dualfield.data.records import FLOATS, Fields, Record, matrix_record
 from dualfield.kernels import Kernel
 from dualfield.scores.feature_table import FeatureTable
 
@@ -27,8 +28,8 @@ class Expansion:
     ----------
     kernel : Kernel
         The kernel function.
-    points : array or sparse matrix of shape (n_points, n_columns)
-        Where the kernel functions stand.
+    points : array or sparse matrix of shape (n_points, n_columns), or None
+        Where the kernel functions stand; None for a precomputed kernel.
     coefficients : array of shape (n_points, n_labels)
         Their coefficients.
 
@@ -51,12 +52,33 @@ class Expansion:
     @property
     def n_columns(self) -> int:
         """Columns of the input."""
-        return int(self.points.shape[1])
+        return len(self.coefficients) if self.points is None else int(self.points.shape[1])
 
     @property
     def n_labels(self) -> int:
         """Number of labels."""
         return int(self.coefficients.shape[1])
+
+    def record(self) -> Fields:
+        """Return what the expansion consists of."""
+        if not np.isfinite(self.coefficients).all():
+            raise ValueError("The model cannot be saved: it has coefficients that are not finite.")
+        points = None if self.points is None else matrix_record(self.points)
+        return {"kernel": self.kernel.record(), "points": points, "coefficients": self.coefficients}
+
+    @classmethod
+    def from_record(cls, record: Record, n_labels: int, n_columns: int | None = None) -> Expansion:
+        """Make an expansion of its record, which is checked; in a mapped file numbers are at their first use."""
+        kernel = Kernel.from_record(record.child("kernel"))
+        coefficients = record.array("coefficients", np.float64, (None, n_labels), finite=True, check="later")
+        n, points = len(coefficients), None
+        record.check(n > 0, f"its {record.place('coefficients')!r} must have a row for each point.")
+        if record.has("points") == kernel.is_precomputed:
+            raise record.fault(f"its kernel is {kernel.function!r}, which its points do not fit.")
+        if not kernel.is_precomputed:
+            points = record.matrix("points", (n, n_columns), FLOATS, finite=True, check="later")
+            record.check(points.shape[1] > 0, f"its {record.place('points')!r} must have columns.")
+        return cls(kernel, points, coefficients)
 
     @staticmethod
     def table(n_labels: int) -> FeatureTable:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from dualfield.data import Batch
+from dualfield.data.records import Fields, Record
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.structures import Chain, Scores
 
@@ -18,6 +19,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 # EM for sequences whose states are not all known: at most so many steps, until one gains less than this share.
 EM_STEPS, EM_TOL = 100, 1e-6
+_ROUNDING = 1e-9  # of sums of rows
 _FIRST_SMOOTHING = 0.1  # at least, in the first step: what is impossible then stays so
 
 
@@ -47,6 +49,36 @@ class Tables(NamedTuple):
     def every(self) -> list[Floats]:
         """Return the tables as a list."""
         return [self.start, self.transition, *self.emission]
+
+    def record(self) -> Fields:
+        """Return log-probabilities, whose rows must sum to one at most."""
+        if not all(map(_is_table, self.every())):
+            raise ValueError(
+                "The model cannot be saved: its tables must have probabilities, whose rows sum to one at most."
+            )
+        emission = [{"table": table} for table in self.emission]
+        return {"start": self.start, "transition": self.transition, "emission": emission}
+
+    @classmethod
+    def from_record(cls, record: Record, n_states: int, sizes: list[int]) -> Tables:
+        """Make tables of their record, which is checked."""
+
+        def table(one: Record, name: str, *shape: int) -> Floats:
+            found = np.array(one.array(name, np.float64, shape))
+            what = f"array {one.place(name)!r} must have logarithms of probabilities in rows that sum to one."
+            record.check(_is_table(found), what)
+            return found
+
+        streams = record.children("emission")
+        record.check(len(streams) == len(sizes), f"it must have emissions of {len(sizes)} streams.")
+        emission = [table(one, "table", n_states, size) for one, size in zip(streams, sizes, strict=True)]
+        return cls(table(record, "start", n_states), table(record, "transition", n_states, n_states), emission)
+
+
+def _is_table(table: Floats) -> bool:
+    """Whether rows are logarithms of probabilities that sum to one at most: what a file must have, and a model has."""
+    # Rounding may leave the logarithm of a probability of one a little above 0.
+    return bool(table.size and (table <= _ROUNDING).all() and (np.exp(table).sum(axis=-1) <= 1.0 + _ROUNDING).all())
 
 
 class TableLayout:

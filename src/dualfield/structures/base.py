@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dualfield import _native
 from dualfield.structures.checks import Codes, Floats, check_codes, check_count, check_temperature, draw_seed
@@ -91,6 +91,30 @@ class Structure(ABC):
         array([0, 0, 0], dtype=int32)
         """
         return self._bind(scores, cost, 1.0, n_jobs).argmax()
+
+    def is_possible(
+        self, scores: Scores | ArrayLike, *, cost: ArrayLike | None = None, n_jobs: int | None = None
+    ) -> NDArray[np.bool_]:
+        """Return whether each example has a labelling at all: one without a score of -inf.
+
+        Parameters
+        ----------
+        scores, cost, n_jobs
+            As in :meth:`argmax`.
+
+        Returns
+        -------
+        bool array of shape (n_examples,)
+            Whether other questions about the example have an answer.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.structures import Chain, Scores
+        >>> Chain(2).is_possible(Scores([[0.0, 1.0], [-np.inf, -np.inf], [0.0, 1.0]], offsets=[0, 2, 3]))
+        array([False,  True])
+        """
+        return np.asarray(self._bind(scores, cost, 1.0, n_jobs).possible())
 
     def log_partition(
         self,

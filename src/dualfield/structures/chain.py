@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield import _native
+from dualfield.data.records import Fields, Record
 from dualfield.structures.base import Structure
 from dualfield.structures.checks import Codes, Floats, add_cost, check_codes, check_int, n_threads
 from dualfield.structures.scores import Scores
 
 # A table of all windows of labels larger than this is refused: list the windows that occur instead.
 MOST_CLIQUES = 50_000_000
+_HIGHEST_ORDER = 63  # in a record
+_FLAGS = ("allowed", "allowed_start", "allowed_stop")
 
 
 class Chain(Structure):
@@ -128,6 +131,24 @@ class Chain(Structure):
         allowed = np.zeros((n_labels, n_labels), dtype=bool)
         allowed[tuple(windows.T)] = True
         return cls(n_labels, order, allowed, **flags)
+
+    def record(self) -> Fields:
+        """Return what the chain consists of."""
+        flags = {"allowed": self.allowed, "allowed_start": self.allowed_start, "allowed_stop": self.allowed_stop}
+        return {"kind": "chain", "n_labels": self.n_labels or None, "order": self.order, **flags}
+
+    @classmethod
+    def from_record(cls, record: Record) -> Chain:
+        """Make a chain of its record, which is checked; it must not list more windows than its file could hold."""
+        record.text("kind", ("chain",))
+        n_labels = record.integer("n_labels", 1) if record.has("n_labels") else None
+        order, most = record.integer("order", 1, _HIGHEST_ORDER), record.source.most_entries
+        flags = [np.array(record.array(name)) if record.has(name) else None for name in _FLAGS]
+        n_windows = 0 if n_labels is None else n_labels ** (order + 1)
+        if order > 1 and flags[0] is not None and flags[0].dtype != np.bool_:  # they are listed
+            n_windows = len(flags[0])
+        record.check(n_windows <= most, f"a chain has more than {most} windows of labels.")
+        return cls(n_labels, order, *flags)
 
     @cached_property
     def _topology(self) -> _native.ChainTopology:

@@ -1,4 +1,4 @@
-"""Vocabularies in model files: read as a whole, or looked up where they lie."""
+"""Vocabularies of records: read as a whole, or looked up where they lie in a mapped file."""
 
 from __future__ import annotations
 
@@ -9,29 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield import _native
-from dualfield.data import Vocabulary
-from dualfield.persistence.file import ModelFile
+from dualfield.data.attributes import Vocabulary
+from dualfield.data.records import Record
 
 
-def vocabulary_arrays(name: str, vocabulary: Vocabulary) -> dict[str, NDArray[Any]]:
-    """Return the arrays by which a file holds a vocabulary."""
-    return {
-        f"{name}.arena": vocabulary.arena(),
-        f"{name}.offsets": vocabulary.offsets(),
-        f"{name}.slots": vocabulary._native.slots(),
-    }
-
-
-def read_vocabulary(file: ModelFile, name: str, n_columns: int) -> Vocabulary:
-    """Return a vocabulary, all of it checked and in memory."""
-    arena, offsets, slots = _arrays(file, name, n_columns, verify=True)
-    try:
-        vocabulary = Vocabulary.from_buffers(arena, offsets)
-    except ValueError as error:
-        raise _fault(file, name, error) from None
-    if not np.array_equal(vocabulary._native.slots(), slots):
-        raise file.fault(f"is altered: the slots of its {name} do not agree with the attributes.")
-    return vocabulary
+def read_vocabulary(record: Record, n_columns: int) -> Vocabulary:
+    """Return a vocabulary of so many attributes: one that is checked, or one that is looked up in a mapped file."""
+    record.array("offsets", np.int64, (n_columns + 1,), check="elsewhere")
+    return MappedVocabulary(record) if record.source.is_mapped else Vocabulary.from_record(record)
 
 
 class MappedVocabulary(Vocabulary):
@@ -41,15 +26,17 @@ class MappedVocabulary(Vocabulary):
     reads all of it, once; from then on it is like any other.
     """
 
-    __slots__ = ("_file", "_name", "_view", "_whole")
+    __slots__ = ("_record", "_view", "_whole")
 
-    def __init__(self, file: ModelFile, name: str, n_columns: int) -> None:
-        self._file, self._name = file, name
+    def __init__(self, record: Record) -> None:
+        self._record = record
         self._whole: _native.Vocabulary | None = None
+        types = {"arena": np.uint8, "offsets": np.int64, "slots": np.uint64}
+        arrays = [record.array(name, dtype, (None,), check="elsewhere") for name, dtype in types.items()]
         try:
-            self._view = _native.MappedVocabulary(*_arrays(file, name, n_columns, verify=False))
+            self._view = _native.MappedVocabulary(*arrays)
         except ValueError as error:
-            raise _fault(file, name, error) from None
+            raise self._fault(error) from None
 
     @property
     def _native(self) -> _native.Vocabulary:  # type: ignore[override]
@@ -71,7 +58,7 @@ class MappedVocabulary(Vocabulary):
                 return self._view.find_each(attributes._native)
             return self._view.find_all(attributes)
         except ValueError as error:
-            raise _fault(self._file, self._name, error) from None
+            raise self._fault(error) from None
 
     def attribute(self, column: int) -> str:
         """Return the attribute of a column."""
@@ -80,12 +67,12 @@ class MappedVocabulary(Vocabulary):
         try:
             return self._view.attribute(int(column))
         except ValueError as error:
-            raise _fault(self._file, self._name, error) from None
+            raise self._fault(error) from None
 
     def copy(self) -> Vocabulary:
         """Return an equal vocabulary in memory."""
         if self._whole is None:
-            return read_vocabulary(self._file, self._name, len(self))
+            return Vocabulary.from_record(self._record)
         return Vocabulary.from_buffers(self.arena(), self.offsets())
 
     def __len__(self) -> int:
@@ -94,14 +81,5 @@ class MappedVocabulary(Vocabulary):
     def __reduce__(self) -> tuple[Any, tuple[NDArray[np.uint8], NDArray[np.int64]]]:
         return Vocabulary.from_buffers, (self.arena(), self.offsets())
 
-
-def _arrays(file: ModelFile, name: str, n_columns: int, *, verify: bool) -> list[NDArray[Any]]:
-    return [
-        file.array(f"{name}.arena", np.uint8, (None,), verify=verify),
-        file.array(f"{name}.offsets", np.int64, (n_columns + 1,), verify=verify),
-        file.array(f"{name}.slots", np.uint64, (None,), verify=verify),
-    ]
-
-
-def _fault(file: ModelFile, name: str, error: ValueError) -> ValueError:
-    return file.fault(f"is altered: its {name} is not sound: {error}")
+    def _fault(self, error: ValueError) -> Exception:
+        return self._record.fault(f"its {self._record.path} is not sound: {error}")

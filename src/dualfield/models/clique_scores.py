@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_softmax
 
-from dualfield.estimators.graphical_problems import CliqueModel, tuple_scores
-from dualfield.scores.cliques import Cliques, Index, Layout
+from dualfield.scores.cliques import Cliques, Index, Layout, gather
+from dualfield.solvers.kernel.cliques import CliqueModel
 
 __all__ = ["CliqueTable"]
 
@@ -65,7 +66,7 @@ class CliqueTable:
     scores: Floats
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class CliqueBank:
     """All clique models of a fitted estimator, and how they are asked."""
 
@@ -144,7 +145,7 @@ class CliqueScores:
                 values = self._summed(cliques.singles[chosen], model.tuples)
             else:
                 rows = cliques.rows[chosen]
-                if self.layout.is_shared_input and bank.kind != "tied" and not _is_slotwise(model):
+                if self.layout.is_shared_input and bank.kind != "tied" and not model.is_summed:
                     rows = rows[:, :1]
                 values = tuple_scores(model, self.matrix, rows, bank.n_states, kind=bank.kind, n_threads=bank.n_threads)
             scores[np.ix_(chosen, columns)] = values
@@ -238,25 +239,44 @@ class CliqueScores:
         return table
 
 
-def _is_slotwise(model: CliqueModel) -> bool:
-    """Whether a joint model has a kernel that adds up over nodes, for which a shared input counts once for each."""
-    return isinstance(getattr(model.kernel, "function", None), SummedKernel)
+def tuple_scores(model: CliqueModel, matrix: Any, rows: Index, n_states: int, *, kind: str, n_threads: int) -> Floats:
+    """Return the score of each tuple of a model for each clique, shape (n, n_tuples).
+
+    `kind` is "kernel" for scores as they are, "log" for logarithms of a softmax over them, "tied" for sums over the
+    nodes, "decision_function" or "predict_proba" for classifiers of others. A model that knows one tuple gives it 0.
+    """
+    n, q = len(rows), len(model.tuples)
+    if model.estimator is not None:
+        return _estimator_scores(model, gather(matrix, rows), kind)
+    if model.coefficients is None or model.kernel is None:
+        return np.zeros((n, q))
+    if kind == "tied":
+        total = np.zeros((n, q))
+        for slot in range(model.size):
+            block = model.coefficients[:, slot * n_states : (slot + 1) * n_states]
+            used = np.flatnonzero(block.any(axis=1))
+            each = model.kernel.scores(
+                gather(matrix, rows[:, slot : slot + 1]), model.points[used], block[used], n_threads
+            )
+            total += each[:, model.tuples[:, slot]]
+        return total
+    scores = model.kernel.scores(gather(matrix, rows), model.points, model.coefficients, n_threads)
+    return np.asarray(log_softmax(scores, axis=1)) if kind == "log" else scores
 
 
-@dataclass(frozen=True)
-class SummedKernel:
-    """The sum over the nodes of a clique of a kernel between their rows: the kernel printed in the paper."""
-
-    kernel: Any
-    size: int
-
-    @property
-    def is_mercer(self) -> bool:
-        """Whether it is a Mercer kernel by its formula: sums of such kernels are."""
-        return bool(self.kernel.is_mercer)
-
-    def __call__(self, X: Any, Y: Any) -> Floats:
-        """Return the matrix of values between two sets of clique inputs."""
-        width = X.shape[1] // self.size
-        parts = [slice(slot * width, (slot + 1) * width) for slot in range(self.size)]
-        return np.asarray(sum(self.kernel.values(X[:, part], Y[:, part]) for part in parts))
+def _estimator_scores(model: CliqueModel, inputs: Any, kind: str) -> Floats:
+    n, q = inputs.shape[0], len(model.tuples)
+    if kind == "predict_proba":
+        # No probability is so small that it forbids a labelling: estimated zeros are zeros of few samples.
+        values = np.asarray(model.estimator.predict_proba(inputs), dtype=np.float64)
+        values = np.log(np.maximum(values, np.finfo(np.float64).eps))
+    else:
+        values = np.asarray(model.estimator.decision_function(inputs), dtype=np.float64)
+        if values.shape == (n,) and q == 2:  # the difference of the scores of the two tuples
+            values = np.column_stack([-0.5 * values, 0.5 * values])
+    if values.shape != (n, q):
+        raise ValueError(
+            f"{kind} of base_estimator must have a column for each of the {q} label tuples, shape {(n, q)}. "
+            f"Got shape {values.shape} instead."
+        )
+    return values

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.structures import mutual_information, spanning_tree
+from dualfield.structures.learnt_trees import mutual_information, spanning_tree
 
 CLASS = "class"
 Parents = list[tuple[int, ...]]
@@ -175,3 +175,17 @@ def common_values(parents: Parents, tables: Sequence[int], n_columns: int) -> li
     for v in range(n_columns):
         groups.setdefault(root(v), []).append(v)
     return list(groups.values())
+
+
+def hidden_cells(names: Names, hidden: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Return a mask of cells: given as such, or by columns."""
+    cells = np.zeros(shape, dtype=bool)
+    if hidden is None:
+        return cells
+    mask = np.asarray(hidden)
+    if mask.dtype == np.bool_:
+        if mask.shape != shape:
+            raise ValueError(f"hidden must be columns, or a boolean array of shape {shape}. Got shape {mask.shape}.")
+        return mask
+    cells[:, names.listed("hidden", hidden)] = True
+    return cells

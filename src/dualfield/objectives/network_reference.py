@@ -1,4 +1,4 @@
-"""From counts to tables: the reference that training stays near, and the margin problem around it."""
+"""From counts to tables: the reference that the training of a network stays near."""
 
 from __future__ import annotations
 
@@ -8,12 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.estimators.bayes_net_data import NetworkData
-from dualfield.estimators.table_training import table_rule
-from dualfield.objectives import NetworkPlanes
-from dualfield.regularisers import TableDivergence
-from dualfield.solvers import Simplicial, Solution, Status, Trace
-from dualfield.solvers.progress import ProgressLine
+from dualfield.objectives.network_data import NetworkData
 from dualfield.structures import Network
 
 Floats = NDArray[np.float64]
@@ -87,22 +82,7 @@ def refuse_zeros(owner: str, reference: Floats, network: Network) -> None:
             )
 
 
-def counted(reference: Floats, network: Network, floor: float) -> Solution[Floats]:
-    """Return the tables that minimise the divergence alone: the reference with normalised rows, nothing below floor."""
-    parameters = np.log(_floored(normalised(reference, network), network, floor))
-    trace = Trace.from_rows(np.array([[0.0, 0.0, 0.0, 1.0, 0.0]]))
-    return Solution(
-        parameters=parameters,
-        objective=0.0,
-        gap=0.0,
-        status=Status.CONVERGED,
-        n_iter=1,
-        trace=trace,
-        solver="counting",
-    )
-
-
-def _floored(tables: Floats, network: Network, floor: float) -> Floats:
+def floored(tables: Floats, network: Network, floor: float) -> Floats:
     """Raise entries to the floor; the others of their row are scaled down, so that it still sums to one."""
     rows, low = network.rows, tables < floor
     while True:
@@ -112,17 +92,3 @@ def _floored(tables: Floats, network: Network, floor: float) -> Floats:
         if not (scaled < floor).any():
             return scaled
         low |= scaled < floor
-
-
-def trained(
-    model: Any, data: NetworkData, reference: Floats, solver: Simplicial, start: Floats | None, n_threads: int
-) -> Solution[Floats]:
-    """Return the tables that minimise divergence and margin losses together."""
-    planes = NetworkPlanes(
-        data.network, data.codes, data.hidden, float(model.eta) * data.weights, data.costs, int(model.max_table)
-    )
-    tables = TableDivergence(reference, data.network.rows, float(model.floor), n_threads)
-    with ProgressLine(type(model).__name__, int(model.verbose)) as line:
-        solution = solver.solve(planes, table_rule(model), start, line, regulariser=tables)
-        line.end(f"{solution.status.value}, relative gap {solution.relative_gap:.1e}.")
-    return solution

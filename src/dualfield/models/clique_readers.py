@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.estimators.graphical_graph import FixedGraph, put_together
-from dualfield.estimators.graphical_scores import CliqueBank, CliqueScores, CliqueTable
+from dualfield.models.clique_graph import FixedGraph, put_together
+from dualfield.models.clique_scores import CliqueBank, CliqueScores, CliqueTable
 from dualfield.scores.cliques import ChainLayout, GraphLayout, Index, Tying, with_blank_row
 from dualfield.structures import Chain, Scores, Single
 
@@ -139,11 +139,7 @@ class _Level:
         known = {}
         for length in np.unique(lengths).tolist():
             layout = ChainLayout(np.array([length]), self.padding, "shared")
-            try:
-                self.chain.argmax(Scores(self._blanks(layout), layout.offsets))
-                known[length] = True
-            except ValueError:  # what structures say to an example without a labelling
-                known[length] = False
+            known[length] = bool(self.chain.is_possible(Scores(self._blanks(layout), layout.offsets)).all())
         return np.array([known[length] for length in lengths.tolist()], dtype=bool)
 
     def best(self, scores: CliqueScores) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:

@@ -8,7 +8,6 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.estimators.graphical_parameters import OWNER
 from dualfield.structures import Graph
 
 Floats = NDArray[np.float64]
@@ -94,8 +93,8 @@ def put_together(n_nodes: int, n_labels: int, seen: Mapping[Clique, Codes], *, w
             reason = _reason(error)
     instead = "." if with_lists else ", or unseen='-inf', for which the seen tuples are listed."
     raise ValueError(
-        f"The 'graph' parameter of {OWNER} must have cliques that can be put together again to predict: {reason}. "
-        f"Use fewer or smaller cliques, such as graph='tree'{instead}"
+        f"The 'graph' parameter of ConditionalGraphicalModel must have cliques that can be put together again to "
+        f"predict: {reason}. Use fewer or smaller cliques, such as graph='tree'{instead}"
     )
 
 
