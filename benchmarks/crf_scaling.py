@@ -88,7 +88,7 @@ def seconds_per_pass(n_tokens: int, slot_columns: int, n_rounds: int) -> dict[st
     batch, labels = synthetic(n_tokens, slot_columns=slot_columns)
     objective, rng = objective_on(batch, labels), np.random.default_rng(0)
     score_map = objective.score_map
-    w = score_map.pack(rng.normal(size=score_map.node.outputs.size), rng.normal(size=score_map.chain.n_cliques))
+    w = score_map.pack(rng.normal(size=score_map.node.outputs.size), rng.normal(size=score_map.structure.n_cliques))
     gradients, climbs = [], []
     for _ in range(n_rounds):
         gradients.append(medians({"pass": lambda: objective.loss_and_gradient(w)}, 1)["pass"])

@@ -188,33 +188,35 @@ auto score(Oracle& self, Codes labels) {
     return out.release();
 }
 
-// The parts of labellings: of each table the part of each row, or -1; of the shared ones how often each occurs.
-auto indicator(const BoundStructure& self, Codes labels) {
+// The parts of labellings: of each row of the second table, that of edges, its part or -1, and all shared parts, one
+// example after another, with where each begins.
+auto list_parts(const BoundStructure& self, Codes labels) {
     const std::int32_t* codes = self.checked(labels);
     const Structure& structure = self.structure();
-    const PartLayout& layout = structure.parts();
-    const bool edges = layout.tables.size() > 1;
-    Output<std::int32_t> nodes({static_cast<std::size_t>(layout.tables[0].offsets.back())});
-    Output<std::int32_t> second({edges ? static_cast<std::size_t>(layout.tables[1].offsets.back()) : 0});
-    Output<double> counts({structure.n_examples(), layout.n_shared});
-    std::fill_n(counts.data(), structure.n_examples() * layout.n_shared, 0.0);
+    const bool has_edges = structure.parts().tables.size() > 1;
+    std::vector<std::int32_t> edges, shared;
+    std::vector<std::int64_t> begins{0};
     PartList parts;
     for (std::size_t i = 0; i < structure.n_examples(); ++i) {
         structure.list_parts(i, codes + structure.first(i), parts);
-        std::copy(parts.own[0].begin(), parts.own[0].end(), nodes.data() + layout.tables[0].first(i));
-        if (edges) std::copy(parts.own[1].begin(), parts.own[1].end(), second.data() + layout.tables[1].first(i));
-        for (const std::int32_t part : parts.shared)
-            if (part >= 0) counts.data()[i * layout.n_shared + static_cast<std::size_t>(part)] += 1.0;
+        if (has_edges) edges.insert(edges.end(), parts.own[1].begin(), parts.own[1].end());
+        shared.insert(shared.end(), parts.shared.begin(), parts.shared.end());
+        begins.push_back(static_cast<std::int64_t>(shared.size()));
     }
-    return std::make_tuple(nodes.release(), second.release(), counts.release());
+    const auto copied = [](const auto& values) {
+        Output<typename std::decay_t<decltype(values)>::value_type> out({values.size()});
+        std::copy(values.begin(), values.end(), out.data());
+        return out.release();
+    };
+    return std::make_tuple(copied(edges), copied(shared), copied(begins));
 }
 
 void register_questions(nb::module_& module) {
     nb::class_<BoundStructure>(module, "Structure", "Examples as sets of labellings, with the layout of their parts.")
         .def_prop_ro("n_examples", [](const BoundStructure& self) { return self.structure().n_examples(); })
         .def_prop_ro("n_shared", [](const BoundStructure& self) { return self.structure().parts().n_shared; })
-        .def("indicator", &indicator, "labels"_a.noconvert(),
-             "The part of each row of the tables of nodes and edges, and counts of shared parts.");
+        .def("list_parts", &list_parts, "labels"_a.noconvert(),
+             "Parts of edges, shared parts, and where those of each example begin.");
     nb::class_<Oracle>(module, "Oracle", "The answers to every question about one batch of scores.")
         .def(nb::init<const BoundStructure&, std::vector<MaybeMatrix>, MaybeVector, double, std::size_t>(),
              "structure"_a, "own"_a, "shared"_a.noconvert().none(), "inverse_temperature"_a, "n_threads"_a,

@@ -31,7 +31,7 @@ def made(n_columns: int) -> CRF:
     fitted = {
         "labels_": labels,
         "classes_": labels.classes,
-        "structure_": score_map.chain,
+        "structure_": score_map.structure,
         "vocabulary_": vocabulary,
         "pair_vocabulary_": None,
         "score_map_": score_map,

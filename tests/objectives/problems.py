@@ -40,7 +40,7 @@ class ChainProblem:
     def _window_of_clique(self) -> np.ndarray:
         """For each clique of the chain the window of the reference; -1 for one that is not allowed."""
         listed = {window: at for at, window in enumerate(self.model.windows)}
-        rows = self.score_map.chain.cliques.tolist()
+        rows = self.score_map.structure.cliques.tolist()
         return np.array([listed.get(tuple(v for v in row if v >= 0), -1) for row in rows])
 
     def to_reference(self, w: np.ndarray) -> np.ndarray:
@@ -66,7 +66,7 @@ class ChainProblem:
     def random_parameters(self, seed: int, scale: float = 1.0) -> np.ndarray:
         """Any parameters that exist; cliques that are not allowed have none."""
         rng, score_map = np.random.default_rng(seed), self.score_map
-        n, cliques = score_map.chain.n_labels, score_map.chain.n_cliques
+        n, cliques = score_map.structure.n_labels, score_map.structure.n_cliques
         pair = None
         if score_map.pair is not None:
             pair = scale * rng.normal(size=score_map.pair.outputs.size)

@@ -65,7 +65,7 @@ def test_slopes_are_differences_of_scores(kind):
     """For any labelling and any weights: ⟨a, w⟩ = score(y) - score(truth), by the structure itself."""
     problem = random_problem(5, cost=True, **{**kind, "constrained": False})
     objective, rng = planes_of(problem, problem.model.cost), np.random.default_rng(0)
-    everything, chain = np.arange(problem.batch.n_examples), problem.score_map.chain
+    everything, chain = np.arange(problem.batch.n_examples), problem.score_map.structure
     for seed in range(5):
         labels = rng.integers(0, chain.n_labels, problem.batch.n_nodes).astype(np.int32)
         planes, w = objective.planes_of(labels, everything), problem.random_parameters(seed)
@@ -148,7 +148,7 @@ def test_known_labels_do_not_compete_and_guesses_cost_nothing(seed):
     rng, cost = np.random.default_rng(seed), problem.model.cost
     fixed, unscored = rng.random((2, problem.batch.n_nodes)) < 0.4
     objective = planes_of(problem, cost, fixed=fixed, unscored=unscored)
-    w, n_labels = problem.random_parameters(seed), problem.score_map.chain.n_labels
+    w, n_labels = problem.random_parameters(seed), problem.score_map.structure.n_labels
     found = objective.planes(w).values(w)
     for i, (begin, end) in enumerate(itertools.pairwise(problem.batch.offsets)):
         truth, best = problem.codes[begin:end], -np.inf

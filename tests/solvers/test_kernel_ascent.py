@@ -248,8 +248,8 @@ def test_what_a_solution_says_about_itself_is_so():
     assert start is None
     assert stop is None
     scores = Scores(node, problem.offsets, transition=cliques.reshape(3, 3))
-    best = problem.chain.log_partition(scores, temperature=0.0, cost=problem.cost[problem.labels])
-    truth = problem.chain.score(scores, problem.labels)
+    best = problem.structure.log_partition(scores, temperature=0.0, cost=problem.cost[problem.labels])
+    truth = problem.structure.score(scores, problem.labels)
     square = float(np.vdot(solution.parameters.coefficients, node)) + float(cliques @ cliques)
     assert solution.objective == pytest.approx(0.5 * square + 2.0 * (best - truth).sum(), rel=1e-9)
     np.testing.assert_allclose(solution.parameters.coefficients.sum(axis=1), 0.0, atol=1e-9)

@@ -118,14 +118,14 @@ def test_perceptron_separates(average):
     """Labels that some weights give: the perceptron finds such weights after finitely many mistakes."""
     problem = random_problem(11, lengths=(4,) * 12, n_columns=6)
     w = problem.random_parameters(0, scale=3.0)
-    problem.codes = problem.score_map.chain.argmax(problem.score_map.scores(w, problem.batch))
+    problem.codes = problem.score_map.structure.argmax(problem.score_map.scores(w, problem.batch))
     solution = Perceptron(average=False).solve(problem.loss(), StopRule(1e-6, 2000), random_state=0)
     assert solution.n_iter < 2000  # a pass without a mistake ends it
     found = problem.score_map.scores(solution.parameters, problem.batch)
-    np.testing.assert_array_equal(problem.score_map.chain.argmax(found), problem.codes)
+    np.testing.assert_array_equal(problem.score_map.structure.argmax(found), problem.codes)
     if average:
         mean = Perceptron(average=True).solve(problem.loss(), StopRule(1e-6, 2000), random_state=0).parameters
-        right = problem.score_map.chain.argmax(problem.score_map.scores(mean, problem.batch)) == problem.codes
+        right = problem.score_map.structure.argmax(problem.score_map.scores(mean, problem.batch)) == problem.codes
         assert right.mean() > 0.9
         assert not np.allclose(mean, solution.parameters)
 

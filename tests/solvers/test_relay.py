@@ -97,7 +97,7 @@ def test_weights_worse_than_zero_are_drawn_back(problem, good):
     assert found.objective <= at_zero
     assert found.parameters.any()
     score_map, batch = problem.score_map, problem.batch
-    before, after = (score_map.chain.argmax(score_map.scores(w, batch)) for w in (wild, found.parameters))
+    before, after = (score_map.structure.argmax(score_map.scores(w, batch)) for w in (wild, found.parameters))
     np.testing.assert_array_equal(before, after)  # they predict the same
     best = problem.reference().minimum()[0]
     assert found.objective - found.gap <= best <= found.objective

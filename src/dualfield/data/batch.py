@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from dualfield.data.attributes import Vocabulary
 from dualfield.data.input_forms import ColumnNames, form_of_example, form_of_examples, opened, unwrapped
 from dualfield.data.matrices import Dense, NumberRows, check_width, offsets_from_lengths, read_matrices, read_matrix
+from dualfield.data.shapes import Shape, rows_of_examples
 
 __all__ = ["Batch"]
 
@@ -51,6 +52,8 @@ class Batch:
         batch does not keep this count.
     column_names : tuple of str or None
         Names of the columns, if the input was data frames of numbers.
+    connected : Shape or None
+        How the nodes of each example are connected, where a structure needs to be told; None: one after another.
 
     See Also
     --------
@@ -80,6 +83,7 @@ class Batch:
     vocabulary: Vocabulary | None = None
     n_unknown: int = 0
     column_names: tuple[str, ...] | None = None
+    connected: Shape | None = None
 
     def __post_init__(self) -> None:
         _check_offsets("offsets", self.offsets)
@@ -208,6 +212,11 @@ class Batch:
         return cls(rows.offsets, len(words), None, rows.indptr, rows.indices, rows.values, words, rows.n_unknown)
 
     @property
+    def shape(self) -> Shape:
+        """The shapes of the examples."""
+        return Shape(self.offsets) if self.connected is None else self.connected
+
+    @property
     def n_examples(self) -> int:
         """Number of examples."""
         return self.offsets.size - 1
@@ -300,36 +309,37 @@ class Batch:
         """Share the memory of the examples start:stop."""
         offsets = self.offsets[start : stop + 1]
         low, high = int(offsets[0]), int(offsets[-1])
+        part = None if self.connected is None else self.connected.take(np.arange(start, stop))
         if self.dense is not None:
-            return replace(self, offsets=offsets - low, dense=self.dense[low:high], n_unknown=0)
+            return replace(self, offsets=offsets - low, dense=self.dense[low:high], n_unknown=0, connected=part)
         assert self.indptr is not None
         assert self.indices is not None
         indptr = self.indptr[low : high + 1]
         entries = slice(int(indptr[0]), int(indptr[-1]))
         values = None if self.values is None else self.values[entries]
-        return Batch(
-            offsets - low, self.n_columns, None, indptr - indptr[0], self.indices[entries], values, self.vocabulary
+        return replace(
+            self,
+            offsets=offsets - low,
+            indptr=indptr - indptr[0],
+            indices=self.indices[entries],
+            values=values,
+            n_unknown=0,
+            column_names=None,
+            connected=part,
         )
 
     def _take(self, examples: NDArray[np.intp]) -> Batch:
         """Copy the examples in the given order."""
-        offsets, rows = _ranges(self.offsets, examples)
+        offsets, rows = rows_of_examples(self.offsets, examples)
+        part = None if self.connected is None else self.connected.take(examples)
         if self.dense is not None:
-            return replace(self, offsets=offsets, dense=self.dense[rows], n_unknown=0)
+            return replace(self, offsets=offsets, dense=self.dense[rows], n_unknown=0, connected=part)
         assert self.indptr is not None
         assert self.indices is not None
-        indptr, entries = _ranges(self.indptr, rows)
+        indptr, entries = rows_of_examples(self.indptr, rows)
         values = None if self.values is None else self.values[entries]
-        return Batch(offsets, self.n_columns, None, indptr, self.indices[entries], values, self.vocabulary)
-
-
-def _ranges(offsets: NDArray[np.int64], chosen: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Offsets of the chosen ranges put one after another, and the old places of all their members."""
-    starts = offsets[chosen]
-    sizes = offsets[chosen + 1] - starts
-    bounds = np.zeros(sizes.size + 1, dtype=np.int64)
-    np.cumsum(sizes, out=bounds[1:])
-    return bounds, np.repeat(starts - bounds[:-1], sizes) + np.arange(bounds[-1])
+        indices = self.indices[entries]
+        return Batch(offsets, self.n_columns, None, indptr, indices, values, self.vocabulary, connected=part)
 
 
 def _check_offsets(name: str, offsets: NDArray[np.int64]) -> None:

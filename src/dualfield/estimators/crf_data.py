@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from dualfield.data import Batch, Labels
 from dualfield.data.checks import check_column_names
 from dualfield.scores import Expansion, FeatureTable, LinearScores
-from dualfield.structures import Chain, span_constraints
+from dualfield.structures import Chain, Structure, span_constraints
 
 if TYPE_CHECKING:
     from dualfield.estimators.tagger import SequenceTagger
@@ -29,7 +29,7 @@ class TrainingData(NamedTuple):
     labels: Labels
     codes: NDArray[np.int32]
     allowed: NDArray[np.bool_] | None
-    chain: Chain
+    structure: Structure
     score_map: LinearScores
     weights: Floats
     cost: Floats | None
@@ -277,12 +277,12 @@ def carry_over(old: SequenceTagger, data: TrainingData) -> Floats | None:
     codes = {name: code for code, name in enumerate(old.classes_.tolist())}
     label = np.array([codes.get(name, -1) for name in data.labels.classes.tolist()])
     node = _matched(now.node, before.node, weights.node, _columns(data.nodes, old.vocabulary_), label)
-    cliques = np.zeros(data.chain.n_cliques)
-    known = {tuple(window): at for at, window in enumerate(before.chain.cliques.tolist())}
+    cliques = np.zeros(data.structure.n_cliques)
+    known = {tuple(window): at for at, window in enumerate(before.structure.cliques.tolist())}
     # A label that is new has no old window, not even one of those that begin before the first node.
     windows = [
         tuple((int(label[k]) if label[k] >= 0 else -2) if k >= 0 else -1 for k in window)
-        for window in data.chain.cliques.tolist()
+        for window in data.structure.cliques.tolist()
     ]
     clique = np.array([known.get(window, -1) for window in windows])
     cliques[clique >= 0] = weights.cliques[clique[clique >= 0]]

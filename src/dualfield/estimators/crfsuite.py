@@ -314,7 +314,7 @@ class CRF(SequenceTagger):
 
 def _choose_features(data: TrainingData, min_freq: float, all_states: bool, all_transitions: bool) -> TrainingData:
     """Choose the features that CRFsuite chooses: what does not occur has frequency 0, and min_freq is for all."""
-    chain, node, mask = data.chain, data.score_map.node, data.score_map.clique_mask > 0
+    chain, node, mask = data.structure, data.score_map.node, data.score_map.clique_mask > 0
     if min_freq > 0.0:
         node = _occurring(data, min_freq)
         cliques = chain.clique_indices(data.codes, data.nodes.offsets)
@@ -333,7 +333,7 @@ def _occurring(data: TrainingData, least: float) -> FeatureTable:
 
     An attribute with value 0, as False is, occurs; for the other models it does not.
     """
-    nodes, n_labels = data.nodes, data.chain.n_labels
+    nodes, n_labels = data.nodes, data.structure.n_labels
     parts: tuple[Any, Any, Any] = (nodes.indptr, nodes.indices, nodes.values)
     if nodes.dense is not None:
         sparse = nodes.to_csr()

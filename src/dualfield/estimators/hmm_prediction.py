@@ -60,7 +60,7 @@ class TableTagger(SequenceTagger):
         self.labels_, self.classes_ = labels, labels.classes
         self.observations_, self.layout_ = observations, layout
         self.vocabulary_, self.pair_vocabulary_ = Vocabulary.from_attributes(observations.attributes()), None
-        self.score_map_, self.structure_ = layout.score_map, layout.score_map.chain
+        self.score_map_, self.structure_ = layout.score_map, layout.score_map.structure
         self.parameters_ = layout.with_unknown(parameters, unknown)
         self.n_features_ = sum(table.size for table in tables.every())
         self.symbols_ = _single([table.symbols for table in observations.tables])

@@ -161,7 +161,7 @@ class MarginTraining:
         assert self.data.allowed is not None
         score_map = self.data.layout.score_map
         scores = score_map.scores(theta, self.data.batch, n_threads=self.n_threads)
-        return score_map.chain.argmax(clamped(scores, self.data.allowed), n_jobs=self.n_threads)
+        return score_map.structure.argmax(clamped(scores, self.data.allowed), n_jobs=self.n_threads)
 
     def objective(self, theta: Floats, states: Codes) -> float:
         """Return the objective of the convex problem for these states."""

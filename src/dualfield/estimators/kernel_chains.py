@@ -50,10 +50,10 @@ def fit_kernel_chains(
     """Train the model; its parameters are the clique scores, and the expansion gives the node scores."""
     if data.allowed is not None:
         raise ValueError("A kernel needs the label of every node: y must not be labelled in part.")
-    if temperature == 0.0 and data.chain.order != 1:
+    if temperature == 0.0 and data.structure.order != 1:
         raise ValueError(
             f"The 'structure' parameter of {type(model).__name__} must be a chain of order 1 with a kernel. "
-            f"Got order {data.chain.order}."
+            f"Got order {data.structure.order}."
         )
     points = rows_of(data.nodes)
     weights = np.repeat(data.weights, data.nodes.lengths)
@@ -61,7 +61,7 @@ def fit_kernel_chains(
     kernel = Kernel(model.kernel, gamma, float(model.coef0), float(model.degree))
     check_mercer(kernel, points, threads)
     problem = KernelChain(
-        data.chain,
+        data.structure,
         kernel,
         points,
         data.nodes.offsets,
@@ -91,7 +91,7 @@ def _solve_nodes(
     problem: KernelChain, solver: Auto | KernelAscent, rule: StopRule, callbacks: FitCallbacks, seed: int
 ) -> tuple[Solution[Floats], Expansion]:
     """Solve a problem without transitions: every node on its own, by projections onto the simplex."""
-    n_labels, weights = problem.chain.n_labels, np.repeat(problem.weights, np.diff(problem.offsets))
+    n_labels, weights = problem.structure.n_labels, np.repeat(problem.weights, np.diff(problem.offsets))
     counted = np.flatnonzero(weights > 0.0)
     points = problem.points[counted]
     one, outputs = (np.arange(n, dtype=np.int32)[:, None] for n in (len(counted), n_labels))
@@ -109,21 +109,21 @@ def _solve_nodes(
     )
     solution = solver.solve(nodes, rule, None, callbacks, seed)
     coefficients = solution.parameters.coefficients
-    unscored = replace(solution, parameters=KernelParts(coefficients, np.zeros(problem.chain.n_cliques)))
+    unscored = replace(solution, parameters=KernelParts(coefficients, np.zeros(problem.structure.n_cliques)))
     return as_linear(problem, unscored), _supported(problem.kernel, points, coefficients)
 
 
 def as_linear(problem: KernelChain, solution: Solution[KernelParts]) -> Solution[Floats]:
     """Return the solution with the parameters of a chain that takes node scores as columns."""
     cliques, start, stop = problem.unpack(solution.parameters.shared)
-    ones = np.ones(problem.chain.n_labels)
+    ones = np.ones(problem.structure.n_labels)
     given = {name: getattr(solution, name) for name in ("objective", "gap", "status", "n_iter", "trace", "solver")}
     return Solution(parameters=problem.score_map.pack(ones, cliques, start, stop), **given)
 
 
 def _has_nodes_only(problem: KernelChain) -> bool:
-    limited = problem.chain.allowed_start is not None or problem.chain.allowed_stop is not None
-    free = bool(np.all(problem.chain.clique_allowed)) and not limited
+    limited = problem.structure.allowed_start is not None or problem.structure.allowed_stop is not None
+    free = bool(np.all(problem.structure.clique_allowed)) and not limited
     return free and not problem.with_ends and not problem.score_map.clique_mask.any()
 
 
@@ -132,7 +132,7 @@ def _start(model: Any, problem: KernelChain) -> KernelParts | None:
     old: Expansion | None = getattr(model, "expansion_", None)
     if not model.warm_start or old is None or old.points.shape != problem.points.shape:
         return None
-    if old.n_labels != problem.chain.n_labels or len(model.parameters_) != problem.score_map.n_parameters:
+    if old.n_labels != problem.structure.n_labels or len(model.parameters_) != problem.score_map.n_parameters:
         return None
     if not _equal(old.points, problem.points):
         return None

@@ -108,7 +108,7 @@ class StateData:
         if single:  # all columns have weights for all classes, as in the model without components
             n = len(data.labels)
             table, none = FeatureTable.all(data.nodes.n_columns, n), np.zeros(n * n, dtype=bool)
-            data = data._replace(score_map=LinearScores(data.chain, table, None, none))
+            data = data._replace(score_map=LinearScores(data.structure, table, None, none))
         name = "n_components" if single else "n_substates"
         space = StateSpace.of(type(latent).__name__, name, getattr(latent, name), data.labels)
         return cls(data, space, space.score_map(data.score_map), single, arrays)
@@ -131,7 +131,7 @@ class StateData:
         data = self.data
         tagger = StateTagger(n_jobs, getattr(base, "template", None), getattr(base, "temperature", 1.0))
         tagger.name_states(data.labels, self.space)
-        tagger.structure_, tagger.score_map_, tagger.parameters_ = self.score_map.chain, self.score_map, parameters
+        tagger.structure_, tagger.score_map_, tagger.parameters_ = self.score_map.structure, self.score_map, parameters
         tagger.n_features_ = self.score_map.n_features
         tagger.vocabulary_ = data.nodes.vocabulary
         tagger.pair_vocabulary_ = None if data.pairs is None else data.pairs.vocabulary

@@ -23,7 +23,7 @@ def hard_em(problem: StateProblem, random_state: Any) -> States:
     Features of a node are drawn from its state: as counts if none is negative, else with normal distributions of common
     variances. The model is only a start: it sees no cost and no other labels.
     """
-    states, chain = problem.start(random_state), problem.score_map.chain
+    states, chain = problem.start(random_state), problem.score_map.structure
     offsets, n = problem.nodes.offsets, chain.n_labels
     rows = problem.nodes.to_csr()
     first = offsets[:-1][problem.nodes.lengths > 0]

@@ -107,7 +107,9 @@ def positive_weights(
             f"(column, label). Got {positive!r} instead."
         )
     table = score_map.node
-    return score_map.pack(flags[table.outputs, table.columns].astype(float), np.zeros(score_map.chain.n_cliques)) > 0.0
+    return (
+        score_map.pack(flags[table.outputs, table.columns].astype(float), np.zeros(score_map.structure.n_cliques)) > 0.0
+    )
 
 
 def _columns(owner: str, column: Any, nodes: Batch) -> NDArray[np.int64]:

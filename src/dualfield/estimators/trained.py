@@ -221,7 +221,7 @@ class TrainedTagger(SequenceTagger):
     def _keep(self, data: TrainingData, solution: Solution[Floats]) -> None:
         self.labels_ = data.labels
         self.classes_ = data.labels.classes
-        self.structure_ = data.chain
+        self.structure_ = data.structure
         self.vocabulary_ = data.nodes.vocabulary
         self.pair_vocabulary_ = None if data.pairs is None else data.pairs.vocabulary
         self.score_map_ = data.score_map

@@ -148,7 +148,7 @@ class LinearSequence:
         pair_vocabulary: Vocabulary | None,
         classes: Sequence[Any],
     ) -> None:
-        self.chain, self.classes = score_map.chain, classes
+        self.chain, self.classes = score_map.structure, classes
         self.vocabulary, self.pair_vocabulary = vocabulary, pair_vocabulary
         self.scores = score_map.scores(parameters, nodes, pairs)
         self.weights = score_map.unpack(parameters)

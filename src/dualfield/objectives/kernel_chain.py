@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from dualfield import _native
 from dualfield.data import Batch
+from dualfield.data.shapes import Shape
 from dualfield.kernels import Kernel
 from dualfield.scores import Expansion, LinearScores
-from dualfield.structures import Chain
+from dualfield.structures import Structure
 
 __all__ = ["KernelChain"]
 
@@ -33,7 +34,7 @@ class KernelChain:
 
     Parameters
     ----------
-    chain : Chain
+    structure : Structure
         The structure.
     kernel : Kernel
         Its kernel function.
@@ -59,6 +60,8 @@ class KernelChain:
         Budget for the kernel matrix.
     n_threads : int, default=1
         Number of threads.
+    connected : Shape, default=None
+        How the nodes of each example are connected; None: one after another.
 
     Examples
     --------
@@ -66,14 +69,14 @@ class KernelChain:
     >>> from dualfield.kernels import Kernel
     >>> from dualfield.objectives import KernelChain
     >>> from dualfield.solvers import KernelAscent, StopRule
-    >>> from dualfield.structures import Chain
+    >>> from dualfield.structures import Structure
     >>> X, y = np.array([[0.0], [1.0], [0.0]]), np.array([0, 1, 0], dtype=np.int32)
     >>> problem = KernelChain(Chain(2), Kernel(), X, np.array([0, 2, 3]), y, np.ones(2))
     >>> KernelAscent().solve(problem, StopRule(1e-9)).relative_gap < 1e-9
     True
     """
 
-    chain: Chain
+    structure: Structure
     kernel: Kernel
     points: Any
     offsets: NDArray[np.int64]
@@ -86,6 +89,12 @@ class KernelChain:
     scale: float = 1.0
     cache_bytes: int = 4_000_000_000
     n_threads: int = 1
+    connected: Shape | None = None
+
+    @property
+    def shape(self) -> Shape:
+        """The shapes of the examples."""
+        return Shape.of(self.offsets) if self.connected is None else self.connected
 
     def matrix(self, *, single: bool, stored: bool = True) -> _native.KernelMatrix:
         """Return the kernel matrix of the nodes.
@@ -107,7 +116,7 @@ class KernelChain:
         >>> import numpy as np
         >>> from dualfield.kernels import Kernel
         >>> from dualfield.objectives import KernelChain
-        >>> from dualfield.structures import Chain
+        >>> from dualfield.structures import Structure
         >>> y = np.array([0, 1], dtype=np.int32)
         >>> KernelChain(Chain(2), Kernel(), np.eye(2), np.array([0, 2]), y, np.ones(1)).matrix(single=True).single
         True
@@ -120,14 +129,13 @@ class KernelChain:
     @cached_property
     def score_map(self) -> LinearScores:
         """The map from node scores as columns, and weights of cliques and ends, to the scores of the chain."""
-        table = Expansion.table(self.chain.n_labels)
-        return LinearScores(self.chain, table, None, self.clique_mask, self.with_ends)
+        table = Expansion.table(self.structure.n_labels)
+        return LinearScores(self.structure, table, None, self.clique_mask, self.with_ends)
 
     @cached_property
     def _data(self) -> _native.Problem:
-        offsets = np.ascontiguousarray(self.offsets, dtype=np.int64)
         weights = np.ascontiguousarray(self.weights, dtype=np.float64)
-        structure, mask = self.chain.native(offsets, with_ends=self.with_ends), self.score_map.shared_mask
+        structure, mask = self.structure.native(self.shape, with_ends=self.with_ends), self.score_map.shared_mask
         return _native.Problem(
             structure, None, None, None, None, mask, self.labels, weights, self.cost, None, float(self.temperature)
         )
@@ -160,18 +168,18 @@ class KernelChain:
         >>> import numpy as np
         >>> from dualfield.kernels import Kernel
         >>> from dualfield.objectives import KernelChain
-        >>> from dualfield.structures import Chain
+        >>> from dualfield.structures import Structure
         >>> y = np.array([0, 1], dtype=np.int32)
         >>> problem = KernelChain(Chain(2), Kernel(), np.eye(2), np.array([0, 2]), y, np.ones(1))
         >>> round(problem.loss(np.zeros((2, 2)), np.zeros(4)), 4)  # log of 4 labellings
         1.3863
         """
-        parameters = self.score_map.pack(np.ones(self.chain.n_labels), *self.unpack(weights))
-        batch = Batch(self.offsets, self.chain.n_labels, np.ascontiguousarray(node))
+        parameters = self.score_map.pack(np.ones(self.structure.n_labels), *self.unpack(weights))
+        batch = Batch(self.shape.offsets, self.structure.n_labels, np.ascontiguousarray(node), connected=self.shape)
         scores = self.score_map.scores(parameters, batch, n_threads=self.n_threads)
         cost = None if self.cost is None else self.cost[self.labels]
-        best = self.chain.log_partition(scores, temperature=float(self.temperature), cost=cost)
-        return float(self.weights @ (best - self.chain.score(scores, self.labels)))
+        best = self.structure.log_partition(scores, temperature=float(self.temperature), cost=cost)
+        return float(self.weights @ (best - self.structure.score(scores, self.labels)))
 
     def unpack(self, weights: Floats) -> tuple[Floats, Floats | None, Floats | None]:
         """Cut the explicit scores into those of cliques, of the first and of the last label.
@@ -193,13 +201,10 @@ class KernelChain:
         >>> import numpy as np
         >>> from dualfield.kernels import Kernel
         >>> from dualfield.objectives import KernelChain
-        >>> from dualfield.structures import Chain
+        >>> from dualfield.structures import Structure
         >>> y = np.array([0, 1], dtype=np.int32)
         >>> problem = KernelChain(Chain(2), Kernel(), np.eye(2), np.array([0, 2]), y, np.ones(1))
         >>> problem.unpack(np.zeros(4))[0]
         array([0., 0., 0., 0.])
         """
-        n, k = self.chain.n_cliques, self.chain.n_labels
-        if not self.with_ends:
-            return weights[:n].copy(), None, None
-        return weights[:n].copy(), weights[n : n + k].copy(), weights[n + k : n + 2 * k].copy()
+        return self.score_map.unpack_shared(np.concatenate([np.zeros(self.score_map.shared_begin), weights]))

@@ -92,7 +92,7 @@ class StateProblem:
     def complete(self, w: Floats, temperature: float = 0.0) -> Completion:
         """Return the best allowed states, and their features or at T > 0 the expected ones."""
         scores = self._allowed_scores(w)
-        states = self.score_map.chain.argmax(scores, n_jobs=self.n_threads)
+        states = self.score_map.structure.argmax(scores, n_jobs=self.n_threads)
         features = self.features(states)
         if temperature == 0.0:
             return Completion(states, features)
@@ -100,14 +100,14 @@ class StateProblem:
         fixed = self.objective(states, temperature=temperature, cost=False).loss_and_gradient(w)[1]
         summed = self.objective(states, allowed=True, temperature=temperature, cost=False).loss_and_gradient(w)[1]
         expected = features + fixed - summed
-        values = self.score_map.chain.log_partition(scores, temperature=temperature, n_jobs=self.n_threads)
+        values = self.score_map.structure.log_partition(scores, temperature=temperature, n_jobs=self.n_threads)
         value = float(self.weights @ values)
         return Completion(states, expected, value - float(w @ expected), temperature)
 
     def start(self, random_state: Any) -> States:
         """Draw allowed states, all labellings of an example with the same probability."""
         nothing = self._allowed_scores(np.zeros(self.n_parameters))
-        return np.asarray(self.score_map.chain.sample(nothing, 1, random_state=random_state)[0], dtype=np.int32)
+        return np.asarray(self.score_map.structure.sample(nothing, 1, random_state=random_state)[0], dtype=np.int32)
 
     def features(self, states: NDArray[Any]) -> Floats:
         """Return Σ c_i Φ(x_i, z_i)."""
@@ -115,7 +115,7 @@ class StateProblem:
         own, at, some = np.repeat(self.weights, lengths), np.arange(len(states)), lengths > 0
         inside = np.ones(len(states), dtype=bool)
         inside[offsets[:-1][some]] = False
-        late, cliques = at[inside], self.score_map.chain.clique_indices(states, offsets)
+        late, cliques = at[inside], self.score_map.structure.clique_indices(states, offsets)
         row, ends = np.zeros(len(states), dtype=np.int64), (offsets[:-1][some], offsets[1:][some] - 1)
         parts = [
             self._parts.labels(at, states, own, row),
@@ -131,7 +131,7 @@ class StateProblem:
 
     @cached_property
     def _reference(self) -> tuple[ChainLoss, Floats]:
-        states = self.score_map.chain.argmax(self._allowed_scores(np.zeros(self.n_parameters)))
+        states = self.score_map.structure.argmax(self._allowed_scores(np.zeros(self.n_parameters)))
         return self.objective(states), self.features(states)
 
     @cached_property

@@ -130,7 +130,7 @@ class StateSpace:
 
     def score_map(self, labels: LinearScores) -> LinearScores:
         """Return the score map over states: the features of a label, once for each of its states."""
-        chain, label, n = self.chain(labels.chain), self.label, len(self.sizes)
+        chain, label, n = self.chain(labels.structure), self.label, len(self.sizes)
         of_label = [np.flatnonzero(label == at) for at in range(n)]
         pair = None
         if labels.pair is not None:

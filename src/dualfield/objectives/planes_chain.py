@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from dualfield import _native
 from dualfield.data import Batch
+from dualfield.data.shapes import rows_of_examples
 from dualfield.objectives.planes import Planes
-from dualfield.objectives.planes_features import Entries, PartFeatures
+from dualfield.objectives.planes_features import PartFeatures
 from dualfield.objectives.planes_slack import SlackArgmax
 from dualfield.scores import LinearScores
 
@@ -65,6 +66,7 @@ class ChainPlanes:
     --------
     >>> import numpy as np
     >>> from dualfield.data import Batch
+    from dualfield.data.shapes import rows_of_examples
     >>> from dualfield.objectives import ChainPlanes
     >>> from dualfield.scores import FeatureTable, LinearScores
     >>> from dualfield.structures import Chain
@@ -114,7 +116,7 @@ class ChainPlanes:
         reason = SlackArgmax.missing(self.cost, int(self.batch.lengths.max(initial=0)))
         if reason is not None:
             raise ValueError(reason)
-        return SlackArgmax(self.score_map.chain, self.cost)
+        return SlackArgmax(self.score_map.structure, self.cost)
 
     def planes(self, w: Floats, examples: NDArray[np.int64] | None = None) -> Planes:
         """Return the highest plane of each example at w, or of those listed.
@@ -135,6 +137,7 @@ class ChainPlanes:
         --------
         >>> import numpy as np
         >>> from dualfield.data import Batch
+        from dualfield.data.shapes import rows_of_examples
         >>> from dualfield.objectives import ChainPlanes
         >>> from dualfield.scores import FeatureTable, LinearScores
         >>> from dualfield.structures import Chain
@@ -147,13 +150,13 @@ class ChainPlanes:
         """
         if examples is None:
             chosen, nodes = np.arange(self.n_examples), np.arange(self.batch.n_nodes)
-            scores = self.score_map.scores_of(self._data, w, self.batch.offsets, self.n_threads)
+            scores = self.score_map.scores_of(self._data, w, self.batch.shape, self.n_threads)
         else:
             chosen = np.asarray(examples, dtype=np.int64)
             part = self.batch[chosen]
-            nodes = np.repeat(self.batch.offsets[chosen] - part.offsets[:-1], part.lengths) + np.arange(part.n_nodes)
+            nodes = rows_of_examples(self.batch.offsets, chosen)[1]
             pairs = None if self.pair_batch is None else self.pair_batch[chosen]
-            scores = self.score_map.scores_of(self.score_map.bind(part, pairs), w, part.offsets, self.n_threads)
+            scores = self.score_map.scores_of(self.score_map.bind(part, pairs), w, part.shape, self.n_threads)
         truth = self.labels[nodes]
         if self.rescaling == "slack":
             if self.fixed is not None or self.unscored is not None:
@@ -168,7 +171,7 @@ class ChainPlanes:
                 scores.node[known] = -np.inf
                 scores.node[known, truth[known]] = own
             costs = self._node_costs(nodes, truth)
-            found = self.score_map.chain.argmax(scores, cost=costs, n_jobs=self.n_threads)
+            found = self.score_map.structure.argmax(scores, cost=costs, n_jobs=self.n_threads)
         return self.planes_of(found, chosen)
 
     def planes_of(self, labels: Codes, examples: NDArray[np.int64]) -> Planes:
@@ -190,6 +193,7 @@ class ChainPlanes:
         --------
         >>> import numpy as np
         >>> from dualfield.data import Batch
+        from dualfield.data.shapes import rows_of_examples
         >>> from dualfield.objectives import ChainPlanes
         >>> from dualfield.scores import FeatureTable, LinearScores
         >>> from dualfield.structures import Chain
@@ -199,28 +203,32 @@ class ChainPlanes:
         >>> problem.planes_of(truth, np.array([0])).slopes.nnz                        # the truth has the plane 0
         0
         """
-        lengths = self.batch.lengths[examples]
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
-        nodes = np.repeat(self.batch.offsets[examples] - offsets[:-1], lengths) + np.arange(offsets[-1])
-        owner = np.repeat(np.arange(len(examples)), lengths)
+        offsets, nodes = rows_of_examples(self.batch.offsets, examples)
+        owner = np.repeat(np.arange(len(examples)), np.diff(offsets))
         truth = self.labels[nodes]
         paid = self._node_costs(nodes, truth, labels)
         costs = np.bincount(owner, paid, minlength=len(examples)).astype(np.float64)
         # Slacks are rescaled: the whole plane is multiplied by the cost.
         scale = costs if self.rescaling == "slack" else np.ones(len(examples))
         differs = np.flatnonzero(labels != truth)
-        parts = [
+        entries = [
             self.features.labels(nodes[differs], codes[differs], sign * scale[owner[differs]], owner[differs])
             for codes, sign in ((labels, 1.0), (truth, -1.0))
         ]
-        parts += self._window_parts(labels, truth, offsets, nodes, owner, scale)
-        for last in (False, True):
-            some = np.flatnonzero(lengths > 0)
-            at = offsets[1:][some] - 1 if last else offsets[:-1][some]
-            for codes, sign in ((labels, 1.0), (truth, -1.0)):
-                parts.append(self.features.ends(codes[at], last, sign * scale[some], some))
+        structure, shape = self.score_map.structure, self.batch.shape.take(examples)
+        found, true = (structure.parts_of(codes, shape) for codes in (labels, truth))
+        at = structure.edge_nodes(shape)
+        # Where both have as many shared parts, those at the same place are most often the same ones.
+        aligned = np.array_equal(found.begins, true.begins)
+        moved = np.flatnonzero(found.shared != true.shared) if aligned else slice(None)
+        for parts, sign in ((found, 1.0), (true, -1.0)):
+            of = parts.owner[moved]
+            entries.append(self.features.shared(parts.shared[moved], sign * scale[of], of))
+            some = np.flatnonzero((found.edges != true.edges) & (parts.edges >= 0))
+            of = owner[at[some]]
+            entries.append(self.features.edges(nodes[at[some]], parts.edges[some], sign * scale[of], of))
         keys: list[Hashable] = [labels[a:b].tobytes() for a, b in itertools.pairwise(offsets.tolist())]
-        return Planes(examples, costs, self.features.matrix(parts, len(examples)), keys)
+        return Planes(examples, costs, self.features.matrix(entries, len(examples)), keys)
 
     def _node_costs(self, nodes: NDArray[np.int64], truth: Codes, labels: Codes | None = None) -> Floats:
         """Return what each label of each node costs, or what given labels cost."""
@@ -228,24 +236,3 @@ class ChainPlanes:
         if self.unscored is not None:
             costs[self.unscored[nodes]] = 0.0
         return costs
-
-    def _window_parts(
-        self,
-        labels: Codes,
-        truth: Codes,
-        offsets: NDArray[np.int64],
-        nodes: NDArray[np.int64],
-        owner: NDArray[np.int64],
-        scale: Floats,
-    ) -> list[Entries]:
-        inner = np.ones(len(nodes), dtype=bool)
-        inner[offsets[:-1][np.diff(offsets) > 0]] = False
-        ends = np.flatnonzero(inner)
-        chain = self.score_map.chain
-        found, true = (chain.clique_indices(codes, offsets) for codes in (labels, truth))
-        differs = np.flatnonzero(found != true)
-        at = ends[differs]
-        return [
-            self.features.windows(nodes[at], cliques[differs], sign * scale[owner[at]], owner[at])
-            for cliques, sign in ((found, 1.0), (true, -1.0))
-        ]

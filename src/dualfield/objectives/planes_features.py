@@ -1,4 +1,4 @@
-"""Features of parts of a linear chain, as sparse rows over its parameters."""
+"""Features of parts of labellings, as sparse rows over the parameters."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class PartFeatures:
     """
 
     def __init__(self, score_map: LinearScores, batch: Batch, pair_batch: Batch | None) -> None:
-        self._score_map = score_map
+        self._score_map, self._mask = score_map, score_map.shared_mask
         self._nodes = _Table(score_map.node, batch, 0)
         self._pairs = None
         if score_map.pair is not None and pair_batch is not None:
@@ -48,21 +48,17 @@ class PartFeatures:
         """Return the features of labels at nodes, times factors, as entries of the given rows."""
         return self._nodes.entries(nodes, labels, factors, rows)
 
-    def windows(self, nodes: Ints, cliques: NDArray[Any], factors: Floats, rows: Ints) -> Entries:
-        """Return the features of windows of labels that end at nodes."""
-        weighted = self._score_map.clique_mask[cliques] > 0
-        own = Entries(rows[weighted], self._score_map.shared_begin + cliques[weighted], factors[weighted])
+    def edges(self, nodes: Ints, parts: NDArray[Any], factors: Floats, rows: Ints) -> Entries:
+        """Return the features of parts of edges that lead to nodes."""
         if self._pairs is None:
-            return own
-        return _together([own, self._pairs.entries(nodes, cliques, factors, rows)])
-
-    def ends(self, labels: NDArray[Any], last: bool, factors: Floats, rows: Ints) -> Entries:
-        """Return the features of first labels, or of last ones."""
-        if not self._score_map.with_ends:
             return Entries(rows[:0], rows[:0], factors[:0])
-        chain = self._score_map.chain
-        begin = self._score_map.shared_begin + chain.n_cliques + chain.n_labels * last
-        return Entries(rows, begin + labels, factors)
+        return self._pairs.entries(nodes, parts, factors, rows)
+
+    def shared(self, parts: NDArray[Any], factors: Floats, rows: Ints) -> Entries:
+        """Return the weights of shared parts, as far as they have one."""
+        size = len(self._mask)
+        weighted = np.flatnonzero((parts < size) & (self._mask[np.minimum(parts, size - 1)] > 0) if size else parts < 0)
+        return Entries(rows[weighted], self._score_map.shared_begin + parts[weighted], factors[weighted])
 
     def matrix(self, parts: list[Entries], n_rows: int) -> scipy.sparse.csr_array:
         """Add up entries to a sparse matrix; what cancels is not stored."""

@@ -43,7 +43,7 @@ def restored_attributes(path: str | os.PathLike[str]) -> dict[str, Any]:
     return {
         "labels_": labels,
         "classes_": labels.classes,
-        "structure_": score_map.chain,
+        "structure_": score_map.structure,
         "vocabulary_": vocabulary,
         "pair_vocabulary_": None,
         "score_map_": score_map,

@@ -127,7 +127,7 @@ class Expansion:
         array([[1.]])
         """
         node = self.kernel.scores(rows_of(batch), self.points, self.coefficients, n_threads)
-        return Batch(batch.offsets, self.n_labels, np.ascontiguousarray(node))
+        return Batch(batch.offsets, self.n_labels, np.ascontiguousarray(node), connected=batch.connected)
 
 
 def rows_of(batch: Batch) -> Any:

@@ -1,4 +1,4 @@
-"""The score map of linear chains."""
+"""Score maps that are linear in features."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from dualfield import _native
 from dualfield.data import Batch
+from dualfield.data.shapes import Shape
 from dualfield.scores.feature_table import FeatureTable, native_rows
-from dualfield.structures import Chain, Scores
+from dualfield.structures import Scores, Structure
 
 __all__ = ["LinearScores", "Weights"]
 
@@ -49,7 +50,7 @@ class Weights:
 
 
 class LinearScores:
-    r"""The score map of a linear chain.
+    r"""Scores that are linear in features of nodes and edges.
 
     With :math:`x_t` the features of node t,
 
@@ -61,7 +62,7 @@ class LinearScores:
 
     Parameters
     ----------
-    chain : Chain
+    structure : Structure
         The structure.
     node : FeatureTable
         Columns to labels.
@@ -87,26 +88,30 @@ class LinearScores:
 
     def __init__(
         self,
-        chain: Chain,
+        structure: Structure,
         node: FeatureTable,
         pair: FeatureTable | None = None,
         clique_mask: NDArray[np.bool_] | None = None,
         with_ends: bool = False,
     ) -> None:
-        self.chain, self.node, self.pair, self.with_ends = chain, node, pair, with_ends
-        mask = np.ones(chain.n_cliques) if clique_mask is None else np.asarray(clique_mask, dtype=np.float64)
-        self.clique_mask = mask * chain.clique_allowed
+        self.structure, self.node, self.pair, self.with_ends = structure, node, pair, with_ends
+        mask = np.ones(structure.n_cliques) if clique_mask is None else np.asarray(clique_mask, dtype=np.float64)
+        self.clique_mask = mask * structure.clique_allowed
+
+    @property
+    def _n_ends(self) -> int:
+        return self.structure.n_ends if self.with_ends else 0
 
     @property
     def n_features(self) -> int:
         """Number of parameters that can differ from zero."""
         pairs = 0 if self.pair is None else self.pair.outputs.size
-        return int(self.node.outputs.size + pairs + self.clique_mask.sum() + 2 * self.with_ends * self.chain.n_labels)
+        return int(self.node.outputs.size + pairs + self.clique_mask.sum() + self._n_ends * self.structure.n_labels)
 
     @property
     def n_parameters(self) -> int:
         """Length of the vector of parameters, which holds some zeros for alignment."""
-        return self.shared_begin + self.chain.n_cliques + 2 * self.with_ends * self.chain.n_labels
+        return self.shared_begin + self.structure.n_cliques + self._n_ends * self.structure.n_labels
 
     @property
     def pair_begin(self) -> int:
@@ -122,13 +127,13 @@ class LinearScores:
     def used(self) -> NDArray[np.bool_]:
         """Which parameters can differ from zero."""
         pair = None if self.pair is None else np.ones(self.pair.outputs.size)
-        ends, cliques = np.ones(self.chain.n_labels), np.ones(self.chain.n_cliques)
+        ends, cliques = np.ones(self.structure.n_labels), np.ones(self.structure.n_cliques)
         return np.asarray(self.pack(np.ones(self.node.outputs.size), cliques, ends, ends, pair) != 0.0)
 
     @property
     def shared_mask(self) -> Floats:
         """1 for cliques and ends that have a weight, 0 for those that score nothing."""
-        return np.concatenate([self.clique_mask, np.ones(2 * self.with_ends * self.chain.n_labels)])
+        return np.concatenate([self.clique_mask, np.ones(self._n_ends * self.structure.n_labels)])
 
     def unpack(self, w: Floats) -> Weights:
         """Cut a vector of parameters into its parts.
@@ -151,7 +156,7 @@ class LinearScores:
         >>> score_map.unpack(score_map.pack(node=np.array([1.0, 2.0]), cliques=np.zeros(4))).node
         array([1., 2.])
         """
-        n, (cliques, start, stop) = self.chain.n_labels, self.unpack_shared(w)
+        n, (cliques, start, stop) = self.structure.n_labels, self.unpack_shared(w)
         pair = np.zeros(0)
         if self.pair is not None:
             pair = w[self.pair_begin + self.pair._native_map.feature_places()]
@@ -190,9 +195,9 @@ class LinearScores:
         >>> LinearScores(Chain(2), FeatureTable.all(1, 2)).pack(np.ones(2), np.zeros(4)).sum()
         np.float64(2.0)
         """
-        w, n = np.zeros(self.n_parameters), self.chain.n_labels
+        w, n = np.zeros(self.n_parameters), self.structure.n_labels
         w[self.node._native_map.feature_places()] = node
-        ends = [np.zeros(n) if end is None else end for end in (start, stop)] if self.with_ends else []
+        ends = [np.zeros(n) if end is None else end for end in (start, stop)[: self._n_ends]]
         w[self.shared_begin :] = np.concatenate([cliques * self.clique_mask, *ends])
         if self.pair is not None and pair is not None:
             w[self.pair_begin + self.pair._native_map.feature_places()] = pair
@@ -241,7 +246,7 @@ class LinearScores:
         """
         has_pairs = self.pair is not None
         return _native.Problem(
-            self.chain.native(batch.offsets, with_edges=has_pairs, with_ends=self.with_ends),
+            self.structure.native(batch.shape, with_edges=has_pairs, with_ends=self.with_ends),
             self.node._native_map,
             native_rows(batch),
             None if self.pair is None else self.pair._native_map,
@@ -269,7 +274,7 @@ class LinearScores:
         Returns
         -------
         Scores
-            What the chain is asked about.
+            What the structure is asked about.
 
         Examples
         --------
@@ -278,9 +283,9 @@ class LinearScores:
         >>> score_map.scores(np.zeros(score_map.n_parameters), Batch.build([np.array([[2.0]])])).node
         array([[0., 0.]])
         """
-        return self.scores_of(self.bind(batch, pair_batch), w, batch.offsets, n_threads)
+        return self.scores_of(self.bind(batch, pair_batch), w, batch.shape, n_threads)
 
-    def scores_of(self, problem: _native.Problem, w: Floats, offsets: NDArray[np.int64], n_threads: int = 1) -> Scores:
+    def scores_of(self, problem: _native.Problem, w: Floats, shape: Shape, n_threads: int = 1) -> Scores:
         """Compute the scores of examples that were bound before.
 
         Parameters
@@ -289,27 +294,30 @@ class LinearScores:
             What :meth:`bind` gave.
         w : array of shape (n_parameters,)
             Parameters.
-        offsets : array of shape (n_examples + 1,)
-            Where each example starts.
+        shape : Shape
+            The shapes of the examples.
         n_threads : int, default=1
             Number of threads.
 
         Returns
         -------
         Scores
-            What the chain is asked about.
+            What the structure is asked about.
 
         Examples
         --------
         >>> from dualfield.structures import Chain
         >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
         >>> batch = Batch.build([np.array([[2.0]])])
-        >>> score_map.scores_of(score_map.bind(batch), np.zeros(score_map.n_parameters), batch.offsets).node
+        >>> score_map.scores_of(score_map.bind(batch), np.zeros(score_map.n_parameters), batch.shape).node
         array([[0., 0.]])
         """
         node, edges = _native.score_own(problem, np.ascontiguousarray(w), n_threads)
         cliques, start, stop = self.unpack_shared(w)
-        return Scores(node, offsets, cliques if self.pair is None else edges + cliques, start, stop)
+        if not self.structure.has_edges:
+            return Scores(node, shape=shape)
+        transition = cliques if self.pair is None else edges + self.structure.edge_scores(cliques, shape)
+        return Scores(node, None, transition, start, stop, shape=shape)
 
     def unpack_shared(self, w: Floats) -> tuple[Floats, Floats | None, Floats | None]:
         """Return the scores that all edges share, and those of the two ends.
@@ -333,11 +341,10 @@ class LinearScores:
         >>> LinearScores(Chain(2), FeatureTable.all(1, 2)).unpack_shared(np.zeros(10))[0]
         array([0., 0., 0., 0.])
         """
-        begin, n = self.shared_begin, self.chain.n_labels
-        end = begin + self.chain.n_cliques
-        if not self.with_ends:
-            return w[begin:end].copy(), None, None
-        return w[begin:end].copy(), w[end : end + n].copy(), w[end + n : end + 2 * n].copy()
+        begin, n = self.shared_begin, self.structure.n_labels
+        end = begin + self.structure.n_cliques
+        ends = [w[end + at * n : end + (at + 1) * n].copy() for at in range(self._n_ends)] + [None, None]
+        return w[begin:end].copy(), ends[0], ends[1]
 
     def state_weights(self, w: Floats) -> scipy.sparse.csr_array:
         """Return the weights of the node table as a sparse matrix.
@@ -363,6 +370,6 @@ class LinearScores:
         """
         by_column = scipy.sparse.csr_array(
             (self.unpack(w).node, self.node.outputs, self.node.indptr),
-            shape=(self.node.n_columns, self.chain.n_labels),
+            shape=(self.node.n_columns, self.structure.n_labels),
         )
         return by_column.T.tocsr()

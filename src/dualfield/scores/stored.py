@@ -133,4 +133,4 @@ def _in_columns_of(batch: Batch, vocabulary: Vocabulary) -> tuple[Batch, NDArray
     kept = indices >= 0
     indptr = np.concatenate([[0], np.cumsum(kept)])[batch.indptr]
     values = None if batch.values is None else batch.values[kept]
-    return Batch(batch.offsets, len(columns), None, indptr, indices[kept], values), columns
+    return Batch(batch.offsets, len(columns), None, indptr, indices[kept], values, connected=batch.connected), columns

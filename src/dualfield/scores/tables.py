@@ -164,7 +164,7 @@ class TableLayout:
     ) -> tuple[Tables, float]:
         """Return the expected counts under a model given the states that are known, and the log-likelihood."""
         scores = clamped(self.score_map.scores(parameters, batch, n_threads=n_threads), allowed)
-        answer = self.score_map.chain.marginals(scores, cliques="sum", n_jobs=n_threads)
+        answer = self.score_map.structure.marginals(scores, cliques="sum", n_jobs=n_threads)
         assert answer.clique is not None
         node = answer.node * np.repeat(weights, batch.lengths)[:, None]
         columns = np.asarray((batch.to_csr().T @ node).T)

@@ -76,7 +76,7 @@ def no_pair_features(objective: Any) -> str | None:
 
 def first_order(objective: Any) -> str | None:
     """Need a chain in which a label depends on its neighbours only."""
-    order = objective.score_map.chain.order
+    order = objective.score_map.structure.order
     return None if order == 1 else f"The chain has order {order}."
 
 

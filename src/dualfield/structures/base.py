@@ -3,14 +3,57 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield import _native
-from dualfield.structures.checks import Codes, Floats, check_codes, check_count, check_temperature, draw_seed
+from dualfield.data.shapes import Shape
+from dualfield.structures.checks import (
+    Codes,
+    Floats,
+    add_cost,
+    check_codes,
+    check_count,
+    check_end,
+    check_temperature,
+    draw_seed,
+    n_threads,
+)
 from dualfield.structures.scores import KBest, Marginals, Scores
+
+
+@dataclass(frozen=True, eq=False)
+class LabellingParts:
+    """The parts of some labellings.
+
+    Parameters
+    ----------
+    edges : int array of shape (n_edges,)
+        The part of each edge among its own; -1 for none.
+    shared : int array of shape (m,)
+        Shared parts, one example after another, each as often as it occurs: cliques, then labels of ends.
+    begins : int array of shape (n_examples + 1,)
+        Where those of each example begin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.structures.base import LabellingParts
+    >>> LabellingParts(np.zeros(0, int), np.array([3, 3, 1]), np.array([0, 2, 3])).owner
+    array([0, 0, 1])
+    """
+
+    edges: NDArray[np.int64]
+    shared: NDArray[np.int64]
+    begins: NDArray[np.int64]
+
+    @property
+    def owner(self) -> NDArray[np.int64]:
+        """The example of each shared part."""
+        return np.repeat(np.arange(len(self.begins) - 1), np.diff(self.begins))
 
 
 class Structure(ABC):
@@ -37,10 +80,68 @@ class Structure(ABC):
     array([0.5, 1. ])
     """
 
+    name: ClassVar[str] = ""  # by which estimators and files know it; user-defined structures need none
+    n_ends: ClassVar[int] = 0  # ends with scores of labels: 1 for roots, 2 for the first and the last node
+    has_edges: ClassVar[bool] = False  # whether edges may have scores of their own
     n_labels: int
-    _has_edges = True
+
+    @property
+    @abstractmethod
+    def n_cliques(self) -> int:
+        """Number of clique scores that all places of an example share."""
+
+    @property
+    def clique_allowed(self) -> NDArray[np.bool_]:
+        """Which cliques may occur, shape (n_cliques,)."""
+        return np.ones(self.n_cliques, dtype=bool)
 
     @abstractmethod
+    def native(self, shape: Shape, *, with_edges: bool = False, with_ends: bool = False) -> _native.Structure:
+        """Hand out the native twin for examples of given shapes.
+
+        Parameters
+        ----------
+        shape : Shape
+            The shapes of the examples.
+        with_edges : bool, default=False
+            Whether edges have scores of their own, beside those that all share.
+        with_ends : bool, default=False
+            Whether labels of the ends have scores.
+
+        Returns
+        -------
+        Structure
+            For native calls. Its shared parts are the cliques, then the labels of each end.
+
+        Examples
+        --------
+        >>> from dualfield.data.shapes import Shape
+        >>> from dualfield.structures import Chain
+        >>> Chain(2).native(Shape.of([0, 3, 5]), with_ends=True).n_shared
+        8
+        """
+
+    def _parts(self, scores: Scores) -> tuple[Floats | None, Floats | None]:
+        """Check what edges score: return scores that all cliques share, and those of each edge; None: zeros."""
+        if scores.transition is not None:
+            raise ValueError(f"{type(self).__name__} takes no transition scores.")
+        return None, None
+
+    def _shape_cliques(self, rows: Floats) -> Floats:
+        """Bring rows of clique values into the shape that users see."""
+        return rows
+
+    def _read_scores(self, scores: Scores | ArrayLike) -> Scores:
+        """Check scores as far as all structures do."""
+        if not self.n_labels:
+            raise ValueError(f"This {type(self).__name__.lower()} does not know its labels: give n_labels.")
+        batch = scores if isinstance(scores, Scores) else Scores(scores)
+        if batch.n_labels != self.n_labels:
+            raise ValueError(
+                f"node must have {self.n_labels} columns, one for each label. Got shape {batch.node.shape} instead."
+            )
+        return batch
+
     def _bind(
         self,
         scores: Scores | ArrayLike,
@@ -53,16 +154,146 @@ class Structure(ABC):
 
         ``with_edges``: its marginals are asked edge by edge.
         """
+        batch = self._read_scores(scores)
+        shared, per_edge = self._parts(batch)
+        ends = [check_end(name, getattr(batch, name), self.n_labels) for name in ("start", "stop")]
+        for name, end in list(zip(("start", "stop"), ends, strict=True))[self.n_ends :]:
+            if end is not None:
+                raise ValueError(f"{type(self).__name__} takes no {name} scores.")
+        with_ends = any(end is not None for end in ends)
+        with_edges = self.has_edges and (with_edges or per_edge is not None)
+        if with_ends:
+            cliques = np.zeros(self.n_cliques) if shared is None else shared
+            labels = (np.zeros(self.n_labels) if end is None else end for end in ends[: self.n_ends])
+            shared = np.concatenate([cliques, *labels])
+        native = self.native(batch.shape, with_edges=with_edges, with_ends=with_ends)
+        node = add_cost(batch.node, cost)
+        own = [node, per_edge] if with_edges else [node]
+        return _native.Oracle(native, own, shared, 1.0 / temperature, n_threads(n_jobs))
 
-    @abstractmethod
+    def clique_indices(self, labels: ArrayLike, shape: Shape | ArrayLike | None = None) -> NDArray[np.int64]:
+        """Return which clique each edge of given labellings has.
+
+        Parameters
+        ----------
+        labels : int array of shape (n_nodes,)
+            Label codes.
+        shape : Shape, or array of shape (n_examples + 1,), default=None
+            The shapes of the examples, or their offsets; None: one example.
+
+        Returns
+        -------
+        array of shape (n_edges,)
+            Among the own parts of an edge, which for chains are its cliques; -1 for none.
+
+        Examples
+        --------
+        >>> from dualfield.structures import Chain
+        >>> Chain(3).clique_indices([0, 2, 1])  # the pairs (0, 2) and (2, 1)
+        array([2, 7])
+        """
+        codes = check_codes(labels, np.size(np.asarray(labels)), self.n_labels)
+        if not isinstance(shape, Shape):
+            shape = Scores(np.zeros((len(codes), 1)), shape).shape
+        return self.parts_of(codes, shape).edges
+
+    def parts_of(self, codes: Codes, shape: Shape) -> LabellingParts:
+        """Return the parts of given labellings.
+
+        Parameters
+        ----------
+        codes : int32 array of shape (n_nodes,)
+            Label codes.
+        shape : Shape
+            The shapes of the examples.
+
+        Returns
+        -------
+        LabellingParts
+            The part of each edge, and the shared parts of each example.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.data.shapes import Shape
+        >>> from dualfield.structures import Chain
+        >>> Chain(2).parts_of(np.array([0, 1, 1], dtype=np.int32), Shape.of([0, 3])).shared  # cliques, first, last
+        array([1, 3, 4, 7])
+        """
+        native = self.native(shape, with_edges=self.has_edges, with_ends=self.n_ends > 0)
+        return LabellingParts(*(np.asarray(found, dtype=np.int64) for found in native.list_parts(codes)))
+
+    def edge_nodes(self, shape: Shape) -> NDArray[np.int64]:
+        """Return the node that each edge leads to: its row has the features of the edge.
+
+        Parameters
+        ----------
+        shape : Shape
+            The shapes of the examples.
+
+        Returns
+        -------
+        int array of shape (n_edges,)
+            Nodes, counted over all examples.
+
+        Examples
+        --------
+        >>> from dualfield.data.shapes import Shape
+        >>> from dualfield.structures import Chain
+        >>> Chain(2).edge_nodes(Shape.of([0, 3, 5]))
+        array([1, 2, 4])
+        """
+        return np.zeros(0, dtype=np.int64)
+
     def _indicator(
         self, scores: Scores | ArrayLike, labels: Codes, cliques: str | None
     ) -> tuple[Floats, Floats | None]:
         """Return node and clique indicators of a labelling."""
+        node = np.zeros((len(labels), self.n_labels))
+        node[np.arange(len(labels)), labels] = 1.0
+        if cliques is None:
+            return node, None
+        shape = self._read_scores(scores).shape
+        parts = self.parts_of(labels, shape)
+        if cliques == "sum":
+            rows = np.zeros((shape.n_examples, self.n_cliques))
+            inside = parts.shared < self.n_cliques
+            np.add.at(rows, (parts.owner[inside], parts.shared[inside]), 1.0)
+        else:
+            rows = np.zeros((len(parts.edges), self.edge_width))
+            found = np.flatnonzero(parts.edges >= 0)
+            rows[found, parts.edges[found]] = 1.0
+        return node, self._shape_cliques(rows)
 
-    def _shape_cliques(self, rows: Floats) -> Floats:
-        """Bring rows of clique values into the shape that users see."""
-        return rows
+    @property
+    def edge_width(self) -> int:
+        """Number of scores that an edge may have of its own; 0 if it has none."""
+        return self.n_cliques if self.has_edges else 0
+
+    def edge_scores(self, cliques: Floats, shape: Shape) -> Floats:
+        """Return what each edge scores by scores that all edges share.
+
+        Parameters
+        ----------
+        cliques : array of shape (n_cliques,)
+            Shared scores.
+        shape : Shape
+            The shapes of the examples.
+
+        Returns
+        -------
+        array of shape (n_edges, edge_width), or (edge_width,) where all edges score the same
+            Their scores.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.data.shapes import Shape
+        >>> from dualfield.structures import Chain
+        >>> Chain(2).edge_scores(np.arange(4.0), Shape.of([0, 3]))
+        array([0., 1., 2., 3.])
+        """
+        return cliques
 
     def argmax(self, scores: Scores | ArrayLike, *, cost: ArrayLike | None = None, n_jobs: int | None = None) -> Codes:
         """Return the best labelling of each example.
@@ -192,7 +423,7 @@ class Structure(ABC):
             return Marginals(*self._indicator(scores, oracle.argmax(), cliques), oracle.maximum())
         each = cliques == "each"
         oracle = self._bind(scores, cost, heat, n_jobs, with_edges=each)
-        node, edges, shared, log_partition = oracle.marginals(cliques == "sum", each and self._has_edges)
+        node, edges, shared, log_partition = oracle.marginals(cliques == "sum", each and self.has_edges)
         rows = edges if each else shared
         return Marginals(node, self._shape_cliques(rows) if cliques else None, np.multiply(heat, log_partition))
 

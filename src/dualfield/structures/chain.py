@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from dualfield import _native
 from dualfield.data.records import Fields, Record
+from dualfield.data.shapes import Shape
 from dualfield.structures.base import Structure
-from dualfield.structures.checks import Codes, Floats, add_cost, check_codes, check_int, n_threads
+from dualfield.structures.checks import Codes, Floats, check_codes, check_int
 from dualfield.structures.scores import Scores
 
 # A table of all windows of labels larger than this is refused: list the windows that occur instead.
@@ -70,6 +71,10 @@ class Chain(Structure):
            [ 2,  0,  1]], dtype=int32)
     """
 
+    name = "chain"
+    n_ends = 2
+    has_edges = True
+
     def __init__(
         self,
         n_labels: int | None = None,
@@ -85,7 +90,12 @@ class Chain(Structure):
         self.allowed_stop = _check_flags("allowed_stop", allowed_stop, self.n_labels)
         if n_labels is None and not (allowed is None and allowed_start is None and allowed_stop is None):
             raise ValueError("Chain needs n_labels to say which labels are allowed.")
-        self.cliques, self.clique_allowed = _list_cliques(self.n_labels, self.order, self.allowed)
+        self.cliques, self._clique_allowed = _list_cliques(self.n_labels, self.order, self.allowed)
+
+    @property
+    def clique_allowed(self) -> NDArray[np.bool_]:
+        """Which cliques may occur, shape (n_cliques,)."""
+        return self._clique_allowed
 
     @classmethod
     def from_labels(
@@ -159,44 +169,13 @@ class Chain(Structure):
         """Number of cliques that have a score."""
         return len(self.cliques)
 
-    def clique_indices(self, labels: ArrayLike, offsets: ArrayLike | None = None) -> NDArray[np.int64]:
-        """Return which clique ends at each node but the first of its example.
+    def native(self, shape: Shape, *, with_edges: bool = False, with_ends: bool = False) -> _native.ChainStructure:
+        """Hand out the native twin for examples of given lengths.
 
         Parameters
         ----------
-        labels : int array of shape (n_nodes,)
-            Label codes.
-        offsets : array of shape (n_examples + 1,), default=None
-            Where each example starts; None: one example.
-
-        Returns
-        -------
-        array of shape (n_edges,)
-            Rows of :attr:`cliques`; -1 where the window of labels is not among them.
-
-        Examples
-        --------
-        >>> from dualfield.structures import Chain
-        >>> Chain(3).clique_indices([0, 2, 1])  # the pairs (0, 2) and (2, 1)
-        array([2, 7])
-        """
-        codes = check_codes(labels, np.size(np.asarray(labels)), self.n_labels)
-        index = self._topology.clique_indices(Scores(np.zeros((len(codes), 1)), offsets).offsets, codes)
-        return np.asarray(index, dtype=np.int64)
-
-    def native(
-        self, offsets: NDArray[np.int64], *, with_edges: bool = False, with_ends: bool = False
-    ) -> _native.ChainStructure:
-        """Hand out the native twin for examples of these lengths.
-
-        Parameters
-        ----------
-        offsets : int64 array of shape (n_examples + 1,)
-            Where each example starts.
-        with_edges : bool, default=False
-            Whether edges have scores of their own, beside those that all share.
-        with_ends : bool, default=False
-            Whether the first and the last label have scores.
+        shape, with_edges, with_ends
+            As in :meth:`Structure.native`.
 
         Returns
         -------
@@ -205,42 +184,43 @@ class Chain(Structure):
 
         Examples
         --------
-        >>> import numpy as np
+        >>> from dualfield.data.shapes import Shape
         >>> from dualfield.structures import Chain
-        >>> Chain(2).native(np.array([0, 3, 5]), with_ends=True).n_shared
-        8
+        >>> Chain(2).native(Shape.of([0, 3, 5])).n_examples
+        2
         """
         start, stop = (
             None if flags is None else np.where(flags, 0.0, -np.inf)
             for flags in (self.allowed_start, self.allowed_stop)
         )
-        return _native.ChainStructure(self._topology, offsets, with_edges, with_ends, start, stop)
+        return _native.ChainStructure(self._topology, shape.offsets, with_edges, with_ends, start, stop)
 
-    def _bind(
-        self,
-        scores: Scores | ArrayLike,
-        cost: ArrayLike | None,
-        temperature: float,
-        n_jobs: int | None,
-        with_edges: bool = False,
-    ) -> _native.Oracle:
-        if not self.n_labels:
-            raise ValueError("This chain does not know its labels: give n_labels.")
-        batch = scores if isinstance(scores, Scores) else Scores(scores)
-        if batch.n_labels != self.n_labels:
-            raise ValueError(
-                f"node must have {self.n_labels} columns, one for each label. Got shape {batch.node.shape} instead."
-            )
-        n_edges = int(np.maximum(batch.lengths - 1, 0).sum())
-        shared, per_edge = self._transition_rows(batch.transition, n_edges)
-        ends = [_end_scores(name, getattr(batch, name), self.n_labels) for name in ("start", "stop")]
-        with_ends, with_edges = any(end is not None for end in ends), with_edges or per_edge is not None
-        if with_ends:
-            cliques = np.zeros(self.n_cliques) if shared is None else shared
-            shared = np.concatenate([cliques, *(np.zeros(self.n_labels) if end is None else end for end in ends)])
-        native = self.native(batch.offsets, with_edges=with_edges, with_ends=with_ends)
-        own = [add_cost(batch.node, cost), per_edge] if with_edges else [add_cost(batch.node, cost)]
-        return _native.Oracle(native, own, shared, 1.0 / temperature, n_threads(n_jobs))
+    def edge_nodes(self, shape: Shape) -> NDArray[np.int64]:
+        """Return the nodes but the first of each example.
+
+        Parameters
+        ----------
+        shape : Shape
+            The shapes of the examples.
+
+        Returns
+        -------
+        int array of shape (n_edges,)
+            Nodes, counted over all examples.
+
+        Examples
+        --------
+        >>> from dualfield.data.shapes import Shape
+        >>> from dualfield.structures import Chain
+        >>> Chain(2).edge_nodes(Shape.of([0, 0, 2]))
+        array([1])
+        """
+        inner = np.ones(shape.n_nodes, dtype=bool)
+        inner[shape.offsets[:-1][shape.lengths > 0]] = False
+        return np.flatnonzero(inner)
+
+    def _parts(self, scores: Scores) -> tuple[Floats | None, Floats | None]:
+        return self._transition_rows(scores.transition, int(np.maximum(scores.lengths - 1, 0).sum()))
 
     def _transition_rows(self, transition: Floats | None, n_edges: int) -> tuple[Floats | None, Floats | None]:
         """Return scores by clique: shared (n_cliques,) or per edge (n_edges, n_cliques); the other is None."""
@@ -273,23 +253,6 @@ class Chain(Structure):
     def _shape_cliques(self, rows: Floats) -> Floats:
         rows = rows[:, : self.n_cliques]  # without what belongs to the ends
         return rows.reshape(-1, self.n_labels, self.n_labels) if self.order == 1 else rows
-
-    def _indicator(
-        self, scores: Scores | ArrayLike, labels: Codes, cliques: str | None
-    ) -> tuple[Floats, Floats | None]:
-        node = np.zeros((len(labels), self.n_labels))
-        node[np.arange(len(labels)), labels] = 1.0
-        if cliques is None:
-            return node, None
-        batch = scores if isinstance(scores, Scores) else Scores(scores)
-        index = self.clique_indices(labels, batch.offsets)
-        if cliques == "each":
-            rows, owner = np.zeros((len(index), self.n_cliques)), np.arange(len(index))
-        else:
-            rows = np.zeros((batch.n_examples, self.n_cliques))
-            owner = np.repeat(np.arange(batch.n_examples), np.maximum(batch.lengths - 1, 0))
-        np.add.at(rows, (owner, index), 1.0)
-        return node, self._shape_cliques(rows)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Chain):
@@ -414,13 +377,3 @@ def _windows(keys: NDArray[np.uint64], n_labels: int, order: int) -> Codes:
         windows[:, at] = (keys % base).astype(np.int64) - 1
         keys = keys // base
     return windows
-
-
-def _end_scores(name: str, scores: Floats | None, n_labels: int) -> Floats | None:
-    """Return start or stop scores, checked."""
-    if scores is not None:
-        if scores.shape != (n_labels,):
-            raise ValueError(f"{name} must have shape ({n_labels},). Got {scores.shape} instead.")
-        if not (scores < np.inf).all():
-            raise ValueError(f"{name} must be finite, or -inf for what is forbidden. Got NaN or +inf instead.")
-    return scores

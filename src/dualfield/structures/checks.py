@@ -73,6 +73,16 @@ def add_cost(node: Floats, cost: ArrayLike | None) -> Floats:
         return node + array
 
 
+def check_end(name: str, scores: Floats | None, n_labels: int) -> Floats | None:
+    """Return scores of labels at an end, or None."""
+    if scores is not None:
+        if scores.shape != (n_labels,):
+            raise ValueError(f"{name} must have shape ({n_labels},). Got {scores.shape} instead.")
+        if not (scores < np.inf).all():
+            raise ValueError(f"{name} must be finite, or -inf for what is forbidden. Got NaN or +inf instead.")
+    return scores
+
+
 def n_threads(n_jobs: int | None) -> int:
     """Return the number of threads for n_jobs, scikit-learn's way: None is 1 unless a joblib context says otherwise."""
     # True counts as an int, as in scikit-learn.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dualfield.data.shapes import Shape
 from dualfield.structures.checks import Codes, Floats, as_floats
 
 
@@ -35,6 +36,8 @@ class Scores:
         has max(T - 1, 0) edges. None: zeros.
     start, stop : array of shape (n_labels,), default=None
         Added at the first and at the last node of each example.
+    shape : Shape, default=None
+        How the nodes of each example are connected, for structures that need to be told; it has the offsets.
 
     Examples
     --------
@@ -51,6 +54,7 @@ class Scores:
     transition: Floats | None
     start: Floats | None
     stop: Floats | None
+    shape: Shape
 
     def __init__(
         self,
@@ -59,11 +63,17 @@ class Scores:
         transition: ArrayLike | None = None,
         start: ArrayLike | None = None,
         stop: ArrayLike | None = None,
+        *,
+        shape: Shape | None = None,
     ) -> None:
         rows = as_floats("node", node, 2)
-        cuts = np.array([0, rows.shape[0]]) if offsets is None else np.asarray(offsets)
+        if shape is not None:
+            cuts = shape.offsets
+        else:
+            cuts = np.array([0, rows.shape[0]]) if offsets is None else np.asarray(offsets)
         object.__setattr__(self, "node", rows)
         object.__setattr__(self, "offsets", _check_offsets(cuts, rows.shape[0]))
+        object.__setattr__(self, "shape", Shape(self.offsets) if shape is None else shape)
         object.__setattr__(self, "transition", None if transition is None else as_floats("transition", transition))
         object.__setattr__(self, "start", None if start is None else as_floats("start", start, 1))
         object.__setattr__(self, "stop", None if stop is None else as_floats("stop", stop, 1))

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dualfield import _native
+from dualfield.data.shapes import Shape
 from dualfield.structures.base import Structure
-from dualfield.structures.checks import Codes, Floats, add_cost, as_floats, check_int, n_threads
+from dualfield.structures.checks import as_floats, check_int
 from dualfield.structures.scores import Scores
 
 
@@ -22,8 +23,8 @@ class Single(Structure):
 
     Parameters
     ----------
-    n_labels : int
-        Number of labels.
+    n_labels : int, default=None
+        Number of labels. None: not known yet, for models that find them in their training data.
 
     Examples
     --------
@@ -35,20 +36,47 @@ class Single(Structure):
     array([[0.333, 0.333, 0.333]])
     """
 
-    n_labels: int
-    _has_edges = False
+    name = "single"
+    n_labels: int = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        check_int("Single", "n_labels", self.n_labels, 1)
+        known = 0 if self.n_labels is None else check_int("Single", "n_labels", self.n_labels, 1)
+        object.__setattr__(self, "n_labels", known)
 
-    def _bind(
-        self,
-        scores: Scores | ArrayLike,
-        cost: ArrayLike | None,
-        temperature: float,
-        n_jobs: int | None,
-        with_edges: bool = False,
-    ) -> _native.Oracle:
+    @property
+    def n_cliques(self) -> int:
+        """None: there are no edges."""
+        return 0
+
+    def native(self, shape: Shape, *, with_edges: bool = False, with_ends: bool = False) -> _native.SingleStructure:
+        """Hand out the native twin for so many examples.
+
+        Parameters
+        ----------
+        shape : Shape
+            One node for each example.
+        with_edges, with_ends : bool, default=False
+            Must be false: there are neither.
+
+        Returns
+        -------
+        SingleStructure
+            For native calls.
+
+        Examples
+        --------
+        >>> from dualfield.data.shapes import Shape
+        >>> from dualfield.structures import Single
+        >>> Single(2).native(Shape.of([0, 1, 2])).n_shared
+        0
+        """
+        if with_edges or with_ends:
+            raise ValueError("Single has neither edges nor ends.")
+        if not (shape.lengths == 1).all():
+            raise ValueError("Single takes examples of one node each. Use Chain for longer ones.")
+        return _native.SingleStructure(self.n_labels, shape.n_examples)
+
+    def _read_scores(self, scores: Scores | ArrayLike) -> Scores:
         if isinstance(scores, Scores):
             for name in ("transition", "start", "stop"):
                 if getattr(scores, name) is not None:
@@ -62,12 +90,4 @@ class Single(Structure):
             raise ValueError(
                 f"scores must have {self.n_labels} columns, one for each label. Got shape {node.shape} instead."
             )
-        native = _native.SingleStructure(self.n_labels, len(node))
-        return _native.Oracle(native, [add_cost(node, cost)], None, 1.0 / temperature, n_threads(n_jobs))
-
-    def _indicator(
-        self, scores: Scores | ArrayLike, labels: Codes, cliques: str | None
-    ) -> tuple[Floats, Floats | None]:
-        indicator = np.zeros((len(labels), self.n_labels))
-        indicator[np.arange(len(labels)), labels] = 1.0
-        return indicator, None if cliques is None else np.zeros((0 if cliques == "each" else len(labels), 0))
+        return Scores(node, np.arange(len(node) + 1))

@@ -166,12 +166,12 @@ class _Run:
     """Distributions over labellings, and what belongs to them: coefficients, scores, weights."""
 
     def __init__(self, problem: KernelChain) -> None:
-        n_labels, lengths = problem.chain.n_labels, np.diff(problem.offsets)
+        n_labels, lengths = problem.structure.n_labels, np.diff(problem.offsets)
         self.problem, self.temperature = problem, float(problem.temperature)
         self.gram = problem.kernel.values(problem.points, problem.points, problem.n_threads)
         self.mask = problem.score_map.clique_mask
         n_ends = 2 * n_labels * int(problem.with_ends)
-        self.weights = np.zeros(problem.chain.n_cliques + n_ends)
+        self.weights = np.zeros(problem.structure.n_cliques + n_ends)
         self.coefficients = np.zeros((len(problem.labels), n_labels))
         self.tables = [_Labellings(problem, i) for i in range(len(lengths))]
         self._each = np.repeat(problem.weights, lengths)
@@ -261,7 +261,7 @@ class _Labellings:
     def __init__(self, problem: KernelChain, i: int) -> None:
         begin, end = (int(at) for at in problem.offsets[i : i + 2])
         self.rows, self.weight = np.arange(begin, end), float(problem.weights[i])
-        chain, length = problem.chain, end - begin
+        chain, length = problem.structure, end - begin
         every = np.array(list(itertools.product(range(chain.n_labels), repeat=length)), dtype=np.int32)
         every = every.reshape(-1, length)
         offsets = np.arange(len(every) + 1, dtype=np.int64) * length
@@ -283,7 +283,7 @@ class _Labellings:
         self._n_labels, self._table = chain.n_labels, self._all_features(problem)
 
     def _all_features(self, problem: KernelChain) -> Floats:
-        n_cliques, n_labels = problem.chain.n_cliques, problem.chain.n_labels
+        n_cliques, n_labels = problem.structure.n_cliques, problem.structure.n_labels
         table = np.zeros((len(self.labellings), n_cliques + 2 * n_labels * int(problem.with_ends)))
         at = np.arange(len(self.labellings))
         for edge in self._cliques.T:

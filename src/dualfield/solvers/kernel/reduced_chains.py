@@ -30,14 +30,14 @@ def solve_reduced(
     are. With its dual point μ, primal − dual_full(μ) bounds the distance from the minimum of the full problem, up to
     rounding, which is added; it costs one pass over the full kernel matrix, streamed.
     """
-    kernel, n_labels = problem.kernel, problem.chain.n_labels
+    kernel, n_labels = problem.kernel, problem.structure.n_labels
     root = landmark_root(kernel, landmarks, problem.n_threads)
     # Features divided by the scale, with losses that count scale² times: the same problem, scale² times as large.
     scale = float(problem.scale)
     features = np.ascontiguousarray(kernel.scores(problem.points, landmarks, root / scale, problem.n_threads))
     batch = Batch(problem.offsets, features.shape[1], features)
     table = FeatureTable.all(features.shape[1], n_labels)
-    score_map = LinearScores(problem.chain, table, None, problem.clique_mask, problem.with_ends)
+    score_map = LinearScores(problem.structure, table, None, problem.clique_mask, problem.with_ends)
     data = score_map.bind(
         batch, None, problem.labels, scale**2 * problem.weights, problem.cost, temperature=float(problem.temperature)
     )
@@ -75,12 +75,12 @@ def _full_dual(
     cost = None if problem.cost is None else problem.cost[problem.labels]
     if problem.temperature > 0.0:
         scores = score_map.scores(solution.parameters, batch, n_threads=problem.n_threads)
-        found = problem.chain.marginals(
+        found = problem.structure.marginals(
             scores, temperature=problem.temperature, cost=cost, cliques="sum", n_jobs=problem.n_threads
         )
         assert found.clique is not None
         node, cliques = found.node, found.clique.reshape(batch.n_examples, -1)
-        best = problem.chain.log_partition(scores, temperature=problem.temperature, cost=cost)
+        best = problem.structure.log_partition(scores, temperature=problem.temperature, cost=cost)
         weights = score_map.unpack(solution.parameters)
         inner = (each * node * scores.node).sum() + problem.weights @ (cliques @ weights.cliques)
         if problem.with_ends:
@@ -89,7 +89,7 @@ def _full_dual(
     else:
         node, cliques = _flow_marginals(problem, solution.dual or {})
         value = 0.0 if cost is None else float((each * node * cost).sum())
-    truth = problem.chain.clique_indices(problem.labels, problem.offsets)
+    truth = problem.structure.clique_indices(problem.labels, problem.offsets)
     first = np.concatenate([[0], np.cumsum(np.maximum(batch.lengths - 1, 0))])
     np.subtract.at(cliques, (np.repeat(np.arange(batch.n_examples), np.diff(first)), truth), 1.0)
     rest = -each * node
@@ -116,7 +116,7 @@ def _ends(problem: KernelChain, start: Floats, stop: Floats) -> list[tuple[int, 
 
 def _flow_marginals(problem: KernelChain, flow: dict[str, NDArray[Any]]) -> tuple[Floats, Floats]:
     """Return node marginals, and clique marginals summed over the edges of each example, of a flow."""
-    n_labels, n_nodes = problem.chain.n_labels, len(problem.labels)
+    n_labels, n_nodes = problem.structure.n_labels, len(problem.labels)
     rows = np.repeat(np.arange(n_nodes), flow["edge_counts"].astype(np.int64))
     before, label = flow["edge_labels"].astype(np.int64).reshape(-1, 2).T
     masses = flow["edge_masses"]
@@ -126,6 +126,6 @@ def _flow_marginals(problem: KernelChain, flow: dict[str, NDArray[Any]]) -> tupl
     inside[problem.offsets[:-1][np.diff(problem.offsets) > 0]] = False
     example = np.repeat(np.arange(len(problem.weights)), np.diff(problem.offsets))
     edges = inside[rows]
-    cliques = np.zeros((len(problem.weights), problem.chain.n_cliques))
+    cliques = np.zeros((len(problem.weights), problem.structure.n_cliques))
     np.add.at(cliques, (example[rows[edges]], before[edges] * n_labels + label[edges]), masses[edges])
     return node, cliques

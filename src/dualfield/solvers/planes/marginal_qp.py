@@ -211,7 +211,7 @@ class _Flows:
     """Marginals as flows through the states of chains: of first labels, and of windows of labels."""
 
     def __init__(self, problem: ChainPlanes) -> None:
-        chain, lengths = problem.score_map.chain, problem.batch.lengths
+        chain, lengths = problem.score_map.structure, problem.batch.lengths
         windows = np.flatnonzero(chain.clique_allowed)
         k, m = chain.n_labels, len(windows)
         some = np.flatnonzero(lengths > 0)
@@ -237,7 +237,7 @@ class _Flows:
 
     @staticmethod
     def count(problem: ChainPlanes) -> int:
-        chain, lengths = problem.score_map.chain, problem.batch.lengths
+        chain, lengths = problem.score_map.structure, problem.batch.lengths
         return int((chain.n_labels + chain.clique_allowed.sum() * (lengths[lengths > 0] - 1)).sum())
 
     @cached_property
@@ -256,7 +256,7 @@ class _Flows:
     @cached_property
     def states(self) -> tuple[Ints, Ints]:
         """The state that each flow leaves, -1 for first labels, and the one that it enters; numbered over all steps."""
-        chain = self._problem.score_map.chain
+        chain = self._problem.score_map.structure
         into = np.full((self.n, chain.order), -1, dtype=np.int64)
         out = into.copy()
         inner = ~self._is_first
@@ -299,7 +299,7 @@ class _Flows:
         """Weighted features of the true labellings."""
         problem = self._problem
         every = np.flatnonzero(self.label == problem.labels[self._node])
-        chain = problem.score_map.chain
+        chain = problem.score_map.structure
         true = np.full(problem.batch.n_nodes, -1, dtype=np.int64)
         inner = np.ones(problem.batch.n_nodes, dtype=bool)
         inner[problem.batch.offsets[:-1][problem.batch.lengths > 0]] = False

@@ -1,0 +1,123 @@
+"""The shapes of examples: how many nodes they have, and, for structures that need it, how these are connected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Shape", "rows_of_examples"]
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """The sizes of some examples. Structures whose examples differ in more than size derive from it.
+
+    Parameters
+    ----------
+    offsets : int64 array of shape (n_examples + 1,)
+        Example i has nodes ``offsets[i]`` to ``offsets[i + 1] - 1``.
+
+    Examples
+    --------
+    >>> from dualfield.data.shapes import Shape
+    >>> Shape.of([0, 2, 3]).lengths
+    array([2, 1])
+    """
+
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, offsets: ArrayLike) -> Shape:
+        """Make the shape of examples that differ in size only.
+
+        Parameters
+        ----------
+        offsets : array of shape (n_examples + 1,)
+            Where each example starts, and the number of nodes.
+
+        Returns
+        -------
+        Shape
+            The shape.
+
+        Examples
+        --------
+        >>> from dualfield.data.shapes import Shape
+        >>> Shape.of([0, 2, 3]).n_nodes
+        3
+        """
+        return Shape(np.ascontiguousarray(offsets, dtype=np.int64))
+
+    @property
+    def n_examples(self) -> int:
+        """Number of examples."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes of all examples together."""
+        return int(self.offsets[-1])
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Number of nodes of each example."""
+        return np.diff(self.offsets)
+
+    def take(self, examples: NDArray[np.int64]) -> Self:
+        """Return the shape of some of the examples.
+
+        Parameters
+        ----------
+        examples : int array of shape (m,)
+            Which, in any order.
+
+        Returns
+        -------
+        Shape
+            Of the same class.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.data.shapes import Shape
+        >>> Shape.of([0, 2, 3]).take(np.array([1])).offsets
+        array([0, 1])
+        """
+        offsets, rows = rows_of_examples(self.offsets, examples)
+        return self._taken(offsets, rows)
+
+    def _taken(self, offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> Any:
+        """Return the shape of examples with these nodes of the old ones; for derived classes."""
+        return type(self)(offsets)
+
+
+def rows_of_examples(offsets: NDArray[np.int64], examples: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where the rows of some examples go when they are put one after another, and which rows these are.
+
+    Parameters
+    ----------
+    offsets : int64 array of shape (n_examples + 1,)
+        Where each example starts.
+    examples : int array of shape (m,)
+        Which examples.
+
+    Returns
+    -------
+    offsets : int64 array of shape (m + 1,)
+        Where each of them starts then.
+    rows : int64 array
+        Their rows, one after another.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.data.shapes import rows_of_examples
+    >>> rows_of_examples(np.array([0, 2, 3, 6]), np.array([2, 0]))
+    (array([0, 3, 5]), array([3, 4, 5, 0, 1]))
+    """
+    lengths = np.diff(offsets)[examples]
+    cuts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+    return cuts, np.repeat(offsets[:-1][examples] - cuts[:-1], lengths) + np.arange(cuts[-1])
