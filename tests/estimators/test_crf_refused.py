@@ -34,7 +34,7 @@ def wrong(name: str, expected: str, got: str) -> str:
         *[("verbose", value, r"an int in \[0, inf\)") for value in (-1, "yes")],
         *[("start_stop", value, "a bool") for value in (1, "yes", None)],
         *[("warm_start", value, "a bool") for value in (1, None)],
-        *[("structure", value, r"a Chain or one of \['chain'\]") for value in ("tree", None, Chain)],
+        *[("structure", value, r"a Structure or one of \['chain', .*\]") for value in ("forest", None, Chain)],
         *[("solver", value, r".*'block_dual', 'lbfgs', 'perceptron', 'sgd'\].*") for value in ("smo", None, 3)],
         ("template", 3, "None, a Template or its text"),
     ],

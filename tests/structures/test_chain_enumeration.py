@@ -141,7 +141,12 @@ def test_examples_without_a_labelling_are_named(problem):
     found = problem.chain.is_possible(problem.scores, cost=problem.cost)
     assert np.flatnonzero(~found).tolist() == bad
     assume(bad)
-    for query in (problem.structure.log_partition, problem.structure.argmax, problem.structure.marginals, problem.structure.entropy):
+    for query in (
+        problem.structure.log_partition,
+        problem.structure.argmax,
+        problem.structure.marginals,
+        problem.structure.entropy,
+    ):
         with pytest.raises(ValueError, match=f"Example {bad[0]} has no allowed labelling"):
             query(problem.scores, cost=problem.cost)
     with pytest.raises(ValueError, match=f"Example {bad[0]} has no allowed labelling"):

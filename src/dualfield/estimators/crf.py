@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualfield.data.checks import check_choice, check_number
+from dualfield.data.checks import check_number
 from dualfield.data.partial_labels import read_labels
 from dualfield.data.records import Fields, Record
 from dualfield.estimators.base import fitting
@@ -25,8 +25,9 @@ from dualfield.solvers.callbacks import FitCallbacks
 from dualfield.solvers.convergence import warn_unless_converged
 from dualfield.solvers.primal.relay import solve_in_turn
 from dualfield.solvers.registry import pick_solver, suited
-from dualfield.structures import Chain
+from dualfield.structures import Structure
 from dualfield.structures.checks import n_threads
+from dualfield.structures.registry import structure_of
 
 __all__ = ["CRF"]
 
@@ -51,8 +52,10 @@ class CRF(TrainedTagger):
 
     Parameters
     ----------
-    structure : "chain" or Chain, default="chain"
-        ``Chain(order=2)`` looks two labels back, and so on.
+    structure : str or Structure, default="chain"
+        "chain": label sequences; ``Chain(order=2)`` looks two labels back, and so on. "single": one label for each row
+        of a matrix, which is multinomial logistic regression without intercept. "tree": rooted trees. Or a structure of
+        your own, see :class:`dualfield.structures.Structure`.
     C : float, default=1.0
         Weight of the losses against the penalty: smaller values penalise more.
     l1_ratio : float, default=0.0
@@ -159,7 +162,7 @@ class CRF(TrainedTagger):
 
     def __init__(
         self,
-        structure: Literal["chain"] | Chain = "chain",
+        structure: str | Structure = "chain",
         C: float = 1.0,
         *,
         l1_ratio: float = 0.0,
@@ -408,8 +411,7 @@ class CRF(TrainedTagger):
 
     def _check_parameters(self) -> Any:
         owner = type(self).__name__
-        if not isinstance(self.structure, Chain):
-            check_choice(owner, "structure", self.structure, ("chain",), "a Chain")
+        structure_of(owner, self.structure)
         check_number(owner, "C", self.C, 0.0, open_low=True)
         check_number(owner, "l1_ratio", self.l1_ratio, 0.0)
         if self.l1_ratio > 1:

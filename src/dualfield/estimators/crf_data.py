@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,15 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from dualfield.data import Batch, Labels
 from dualfield.data.checks import check_column_names
+from dualfield.data.shapes import Shape
 from dualfield.scores import Expansion, FeatureTable, LinearScores
-from dualfield.structures import Chain, Structure, span_constraints
+from dualfield.structures import Structure
 
 if TYPE_CHECKING:
     from dualfield.estimators.tagger import SequenceTagger
 
 Floats = NDArray[np.float64]
-# Up to so many windows of labels a chain of higher order has all of them, beyond only those that occur.
-_MOST_WINDOWS = 50_000
 
 
 class TrainingData(NamedTuple):
@@ -35,53 +35,10 @@ class TrainingData(NamedTuple):
     cost: Floats | None
 
 
-def build_chain(
-    structure: Any,
-    constraints: Any,
-    labels: Labels,
-    codes: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-    owner: str = "CRF",
-) -> Chain:
-    """Make the chain for these labels: its order, and which labels may follow each other."""
-    n, order = len(labels), 1
-    if isinstance(structure, Chain):
-        if structure.n_labels:
-            if structure.n_labels != n:
-                raise ValueError(f"structure has {structure.n_labels} labels; y has {n}.")
-            if constraints is not None:
-                raise ValueError("constraints must be None where structure says which labels may follow each other.")
-            return structure
-        order = structure.order
-    rules: dict[str, Any] = {}
-    if isinstance(constraints, str):
-        if constraints not in ("BIO", "BIOES"):
-            raise ValueError(
-                f"The 'constraints' parameter of {owner} must be None, 'BIO', 'BIOES' or a boolean matrix. "
-                f"Got {constraints!r} instead."
-            )
-        rules = dict(span_constraints([str(name) for name in labels.classes.tolist()], constraints))
-    elif constraints is not None:
-        table = np.asarray(constraints)
-        if table.shape != (n, n) or table.dtype != np.bool_:
-            raise ValueError(
-                f"The 'constraints' parameter of {owner} must be a boolean array of shape {(n, n)}, a row for each "
-                f"label. Got shape {table.shape} and dtype {table.dtype} instead."
-            )
-        rules = {"allowed": table}
-    if order == 1:
-        return Chain(n, 1, **rules)
-    pairs = rules.pop("allowed", None)
-    if n ** (order + 1) > _MOST_WINDOWS:
-        if (codes < 0).any():
-            raise ValueError("A chain of this order lists the windows of labels that occur: all labels must be known.")
-        return Chain.from_labels(codes, offsets, n_labels=n, order=order, **rules)
-    windows = None
-    if pairs is not None:
-        everything = np.indices((n,) * (order + 1)).reshape(order + 1, -1).T
-        inside = np.all([pairs[everything[:, at], everything[:, at + 1]] for at in range(order)], axis=0)
-        windows = everything[inside]
-    return Chain(n, order, windows, **rules)
+def connected(nodes: Batch, connect: Callable[[NDArray[np.int64]], Shape | None]) -> Batch:
+    """Return a batch that knows how its nodes are connected."""
+    shape = connect(nodes.offsets)
+    return nodes if shape is None else replace(nodes, connected=shape)
 
 
 def pair_columns(pair_features: Any, nodes: Batch, owner: str = "CRF") -> NDArray[np.bool_] | None:
@@ -114,7 +71,7 @@ def pair_columns(pair_features: Any, nodes: Batch, owner: str = "CRF") -> NDArra
 
 
 def build_score_map(
-    chain: Chain,
+    structure: Structure,
     nodes: Batch,
     pairs: Batch | None,
     codes: NDArray[np.int32],
@@ -128,50 +85,49 @@ def build_score_map(
     has_kernel: bool = False,
 ) -> LinearScores:
     """Decide which features there are; node scores that come from a kernel are columns that score their own label."""
-    cliques = np.full(nodes.n_nodes, -1, dtype=np.int32)
-    inside = np.ones(nodes.n_nodes, dtype=bool)
-    inside[nodes.offsets[:-1][nodes.lengths > 0]] = False
-    known = _clique_codes(chain, codes, nodes.offsets)
-    cliques[inside] = known
+    edges, shared = _known_parts(structure, codes, nodes)
     if has_kernel:
-        node = Expansion.table(chain.n_labels)
+        node = Expansion.table(structure.n_labels)
     elif everything:
-        node = FeatureTable.all(nodes.n_columns, chain.n_labels)
+        node = FeatureTable.all(nodes.n_columns, structure.n_labels)
     else:
-        node = FeatureTable.observed(nodes, codes, chain.n_labels, min_freq)
+        node = FeatureTable.observed(nodes, codes, structure.n_labels, min_freq)
     pair = None
     if pairs is not None:
         pair = (
-            FeatureTable.all(pairs.n_columns, chain.n_cliques)
+            FeatureTable.all(pairs.n_columns, structure.edge_width)
             if everything
-            else FeatureTable.observed(pairs, cliques, chain.n_cliques, min_freq)
+            else FeatureTable.observed(pairs, edges, structure.edge_width, min_freq)
         )
         if chosen is not None and not chosen.all():
             pair = _only(pair, chosen)
-    mask = np.ones(chain.n_cliques, dtype=bool)
+    mask = np.ones(structure.n_cliques, dtype=bool)
     if not everything:
-        mask = np.zeros(chain.n_cliques, dtype=bool)
-        mask[known[known >= 0]] = True
+        mask = np.zeros(structure.n_cliques, dtype=bool)
+        mask[shared] = True
     if not with_transitions:
-        mask = np.zeros(chain.n_cliques, dtype=bool)
+        mask = np.zeros(structure.n_cliques, dtype=bool)
     if old is not None:
         node, mask = _union(node, old.node), mask | (old.clique_mask > 0)
         pair = pair if pair is None or old.pair is None else _union(pair, old.pair)
-    return LinearScores(chain, node, pair, mask, with_ends)
+    return LinearScores(structure, node, pair, mask, with_ends)
 
 
-def _clique_codes(chain: Chain, codes: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return the clique of each edge; -1 where a label of it is not known."""
-    found = chain.clique_indices(np.maximum(codes, 0), offsets).astype(np.int32)
+def _known_parts(
+    structure: Structure, codes: NDArray[np.int32], nodes: Batch
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return the part of the edge that leads to each node, -1 for none, and all cliques; parts with known labels."""
+    parts, at = structure.parts_of(np.maximum(codes, 0), nodes.shape), structure.edge_nodes(nodes.shape)
+    edges = np.full(nodes.n_nodes, -1, dtype=np.int32)
+    edges[at] = parts.edges
     if (codes >= 0).all():
-        return found
-    lengths = np.diff(offsets)
-    ends = np.arange(len(codes))[np.arange(len(codes)) - np.repeat(offsets[:-1], lengths) > 0]
-    for back in range(chain.order + 1):
-        at = ends - back
-        before_start = at < np.repeat(offsets[:-1], np.maximum(lengths - 1, 0))
-        found[(codes[np.maximum(at, 0)] < 0) & ~before_start] = -1
-    return found
+        return edges, np.unique(parts.shared[(parts.shared >= 0) & (parts.shared < structure.n_cliques)])
+    # With another label in the place of those that are not known, parts that depend on them differ.
+    others = np.where(codes < 0, structure.n_labels - 1, codes).astype(np.int32)
+    again = structure.parts_of(others, nodes.shape)
+    edges[at[again.edges != parts.edges]] = -1
+    known = (again.shared == parts.shared) & (parts.shared >= 0) & (parts.shared < structure.n_cliques)
+    return edges, np.unique(parts.shared[known])
 
 
 def _only(table: FeatureTable, chosen: NDArray[np.bool_]) -> FeatureTable:
@@ -277,20 +233,14 @@ def carry_over(old: SequenceTagger, data: TrainingData) -> Floats | None:
     codes = {name: code for code, name in enumerate(old.classes_.tolist())}
     label = np.array([codes.get(name, -1) for name in data.labels.classes.tolist()])
     node = _matched(now.node, before.node, weights.node, _columns(data.nodes, old.vocabulary_), label)
-    cliques = np.zeros(data.structure.n_cliques)
-    known = {tuple(window): at for at, window in enumerate(before.structure.cliques.tolist())}
-    # A label that is new has no old window, not even one of those that begin before the first node.
-    windows = [
-        tuple((int(label[k]) if label[k] >= 0 else -2) if k >= 0 else -1 for k in window)
-        for window in data.structure.cliques.tolist()
-    ]
-    clique = np.array([known.get(window, -1) for window in windows])
-    cliques[clique >= 0] = weights.cliques[clique[clique >= 0]]
+    clique = data.structure.matched_cliques(before.structure, label)
+    cliques = np.where(clique >= 0, weights.cliques[np.maximum(clique, 0)] if len(weights.cliques) else 0.0, 0.0)
     start, stop = (np.where(label >= 0, end[np.maximum(label, 0)], 0.0) for end in (weights.start, weights.stop))
     pair = None
     if now.pair is not None and before.pair is not None and data.pairs is not None:
         columns = _columns(data.pairs, old.pair_vocabulary_)
-        pair = _matched(now.pair, before.pair, weights.pair, columns, clique)
+        parts = data.structure.matched_edges(before.structure, label)
+        pair = _matched(now.pair, before.pair, weights.pair, columns, parts)
     return now.pack(node, cliques, start, stop, pair)
 
 

@@ -26,7 +26,7 @@ from dualfield.objectives import CustomPlanes
 from dualfield.scores import Expansion, FeatureTable, LinearScores
 from dualfield.solvers import Moment, Solution, prototypes
 from dualfield.solvers.registry import pick_solver, suited
-from dualfield.structures import Chain, check_custom_problem
+from dualfield.structures import Chain, Single, Structure, check_custom_problem
 from dualfield.structures.custom_answers import read_only
 
 __all__ = ["MarginOutputs"]
@@ -63,13 +63,13 @@ class MarginOutputs(TrainedTagger):
     @property
     def _is_single(self) -> bool:
         structure = self._of_fit("structure")
-        return isinstance(structure, str) and structure == "single"
+        return isinstance(structure, Single) or (isinstance(structure, str) and structure == "single")
 
     @property
     def _is_custom(self) -> bool:
         names = ("joint_feature", "loss", "argmax")
         structure = self._of_fit("structure")
-        return not isinstance(structure, (str, Chain)) and any(hasattr(structure, name) for name in names)
+        return not isinstance(structure, (str, Structure)) and any(hasattr(structure, name) for name in names)
 
     @property
     def temperature(self) -> float:  # type: ignore[override]

@@ -14,10 +14,11 @@ from dualfield.data.mapped_vocabulary import read_vocabulary
 from dualfield.data.records import Fields, Record
 from dualfield.data.value_records import names_record, read_names
 from dualfield.estimators.base import Estimator
+from dualfield.estimators.crf_data import connected
 from dualfield.features import Template
 from dualfield.scores import Expansion, LinearScores
 from dualfield.scores.stored import Scored, StoredWeights, weights_record
-from dualfield.structures import Chain, Scores
+from dualfield.structures import Chain, Scores, Structure
 from dualfield.structures.checks import n_threads
 
 Floats = NDArray[np.float64]
@@ -58,7 +59,7 @@ class SequenceModel(Estimator):
     template: Any
     classes_: NDArray[Any]
     labels_: Labels
-    structure_: Chain
+    structure_: Structure
     vocabulary_: Vocabulary | None
     pair_vocabulary_: Vocabulary | None
     n_features_: int
@@ -70,14 +71,17 @@ class SequenceModel(Estimator):
     def _read(self, X: Any, lengths: ArrayLike | None) -> tuple[Batch, Batch | None]:
         """Turn input into rows of the columns seen in training; the second batch has those that score label pairs."""
         check_is_fitted(self)
+        opened, lengths, connect = (X, lengths, None) if isinstance(X, Batch) else self.structure_.open(X, lengths)
         if self._of_fit("template") is not None and not isinstance(X, Batch):
             self._check_no_lengths(lengths)
-            rows = self._template().read(X, vocabulary=self.vocabulary_, pair_vocabulary=self.pair_vocabulary_)
-            return rows.nodes, rows.pairs if self.score_map_.pair is not None else None
+            rows = self._template().read(opened, vocabulary=self.vocabulary_, pair_vocabulary=self.pair_vocabulary_)
+            nodes = rows.nodes if connect is None else connected(rows.nodes, connect)
+            return nodes, rows.pairs if self.score_map_.pair is not None else None
         expansion = self.expansion_
         n_columns = self.score_map_.node.n_columns if expansion is None else expansion.n_columns
         numeric = None if self.vocabulary_ is not None else n_columns
-        batch = Batch.build(X, lengths=lengths, vocabulary=self.vocabulary_, n_columns=numeric)
+        batch = Batch.build(opened, lengths=lengths, vocabulary=self.vocabulary_, n_columns=numeric)
+        batch = batch if connect is None else connected(batch, connect)
         check_column_names(self, batch, "as in training")
         return batch, batch if self.score_map_.pair is not None else None
 
@@ -90,11 +94,15 @@ class SequenceModel(Estimator):
             nodes, pairs = self._read(X, lengths)
             nodes = nodes if expansion is None else expansion.columns(nodes, n_threads(self.n_jobs))
             return Scored(self.score_map_, self.parameters_, nodes, pairs)
+        opened, lengths, connect = self.structure_.open(X, lengths)
         if self._of_fit("template") is None:
-            nodes = pairs = Batch.build(X, lengths=lengths, vocabulary=Vocabulary(), grow=True)
+            nodes = pairs = Batch.build(opened, lengths=lengths, vocabulary=Vocabulary(), grow=True)
         else:
             self._check_no_lengths(lengths)
-            nodes, pairs = self._template().read(X)
+            nodes, pairs = self._template().read(opened)
+        shared = pairs is nodes
+        nodes = connected(nodes, connect)
+        pairs = nodes if shared else pairs
         return stored.scored(nodes, pairs, words, self.pair_vocabulary_)
 
     @staticmethod

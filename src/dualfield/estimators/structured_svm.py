@@ -24,8 +24,9 @@ from dualfield.objectives.planes_slack import SlackArgmax
 from dualfield.solvers import Moment, Solution, prototypes
 from dualfield.solvers.convergence import warn_unless_converged
 from dualfield.solvers.registry import pick_solver, suited
-from dualfield.structures import Chain, CustomProblem
+from dualfield.structures import CustomProblem, Structure
 from dualfield.structures.checks import n_threads
+from dualfield.structures.registry import structure_names
 
 __all__ = ["StructuredSVM"]
 
@@ -49,7 +50,7 @@ class StructuredSVM(MarginOutputs):
 
     Parameters
     ----------
-    structure : "chain", "single", Chain or CustomProblem, default="chain"
+    structure : str, Structure or CustomProblem, default="chain"
         Label sequences; one label for each row of a matrix; a chain of another order or with constraints; or an object
         with ``joint_feature``, ``loss`` and ``argmax``, see :class:`dualfield.structures.CustomProblem`.
     C : float, default=1.0
@@ -140,7 +141,7 @@ class StructuredSVM(MarginOutputs):
 
     def __init__(
         self,
-        structure: Literal["chain", "single"] | Chain | CustomProblem = "chain",
+        structure: str | Structure | CustomProblem = "chain",
         C: float = 1.0,
         *,
         cost: Literal["hamming"] | ArrayLike | Callable[[Any, Any], float] = "hamming",
@@ -315,9 +316,9 @@ class StructuredSVM(MarginOutputs):
 
     def _check_parameters(self) -> None:
         owner = type(self).__name__
-        if not self._is_custom and not isinstance(self.structure, Chain):
-            otherwise = "a Chain, an object with joint_feature, loss and argmax,"
-            check_choice(owner, "structure", self.structure, ("chain", "single"), otherwise)
+        if not self._is_custom and not isinstance(self.structure, Structure):
+            otherwise = "a Structure, an object with joint_feature, loss and argmax,"
+            check_choice(owner, "structure", self.structure, tuple(structure_names()), otherwise)
         check_number(owner, "C", self.C, 0.0, open_low=True)
         check_choice(owner, "rescaling", self.rescaling, ("margin", "slack"))
         if self.kernel is None:

@@ -79,7 +79,7 @@ class SequenceTagger(SequenceModel, TaggerInspection):
         """
         return self._scores(X, lengths)
 
-    def predict(self, X: Any, *, lengths: ArrayLike | None = None) -> list[Any]:
+    def predict(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
         """Return the most probable labelling of each sequence.
 
         Parameters
@@ -100,8 +100,11 @@ class SequenceTagger(SequenceModel, TaggerInspection):
         """
         score_map, parameters, nodes, pairs = self._scored(X, lengths)
         codes = _native.tag(score_map.bind(nodes, pairs), parameters, n_threads(self.n_jobs))
-        result: list[Any] = self.labels_.decode(codes, nodes.offsets)
-        return result
+        return self._decoded(codes, nodes.offsets)
+
+    def _decoded(self, codes: NDArray[np.int32], offsets: NDArray[np.int64]) -> Any:
+        """Return labels as users pass them: for each example, or in a row where every node is one."""
+        return self.labels_.decode(codes, None if self.structure_.is_flat else offsets)
 
     def predict_single(self, xseq: Any) -> Any:
         """Return the most probable labelling of one sequence.
@@ -151,15 +154,17 @@ class SequenceTagger(SequenceModel, TaggerInspection):
                [0.32, 0.68]])
         """
         check_is_fitted(self)
-        if pairwise and self.structure_.order != 1:
-            raise ValueError(f"pairwise needs a chain of order 1. This one has order {self.structure_.order}.")
+        reason = self.structure_.no_pairs if pairwise else None
+        if reason is not None:
+            raise ValueError(f"pairwise {reason}")
         scores = self.decision_scores(X, lengths=lengths)
         answer = self.structure_.marginals(scores, cliques="each" if pairwise else None, **self._heat())
+        if self.structure_.is_flat:
+            return answer.node
         nodes = _split(answer.node, scores.offsets)
         if answer.clique is None:
             return nodes
-        edges = np.concatenate([[0], np.cumsum(np.maximum(scores.lengths - 1, 0))])
-        return nodes, _split(answer.clique, edges)
+        return nodes, _split(answer.clique, np.searchsorted(self.structure_.edge_nodes(scores.shape), scores.offsets))
 
     def predict_marginals(self, X: Any, *, lengths: ArrayLike | None = None) -> list[list[dict[Any, float]]]:
         """Return probabilities as sklearn-crfsuite does: a dict for each node.
@@ -183,6 +188,8 @@ class SequenceTagger(SequenceModel, TaggerInspection):
         check_is_fitted(self)
         names = self._names()
         rows = self.predict_proba(X, lengths=lengths)
+        if self.structure_.is_flat:
+            return [dict(zip(names, row, strict=True)) for row in np.asarray(rows).tolist()]
         return [[dict(zip(names, row, strict=True)) for row in np.asarray(one).tolist()] for one in rows]
 
     def predict_marginals_single(self, xseq: Any) -> list[dict[Any, float]]:
@@ -264,7 +271,7 @@ class SequenceTagger(SequenceModel, TaggerInspection):
         total = self.structure_.log_partition(scores, **self._heat())
         probability = np.exp((best.scores - total[:, None]) / self._of_fit("temperature"))
         found = np.isfinite(best.scores)
-        ranked = [self.labels_.decode(np.maximum(codes, 0), scores.offsets) for codes in best.labels]
+        ranked = [self._decoded(np.maximum(codes, 0), scores.offsets) for codes in best.labels]
         return [
             [(ranked[r][i], float(probability[i, r])) for r in range(int(k)) if found[i, r]]
             for i in range(scores.n_examples)
@@ -298,7 +305,7 @@ class SequenceTagger(SequenceModel, TaggerInspection):
         """
         scores = self.decision_scores(X, lengths=lengths)
         draws = self.structure_.sample(scores, n_samples, random_state=random_state, **self._heat())
-        by_draw = [self.labels_.decode(codes, scores.offsets) for codes in draws]
+        by_draw = [self._decoded(codes, scores.offsets) for codes in draws]
         return [[one[i] for one in by_draw] for i in range(scores.n_examples)]
 
     def score(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> float:
@@ -325,6 +332,10 @@ class SequenceTagger(SequenceModel, TaggerInspection):
         predicted = self.predict(X, lengths=lengths)
         if len(predicted) != len(y):
             raise ValueError(f"y must have a labelling for each of the {len(predicted)} sequences. Got {len(y)}.")
+        if self.structure_.is_flat:
+            return (
+                float(np.mean([guess == truth for guess, truth in zip(predicted, y, strict=True)])) if len(y) else 1.0
+            )
         right = total = 0
         for i, (guess, truth) in enumerate(zip(predicted, y, strict=True)):
             if len(guess) != len(truth):
@@ -346,7 +357,7 @@ class SequenceTagger(SequenceModel, TaggerInspection):
         """Weights of transitions, shape (n_labels, n_labels), label on the left first; (n_cliques,) above order 1."""
         check_is_fitted(self)
         cliques = self.score_map_.unpack_shared(self.parameters_)[0]
-        return cliques.reshape(self.structure_.n_labels, -1) if self.structure_.order == 1 else cliques
+        return self.structure_.table_of(cliques)
 
     @property
     def start_(self) -> Floats:

@@ -24,9 +24,9 @@ from dualfield.data.partial_labels import read_labels
 from dualfield.estimators.checkpoint import Checkpoint, fingerprint
 from dualfield.estimators.crf_data import (
     TrainingData,
-    build_chain,
     build_score_map,
     check_cost,
+    connected,
     example_weights,
     pair_columns,
 )
@@ -39,6 +39,7 @@ from dualfield.solvers.callbacks import FitCallbacks
 from dualfield.solvers.kept_state import refuse_unused
 from dualfield.solvers.progress import ProgressLine
 from dualfield.structures.checks import n_threads
+from dualfield.structures.registry import structure_of
 
 __all__ = ["TrainedTagger"]
 
@@ -99,24 +100,29 @@ class TrainedTagger(SequenceTagger):
         vocabulary, pair_vocabulary = (None if one is None else one.copy() for one in before)
         grow, pairs = vocabulary is not None, None
         width = None if grown_from is None or grow else grown_from.score_map_.node.n_columns
+        owner = type(self).__name__
+        prototype = structure_of(owner, self.structure)
+        rows, lengths, connect = (X, lengths, None) if isinstance(X, Batch) else prototype.open(X, lengths)
         if self.template is not None and not isinstance(X, Batch):
             if lengths is not None:
                 raise ValueError("lengths must be None with a template: X is a list of sentences.")
-            nodes, pairs = self._template().read(X, vocabulary, pair_vocabulary, grow=grow)
+            nodes, pairs = self._template().read(rows, vocabulary, pair_vocabulary, grow=grow)
         else:
-            nodes = Batch.build(X, lengths=lengths, vocabulary=vocabulary, grow=grow, n_columns=width)
+            nodes = Batch.build(rows, lengths=lengths, vocabulary=vocabulary, grow=grow, n_columns=width)
+        if connect is not None:
+            nodes = connected(nodes, connect)
         if grown_from is not None:
             check_column_names(grown_from, nodes, "as in the calls before")
         if nodes.n_nodes == 0:
             raise ValueError("X must have at least one node. Got none.")
         labels, codes, allowed = read_labels(y, nodes.offsets, known)
-        owner = type(self).__name__
-        chain = build_chain(self.structure, self.constraints, labels, codes, nodes.offsets, owner)
+        names = labels.classes.tolist()
+        structure = prototype.for_labels(names, codes, nodes.shape, self.constraints, owner)
         chosen = pair_columns(self.pair_features, nodes, owner)
         if pairs is None and chosen is not None:
             pairs = nodes
         score_map = build_score_map(
-            chain,
+            structure,
             nodes,
             pairs,
             codes,
@@ -134,7 +140,7 @@ class TrainedTagger(SequenceTagger):
         cost = self._cost_table(labels)
         if cost is not None and allowed is not None:
             raise ValueError("cost needs the true label of every node: it cannot be used with partly labelled y.")
-        return TrainingData(nodes, pairs, labels, codes, allowed, chain, score_map, weights, cost)
+        return TrainingData(nodes, pairs, labels, codes, allowed, structure, score_map, weights, cost)
 
     def _cost_table(self, labels: Labels) -> Floats | None:
         """Return the cost of each label by true label; None if wrong labels cost nothing."""

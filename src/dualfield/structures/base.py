@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -83,6 +84,7 @@ class Structure(ABC):
     name: ClassVar[str] = ""  # by which estimators and files know it; user-defined structures need none
     n_ends: ClassVar[int] = 0  # ends with scores of labels: 1 for roots, 2 for the first and the last node
     has_edges: ClassVar[bool] = False  # whether edges may have scores of their own
+    is_flat: ClassVar[bool] = False  # whether every node is an example: X is a matrix, y a vector
     n_labels: int
 
     @property
@@ -269,6 +271,148 @@ class Structure(ABC):
     def edge_width(self) -> int:
         """Number of scores that an edge may have of its own; 0 if it has none."""
         return self.n_cliques if self.has_edges else 0
+
+    def for_labels(
+        self, names: Sequence[Any], codes: Codes, shape: Shape, constraints: Any = None, owner: str = "CRF"
+    ) -> Structure:
+        """Return this structure for the labels of training data.
+
+        Parameters
+        ----------
+        names : sequence
+            The labels, in the order of their codes.
+        codes : int32 array of shape (n_nodes,)
+            Label codes of the training data, -1 where a label is not known.
+        shape : Shape
+            The shapes of the examples.
+        constraints : str or array, default=None
+            Which labels may be neighbours, in the forms that the structure knows.
+        owner : str, default="CRF"
+            The estimator, for error messages.
+
+        Returns
+        -------
+        Structure
+            One that knows its labels.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.data.shapes import Shape
+        >>> from dualfield.structures import Chain
+        >>> Chain().for_labels(["x", "y"], np.array([0, 1], dtype=np.int32), Shape.of([0, 2])).n_labels
+        2
+        """
+        if self.n_labels not in (0, len(names)):
+            raise ValueError(f"structure has {self.n_labels} labels; y has {len(names)}.")
+        if constraints is not None:
+            raise ValueError(f"constraints must be None: a {type(self).__name__} has none.")
+        return self._with_labels(len(names), shape)
+
+    def _with_labels(self, n_labels: int, shape: Shape) -> Structure:
+        """Return this structure with so many labels."""
+        raise TypeError(f"{type(self).__name__} must say how it is made for {n_labels} labels.")
+
+    def matched_cliques(self, old: Structure, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Find the cliques of this structure in one of the same kind with other labels.
+
+        Parameters
+        ----------
+        old : Structure
+            The other one.
+        labels : int array of shape (n_labels,)
+            The label of `old` that each label here is; -1 for none.
+
+        Returns
+        -------
+        int array of shape (n_cliques,)
+            Cliques of `old`; -1 for none.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.structures import Chain
+        >>> Chain(2).matched_cliques(Chain(3), np.array([0, 2]))
+        array([0, 2, 6, 8])
+        """
+        return np.full(self.n_cliques, -1, dtype=np.int64)
+
+    def matched_edges(self, old: Structure, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Find the own parts of edges in a structure of the same kind with other labels.
+
+        Parameters
+        ----------
+        old, labels
+            As in :meth:`matched_cliques`.
+
+        Returns
+        -------
+        int array of shape (edge_width,)
+            Parts of edges of `old`; -1 for none.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.structures import Chain
+        >>> Chain(2).matched_edges(Chain(3), np.array([0, -1]))
+        array([ 0, -1, -1, -1])
+        """
+        return self.matched_cliques(old, labels)
+
+    @property
+    def no_pairs(self) -> str | None:
+        """Why edges are not pairs of labels; None if they are."""
+        return f"needs edges; a {type(self).__name__} has none."
+
+    def table_of(self, cliques: Floats) -> Floats:
+        """Return values of cliques in the shape that users see them in.
+
+        Parameters
+        ----------
+        cliques : array of shape (n_cliques,)
+            One for each clique.
+
+        Returns
+        -------
+        array
+            For pairs of labels (n_labels, n_labels), label on the left first.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.structures import Chain
+        >>> Chain(2).table_of(np.arange(4.0))
+        array([[0., 1.],
+               [2., 3.]])
+        """
+        return cliques
+
+    def open(
+        self, X: Any, lengths: ArrayLike | None = None
+    ) -> tuple[Any, ArrayLike | None, Callable[[NDArray[np.int64]], Shape | None]]:
+        """Take what users pass apart: the nodes of each example, and how they are connected.
+
+        Parameters
+        ----------
+        X : list, array or matrix
+            Examples as users pass them.
+        lengths : array of int, default=None
+            How many rows of a flat `X` each example has.
+
+        Returns
+        -------
+        nodes, lengths
+            Examples as :meth:`dualfield.data.Batch.build` takes them.
+        connect : callable
+            From the offsets of the nodes to their shape; None: one after another.
+
+        Examples
+        --------
+        >>> from dualfield.structures import Chain
+        >>> Chain().open([[["a"], ["b"]]])[0]
+        [[['a'], ['b']]]
+        """
+        return X, lengths, lambda offsets: None
 
     def edge_scores(self, cliques: Floats, shape: Shape) -> Floats:
         """Return what each edge scores by scores that all edges share.

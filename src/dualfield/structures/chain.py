@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,12 +14,15 @@ from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
 from dualfield.structures.base import Structure
 from dualfield.structures.checks import Codes, Floats, check_codes, check_int
+from dualfield.structures.constraints import span_constraints
 from dualfield.structures.scores import Scores
 
 # A table of all windows of labels larger than this is refused: list the windows that occur instead.
 MOST_CLIQUES = 50_000_000
 _HIGHEST_ORDER = 63  # in a record
 _FLAGS = ("allowed", "allowed_start", "allowed_stop")
+# Up to so many windows of labels a chain made for a model has all of them, beyond only those that occur.
+MOST_WINDOWS = 50_000
 
 
 class Chain(Structure):
@@ -160,6 +164,113 @@ class Chain(Structure):
         record.check(n_windows <= most, f"a chain has more than {most} windows of labels.")
         return cls(n_labels, order, *flags)
 
+    def for_labels(
+        self, names: Sequence[Any], codes: Codes, shape: Shape, constraints: Any = None, owner: str = "CRF"
+    ) -> Chain:
+        """Return a chain of this order for the labels of training data.
+
+        Of a high order with many labels it has the windows that occur there, otherwise all.
+
+        Parameters
+        ----------
+        names, codes, shape, owner
+            As in :meth:`Structure.for_labels`.
+        constraints : {"BIO", "BIOES"} or bool array of shape (n_labels, n_labels), default=None
+            Which labels may follow each other.
+
+        Returns
+        -------
+        Chain
+            One that knows its labels; this one if it did.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.data.shapes import Shape
+        >>> from dualfield.structures import Chain
+        >>> codes, shape = np.array([0, 1], dtype=np.int32), Shape.of([0, 2])
+        >>> Chain().for_labels(["B-x", "I-x", "O"], codes, shape, "BIO").allowed_start
+        array([ True, False,  True])
+        """
+        n = len(names)
+        if self.n_labels:
+            if self.n_labels != n:
+                raise ValueError(f"structure has {self.n_labels} labels; y has {n}.")
+            if constraints is not None:
+                raise ValueError("constraints must be None where structure says which labels may follow each other.")
+            return self
+        rules = _rules(constraints, names, owner)
+        if self.order == 1:
+            return Chain(n, 1, **rules)
+        pairs = rules.pop("allowed", None)
+        if n ** (self.order + 1) > MOST_WINDOWS:
+            if (codes < 0).any():
+                raise ValueError(
+                    "A chain of this order lists the windows of labels that occur: all labels must be known."
+                )
+            return Chain.from_labels(codes, shape.offsets, n_labels=n, order=self.order, **rules)
+        windows = None
+        if pairs is not None:
+            everything = np.indices((n,) * (self.order + 1)).reshape(self.order + 1, -1).T
+            inside = np.all([pairs[everything[:, at], everything[:, at + 1]] for at in range(self.order)], axis=0)
+            windows = everything[inside]
+        return Chain(n, self.order, windows, **rules)
+
+    @property
+    def no_pairs(self) -> str | None:
+        """Why edges are not pairs of labels; None if they are."""
+        return None if self.order == 1 else f"needs a chain of order 1. This one has order {self.order}."
+
+    def table_of(self, cliques: Floats) -> Floats:
+        """Return values of cliques as a table of label pairs, for order 1.
+
+        Parameters
+        ----------
+        cliques : array of shape (n_cliques,)
+            One for each clique.
+
+        Returns
+        -------
+        array of shape (n_labels, n_labels), or (n_cliques,) above order 1
+            The same values.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.structures import Chain
+        >>> Chain(2, order=2).table_of(np.zeros(12)).shape
+        (12,)
+        """
+        return cliques.reshape(self.n_labels, -1) if self.order == 1 else cliques
+
+    def matched_cliques(self, old: Structure, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Find the windows of labels in a chain with other labels.
+
+        Parameters
+        ----------
+        old, labels
+            As in :meth:`Structure.matched_cliques`.
+
+        Returns
+        -------
+        int array of shape (n_cliques,)
+            Cliques of `old`; -1 for none.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.structures import Chain
+        >>> Chain(2).matched_cliques(Chain(2, order=2), np.array([0, 1]))
+        array([-1, -1, -1, -1])
+        """
+        if not isinstance(old, Chain):
+            return super().matched_cliques(old, labels)
+        known = {tuple(window): at for at, window in enumerate(old.cliques.tolist())}
+        # A label that is new has no old window, not even one of those that begin before the first node.
+        there = {-1: -1, **{k: int(at) if at >= 0 else -2 for k, at in enumerate(labels)}}
+        windows = (tuple(there[k] for k in window) for window in self.cliques.tolist())
+        return np.array([known.get(window, -1) for window in windows], dtype=np.int64)
+
     @cached_property
     def _topology(self) -> _native.ChainTopology:
         return _native.ChainTopology(self.n_labels, self.cliques, self.clique_allowed)
@@ -280,6 +391,27 @@ class Chain(Structure):
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_topology"}
+
+
+def _rules(constraints: Any, names: Sequence[Any], owner: str) -> dict[str, Any]:
+    """Read the constraints that a model was given."""
+    n = len(names)
+    if constraints is None:
+        return {}
+    if isinstance(constraints, str):
+        if constraints not in ("BIO", "BIOES"):
+            raise ValueError(
+                f"The 'constraints' parameter of {owner} must be None, 'BIO', 'BIOES' or a boolean matrix. "
+                f"Got {constraints!r} instead."
+            )
+        return dict(span_constraints([str(name) for name in names], constraints))
+    table = np.asarray(constraints)
+    if table.shape != (n, n) or table.dtype != np.bool_:
+        raise ValueError(
+            f"The 'constraints' parameter of {owner} must be a boolean array of shape {(n, n)}, a row for each "
+            f"label. Got shape {table.shape} and dtype {table.dtype} instead."
+        )
+    return {"allowed": table}
 
 
 def _check_allowed(allowed: ArrayLike, n_labels: int, order: int) -> NDArray[Any]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dualfield import _native
 from dualfield.data.shapes import Shape
@@ -37,6 +39,7 @@ class Single(Structure):
     """
 
     name = "single"
+    is_flat = True
     n_labels: int = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
@@ -91,3 +94,49 @@ class Single(Structure):
                 f"scores must have {self.n_labels} columns, one for each label. Got shape {node.shape} instead."
             )
         return Scores(node, np.arange(len(node) + 1))
+
+    def _with_labels(self, n_labels: int, shape: Shape) -> Single:
+        return Single(n_labels)
+
+    def open(
+        self, X: Any, lengths: ArrayLike | None = None
+    ) -> tuple[Any, ArrayLike | None, Callable[[NDArray[np.int64]], Shape | None]]:
+        """Take rows of a matrix, or items of a list, as one node each.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d), data frame, or list of n items
+            One node for each row or item; items are dicts or lists of attributes.
+        lengths : None
+            Every example has one node.
+
+        Returns
+        -------
+        nodes, lengths, connect
+            As in :meth:`Structure.open`.
+
+        Examples
+        --------
+        >>> from dualfield.structures import Single
+        >>> Single().open([{"word": "a"}, {"word": "b"}])[0]
+        [[{'word': 'a'}], [{'word': 'b'}]]
+        """
+        if lengths is not None:
+            raise ValueError("lengths must be None for single nodes: every row is an example.")
+        shape = getattr(X, "shape", None)
+        if shape is None:
+            items = list(X)
+            X = np.asarray(items, dtype=np.float64) if items and _is_numbers(items[0]) else [[item] for item in items]
+            shape = getattr(X, "shape", None)
+        if shape is None:
+            return X, None, lambda offsets: None
+        if len(shape) != 2:
+            raise ValueError(f"X must have shape (n, d), a row for each example. Got shape {tuple(shape)} instead.")
+        return X, np.ones(shape[0], dtype=np.int64), lambda offsets: None
+
+
+def _is_numbers(item: Any) -> bool:
+    """Whether an item of a list is a row of numbers, not of attributes."""
+    if isinstance(item, np.ndarray):
+        return True
+    return isinstance(item, (list, tuple)) and bool(item) and isinstance(item[0], (int, float, np.number))

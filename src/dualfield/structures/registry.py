@@ -1,0 +1,69 @@
+"""Structures by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dualfield.structures.base import Structure
+
+__all__ = ["structure_names", "structure_of"]
+
+
+def _named() -> dict[str, type[Structure]]:
+    found: dict[str, type[Structure]] = {}
+    todo = list(Structure.__subclasses__())
+    while todo:
+        kind = todo.pop(0)
+        todo += kind.__subclasses__()
+        if kind.name and kind.__module__.startswith("dualfield."):
+            found.setdefault(kind.name, kind)
+    return found
+
+
+def structure_names() -> list[str]:
+    """Return the names of all structures of the library.
+
+    Returns
+    -------
+    list of str
+        Sorted.
+
+    Examples
+    --------
+    >>> from dualfield.structures.registry import structure_names
+    >>> "chain" in structure_names()
+    True
+    """
+    return sorted(_named())
+
+
+def structure_of(owner: str, structure: Any) -> Structure:
+    """Return the structure that a name stands for, or a structure itself.
+
+    Parameters
+    ----------
+    owner : str
+        The estimator, for error messages.
+    structure : str or Structure
+        What users pass.
+
+    Returns
+    -------
+    Structure
+        Perhaps one that does not know its labels yet.
+
+    Examples
+    --------
+    >>> from dualfield.structures.registry import structure_of
+    >>> structure_of("CRF", "chain")
+    Chain(n_labels=0, order=1)
+    """
+    if isinstance(structure, Structure):
+        return structure
+    known = _named()
+    if isinstance(structure, str) and structure in known:
+        return known[structure]()
+    raise ValueError(
+        f"The 'structure' parameter of {owner} must be a Structure or one of {sorted(known)}. "
+        f"Got {structure!r} instead."
+    )
