@@ -50,10 +50,11 @@ def fit_kernel_chains(
     """Train the model; its parameters are the clique scores, and the expansion gives the node scores."""
     if data.allowed is not None:
         raise ValueError("A kernel needs the label of every node: y must not be labelled in part.")
-    if temperature == 0.0 and data.structure.order != 1:
+    order = getattr(data.structure, "order", None)
+    if temperature == 0.0 and order != 1 and not data.structure.is_flat:
         raise ValueError(
             f"The 'structure' parameter of {type(model).__name__} must be a chain of order 1 with a kernel. "
-            f"Got order {data.structure.order}."
+            f"Got {f'order {order}' if order else repr(data.structure)}."
         )
     points = rows_of(data.nodes)
     weights = np.repeat(data.weights, data.nodes.lengths)
@@ -74,6 +75,7 @@ def fit_kernel_chains(
         float(model.transition_scale),
         int(model.cache_size),
         threads,
+        data.nodes.connected,
     )
     rule = StopRule(float(model.tol), _DEFAULT_PASSES if model.max_iter is None else float(model.max_iter))
     with refusals(kernel):
@@ -122,9 +124,7 @@ def as_linear(problem: KernelChain, solution: Solution[KernelParts]) -> Solution
 
 
 def _has_nodes_only(problem: KernelChain) -> bool:
-    limited = problem.structure.allowed_start is not None or problem.structure.allowed_stop is not None
-    free = bool(np.all(problem.structure.clique_allowed)) and not limited
-    return free and not problem.with_ends and not problem.score_map.clique_mask.any()
+    return problem.structure.is_free and not problem.with_ends and not problem.score_map.clique_mask.any()
 
 
 def _start(model: Any, problem: KernelChain) -> KernelParts | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dualfield.objectives import ChainLoss, KernelChain, KernelMargin, KernelSoftmax
+from dualfield.structures import Chain
 
 Need = Callable[[Any], str | None]
 
@@ -76,8 +77,10 @@ def no_pair_features(objective: Any) -> str | None:
 
 def first_order(objective: Any) -> str | None:
     """Need a chain in which a label depends on its neighbours only."""
-    order = objective.score_map.structure.order
-    return None if order == 1 else f"The chain has order {order}."
+    structure = objective.score_map.structure
+    if not isinstance(structure, Chain):
+        return f"Its structure is a {type(structure).__name__}, not a chain."
+    return None if structure.order == 1 else f"The chain has order {structure.order}."
 
 
 def free_signs(objective: Any) -> str | None:

@@ -10,6 +10,7 @@ from dualfield.structures.network import Network
 from dualfield.structures.network.hidden import Conditioned
 from dualfield.structures.scores import KBest, Marginals, Scores
 from dualfield.structures.single import Single
+from dualfield.structures.tree import Tree, TreeShape
 
 __all__ = [
     "Chain",
@@ -22,6 +23,8 @@ __all__ = [
     "Scores",
     "Single",
     "Structure",
+    "Tree",
+    "TreeShape",
     "check_custom_problem",
     "mutual_information",
     "span_constraints",

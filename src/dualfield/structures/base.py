@@ -97,6 +97,11 @@ class Structure(ABC):
         """Which cliques may occur, shape (n_cliques,)."""
         return np.ones(self.n_cliques, dtype=bool)
 
+    @property
+    def is_free(self) -> bool:
+        """Whether every labelling is allowed."""
+        return bool(self.clique_allowed.all())
+
     @abstractmethod
     def native(self, shape: Shape, *, with_edges: bool = False, with_ends: bool = False) -> _native.Structure:
         """Hand out the native twin for examples of given shapes.

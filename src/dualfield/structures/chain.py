@@ -217,6 +217,11 @@ class Chain(Structure):
         return Chain(n, self.order, windows, **rules)
 
     @property
+    def is_free(self) -> bool:
+        """Whether every labelling is allowed."""
+        return super().is_free and self.allowed_start is None and self.allowed_stop is None
+
+    @property
     def no_pairs(self) -> str | None:
         """Why edges are not pairs of labels; None if they are."""
         return None if self.order == 1 else f"needs a chain of order 1. This one has order {self.order}."

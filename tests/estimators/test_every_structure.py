@@ -1,0 +1,247 @@
+"""Every structure trains a CRF and a structural SVM to the optimum that another solver finds by enumeration."""
+
+import warnings
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from dualfield import CRF, StructuredSVM
+from dualfield.structures import Chain, Tree
+from tests.reference.parts import Chains, Enumerator, Singles, Trees, draw_tree, enumerators
+
+N_COLUMNS, C = 2, 0.7
+
+
+def batch(name, seed):
+    """Numeric examples of a structure with labels that all occur."""
+    rng = np.random.default_rng(seed)
+    table = enumerators(rng)[name]
+    nodes = rng.normal(size=(table.shape.n_nodes, N_COLUMNS))
+    codes = []
+    for i in range(table.shape.n_examples):
+        every = list(table.labellings(i))
+        codes.append(every[rng.integers(len(every))])
+    return table, nodes, codes
+
+
+def features(table: Enumerator, nodes, i, labels, with_ends, with_pairs):
+    """The joint features of a labelling: node weights, pair weights, cliques, ends."""
+    structure, k = table.structure, table.n_labels
+    first = int(table.shape.offsets[i])
+    own = np.zeros((N_COLUMNS, k))
+    for t, label in enumerate(labels):
+        own[:, label] += nodes[first + t]
+    pairs = np.zeros((N_COLUMNS, structure.edge_width if with_pairs else 0))
+    at = structure.edge_nodes(table.shape)
+    begin = np.searchsorted(at, first)
+    for row, part in table.edges(i, labels) if with_pairs else []:
+        pairs[:, part] += nodes[at[begin + row]]
+    shared = np.zeros(structure.n_cliques + structure.n_ends * k)
+    for part in table.shared(i, labels):
+        shared[part] += 1.0
+    return np.concatenate([own.ravel(), pairs.ravel(), shared if with_ends else shared[: structure.n_cliques]])
+
+
+def optimum(table, nodes, codes, *, hinge, with_ends=False, with_pairs=False, temperature=1.0):
+    """Minimise the enumerated objective with cvxpy."""
+    terms, size = [], None
+    for i, truth in enumerate(codes):
+        every = list(table.labellings(i))
+        rows = np.array([features(table, nodes, i, labels, with_ends, with_pairs) for labels in every])
+        true = features(table, nodes, i, truth, with_ends, with_pairs)
+        cost = np.array([sum(a != b for a, b in zip(labels, truth, strict=True)) for labels in every])
+        terms.append((rows - true, cost.astype(float)))
+        size = rows.shape[1]
+    w = cp.Variable(size)
+    if hinge:
+        losses = [cp.max(rows @ w + cost) for rows, cost in terms]
+    else:
+        losses = [temperature * cp.log_sum_exp(rows @ w / temperature) for rows, _ in terms]
+    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + C * sum(losses)))
+    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10)
+    return float(problem.value)
+
+
+def users_input(table, nodes, codes):
+    offsets = table.shape.offsets
+    X = [table.input(i, nodes[offsets[i] : offsets[i + 1]]) for i in range(table.shape.n_examples)]
+    if isinstance(table, Singles):
+        return np.array(X), np.array([labels[0] for labels in codes])
+    return X, [list(labels) for labels in codes]
+
+
+def named(table):
+    """The structure as users pass it: one that does not know its labels yet, or one with constraints."""
+    if isinstance(table, Chains) and table.structure.order == 2:
+        return table.structure
+    if isinstance(table, Trees):
+        limited = table.structure.allowed is not None
+        return table.structure if limited else Tree(n_types=table.structure.n_types)
+    if isinstance(table, Chains) and table.structure.allowed is not None:
+        return table.structure
+    return table.structure.name
+
+
+def has_all_labels(table, codes):
+    return {label for labels in codes for label in labels} == set(range(table.n_labels))
+
+
+def drawn(name):
+    return next(one for seed in range(100) if has_all_labels((one := batch(name, seed))[0], one[2]))
+
+
+def stacked(model, X):
+    return np.vstack([np.atleast_2d(rows) for rows in model.predict_proba(X) if len(rows)])
+
+
+def check(model, best):
+    assert model.objective_ >= best - 1e-6 * max(1.0, abs(best))
+    assert model.objective_ - best <= model.dual_gap_ + 1e-6 * max(1.0, abs(best))
+
+
+NAMES = list(enumerators(np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize("solver", ["auto", "block_dual", "lbfgs"])
+@pytest.mark.parametrize("name", NAMES)
+def test_crf(name, solver):
+    table, nodes, codes = drawn(name)
+    X, y = users_input(table, nodes, codes)
+    for with_ends in (False, True) if table.structure.n_ends else (False,):
+        model = CRF(named(table), C, features="all", start_stop=with_ends, tol=1e-8, solver=solver).fit(X, y)
+        best = optimum(table, nodes, codes, hinge=False, with_ends=with_ends)
+        check(model, best)
+        assert model.dual_gap_ <= 2e-8 * best
+        predicted = model.predict(X)
+        assert model.score(X, y) == pytest.approx(
+            np.mean([a == b for a, b in zip(np.hstack(predicted), np.hstack(y), strict=True)])
+        )
+        node = model.predict_proba(X)
+        np.testing.assert_allclose(
+            np.concatenate([np.atleast_2d(rows).sum(axis=-1).ravel() for rows in node if len(rows)]), 1.0
+        )
+
+
+@pytest.mark.parametrize("solver", ["auto", "cutting_plane", "frank_wolfe", "labelling_set", "simplicial"])
+@pytest.mark.parametrize("name", NAMES)
+def test_structured_svm(name, solver):
+    table, nodes, codes = drawn(name)
+    X, y = users_input(table, nodes, codes)
+    best = optimum(table, nodes, codes, hinge=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore" if solver == "frank_wolfe" else "error")
+        model = StructuredSVM(named(table), C, features="all", tol=1e-6, solver=solver, max_iter=2000).fit(X, y)
+    check(model, best)
+    assert model.dual_gap_ <= (1e-2 if solver == "frank_wolfe" else 1e-5) * best
+    assert len(model.predict(X)) == len(y)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "single" not in name])
+def test_pair_features(name):
+    table, nodes, codes = drawn(name)
+    X, y = users_input(table, nodes, codes)
+    for solver in ("lbfgs", "auto"):
+        model = CRF(named(table), C, features="all", pair_features=True, tol=1e-7, solver=solver).fit(X, y)
+        check(model, optimum(table, nodes, codes, hinge=False, with_pairs=True))
+    model = StructuredSVM(named(table), C, features="all", pair_features=True, tol=1e-6, solver="cutting_plane").fit(
+        X, y
+    )
+    check(model, optimum(table, nodes, codes, hinge=True, with_pairs=True))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_stochastic_gradients_and_perceptron_lower_the_loss(name):
+    table, nodes, codes = drawn(name)
+    X, y = users_input(table, nodes, codes)
+    at_zero = C * sum(np.log(len(list(table.labellings(i)))) for i in range(table.shape.n_examples))
+    model = CRF(named(table), C, features="all", solver="sgd", random_state=0).fit(X, y)
+    assert model.objective_ < at_zero
+    check(model, optimum(table, nodes, codes, hinge=False))
+    assert np.isfinite(CRF(named(table), C, features="all", solver="perceptron").fit(X, y).parameters_).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_linear_kernels_are_linear_models(name):
+    table, nodes, codes = drawn(name)
+    X, y = users_input(table, nodes, codes)
+    plain = CRF(named(table), C, features="all", tol=1e-8).fit(X, y)
+    kernel = CRF(named(table), C, kernel="linear", features="all", tol=1e-8).fit(X, y)
+    assert kernel.objective_ == pytest.approx(plain.objective_, rel=1e-6)
+    one, two = (
+        np.vstack([np.atleast_2d(rows) for rows in model.predict_proba(X) if len(rows)]) for model in (plain, kernel)
+    )
+    np.testing.assert_allclose(one, two, atol=1e-3)
+
+
+def test_questions_of_a_fitted_tree():
+    rng = np.random.default_rng(5)
+    shape = draw_tree(rng, [4, 3, 5])
+    table = Trees(Tree(2), shape, 2)
+    nodes = rng.normal(size=(shape.n_nodes, N_COLUMNS))
+    X, y = users_input(table, nodes, [tuple(rng.integers(2, size=n)) for n in (4, 3, 5)])
+    y = [["ab"[int(label)] for label in labels] for labels in y]
+    model = CRF("tree", start_stop=True).fit(X, y)
+    assert model.transitions_.shape == (2, 2)
+    assert model.start_.shape == (2,)
+    every, total = list(table.labellings(0)), 0.0
+    for labels in every:
+        total += np.exp(model.score_sequences(X[:1], [["ab"[k] for k in labels]])[0])
+    assert total == pytest.approx(1.0)
+    best = model.k_best(X[:1], 3)[0]
+    assert best[0][0] == model.predict(X[:1])[0]
+    assert [p for _, p in best] == sorted((p for _, p in best), reverse=True)
+    _, edges = model.predict_proba(X, pairwise=True)
+    for one, (_, parents) in zip(edges, X, strict=True):
+        np.testing.assert_allclose(one.sum(axis=(1, 2)), np.array(parents) >= 0)
+    assert len(model.sample(X, 3, random_state=0)[0]) == 3
+
+
+def test_words_below_each_other():
+    X = [([["root"], ["dog"], ["the"]], [-1, 0, 1]), ([["root"], ["cat"]], [-1, 0])]
+    y = [["S", "N", "D"], ["S", "N"]]
+    model = CRF("tree", C=10.0).fit(X, y)
+    assert model.predict([([["root"], ["cat"], ["the"]], [-1, 0, 1])]) == [["S", "N", "D"]]
+    again = model.set_params(warm_start=True).fit(X, y)
+    assert again.predict(X) == y
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([[["a"], ["b"]]], r"X\[0\] must be a tree, a tuple \(nodes, parents\)"),
+        ([([["a"], ["b"]], [-1])], r"X\[0\]\[1\] has 1 entries; its tree has 2 nodes"),
+        ([([["a"], ["b"]], [1, 0])], "The parents of example 0 are no tree: node 0 is below itself"),
+        ([([["a"], ["b"]], [-1, 5])], r"The parents of example 0 must be in \[-1, 2\). Got 5"),
+        ([([["a"], ["b"]], [-1, 0.5])], r"X\[0\]\[1\] must be integers, one for each node"),
+    ],
+)
+def test_what_is_no_tree(X, message):
+    with pytest.raises(ValueError, match=message):
+        CRF("tree").fit(X, [["x", "y"]])
+
+
+def test_chains_are_trees():
+    rng = np.random.default_rng(1)
+    lengths = [3, 5, 1, 4]
+    X = [rng.normal(size=(n, 3)) for n in lengths]
+    y = [list(rng.integers(3, size=n)) for n in lengths]
+    below = [(rows, [t - 1 for t in range(len(rows))]) for rows in X]
+    chain = CRF(Chain(), features="all", tol=1e-9).fit(X, y)
+    tree = CRF("tree", features="all", tol=1e-9).fit(below, y)
+    assert tree.objective_ == pytest.approx(chain.objective_, rel=1e-8)
+    np.testing.assert_allclose(tree.transitions_, chain.transitions_, atol=1e-3)
+
+
+def test_single_is_multinomial_logistic_regression():
+    from sklearn.datasets import load_iris
+    from sklearn.linear_model import LogisticRegression
+
+    X, y = load_iris(return_X_y=True)
+    peer = LogisticRegression(C=1.0, fit_intercept=False, tol=1e-12, max_iter=10_000).fit(X, y)
+    for solver in ("auto", "lbfgs"):
+        model = CRF("single", features="all", tol=1e-13, solver=solver).fit(X, y)
+        np.testing.assert_allclose(model.predict_proba(X), peer.predict_proba(X), atol=1e-6)
+        np.testing.assert_array_equal(model.predict(X), peer.predict(X))
+        np.testing.assert_allclose(model.coef_, peer.coef_, atol=1e-5)
+        assert model.score(X, y) == peer.score(X, y)

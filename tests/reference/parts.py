@@ -1,0 +1,134 @@
+"""Every labelling of small examples of each structure, and its parts: plain Python on purpose.
+
+A structure is added to the suite by one enumerator: how its examples are drawn, and which parts a labelling has.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from dualfield.data.shapes import Shape
+from dualfield.structures import Chain, Single, Tree, TreeShape
+
+
+class Enumerator:
+    """Examples of a structure. Parts of a labelling: (row of an edge, own part) and shared parts, ends last."""
+
+    def __init__(self, structure, shape, n_labels):
+        self.structure, self.shape, self.n_labels = structure, shape, n_labels
+
+    def length(self, i):
+        return int(self.shape.offsets[i + 1] - self.shape.offsets[i])
+
+    def labellings(self, i):
+        allowed = self.structure.clique_allowed
+        for labels in product(range(self.n_labels), repeat=self.length(i)):
+            shared = self.shared(i, labels)
+            if all(part >= len(allowed) or allowed[part] for part in shared) and self.fits_ends(i, labels):
+                yield labels
+
+    def fits_ends(self, i, labels):
+        return True
+
+    def edges(self, i, labels):
+        """(row among the edges of the example, own part) of each edge."""
+        return []
+
+    def shared(self, i, labels):
+        return []
+
+    def input(self, i, nodes):
+        """An example as users pass it."""
+        return nodes
+
+
+class Singles(Enumerator):
+    def input(self, i, nodes):
+        return nodes[0]
+
+
+class Chains(Enumerator):
+    def edges(self, i, labels):
+        cliques = {tuple(window): at for at, window in enumerate(self.structure.cliques.tolist())}
+        order = self.structure.order
+        found = []
+        for t in range(1, len(labels)):
+            window = tuple(labels[t - back] if t - back >= 0 else -1 for back in range(order, -1, -1))
+            found.append((t - 1, cliques[window]))
+        return found
+
+    def shared(self, i, labels):
+        n, k = self.structure.n_cliques, self.n_labels
+        ends = [n + labels[0], n + k + labels[-1]] if labels else []
+        return [part for _, part in self.edges(i, labels)] + ends
+
+    def fits_ends(self, i, labels):
+        start, stop = self.structure.allowed_start, self.structure.allowed_stop
+        return not labels or ((start is None or start[labels[0]]) and (stop is None or stop[labels[-1]]))
+
+
+class Trees(Enumerator):
+    def _parents(self, i):
+        return self.shape.parents[self.shape.offsets[i] : self.shape.offsets[i + 1]].tolist()
+
+    def _types(self, i):
+        if self.shape.types is None:
+            return [0] * self.length(i)
+        return self.shape.types[self.shape.offsets[i] : self.shape.offsets[i + 1]].tolist()
+
+    def edges(self, i, labels):
+        parents = self._parents(i)
+        return [(t, labels[up] * self.n_labels + labels[t]) for t, up in enumerate(parents) if up >= 0]
+
+    def shared(self, i, labels):
+        k, types, parents = self.n_labels, self._types(i), self._parents(i)
+        pairs = [types[t] * k * k + part for t, part in self.edges(i, labels)]
+        roots = [self.structure.n_cliques + labels[t] for t, up in enumerate(parents) if up < 0]
+        return pairs + roots
+
+    def fits_ends(self, i, labels):
+        roots = self.structure.allowed_root
+        return roots is None or all(roots[labels[t]] for t, up in enumerate(self._parents(i)) if up < 0)
+
+    def input(self, i, nodes):
+        if self.shape.types is None:
+            return nodes, self._parents(i)
+        return nodes, self._parents(i), self._types(i)
+
+
+def _offsets(lengths):
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def draw_tree(rng, lengths, n_types=1):
+    """Trees in any order of their nodes, some of them forests."""
+    parents = []
+    for n in lengths:
+        order = rng.permutation(n)
+        up = np.full(n, -1)
+        for at in range(1, n):
+            if rng.random() < 0.85:
+                up[order[at]] = order[rng.integers(at)]
+        parents.append(up)
+    flat = np.concatenate([np.zeros(0, dtype=int), *parents]).astype(np.int32)
+    types = rng.integers(n_types, size=len(flat)).astype(np.int32) if n_types > 1 else None
+    return TreeShape(_offsets(lengths), flat, types)
+
+
+def enumerators(rng):
+    """Small batches of every structure, with and without constraints."""
+    lengths = [3, 0, 1, 4, 2]
+    pairs = np.array([[True, True, False], [True, True, True], [False, True, True]])
+    ends = np.array([True, False, True])
+    everything = np.indices((3, 3, 3)).reshape(3, -1).T
+    return {
+        "single": Singles(Single(3), Shape.of(range(6)), 3),
+        "chain": Chains(Chain(3), Shape.of(_offsets(lengths)), 3),
+        "chain limited": Chains(Chain(3, 1, pairs, ends, ends), Shape.of(_offsets(lengths)), 3),
+        "chain order 2": Chains(Chain(3, 2, everything), Shape.of(_offsets(lengths)), 3),
+        "tree": Trees(Tree(3), draw_tree(rng, lengths), 3),
+        "tree types": Trees(Tree(2, 3), draw_tree(rng, [5, 1, 0, 6], 3), 2),
+        "tree limited": Trees(Tree(3, 1, pairs, ends), draw_tree(rng, lengths), 3),
+    }
