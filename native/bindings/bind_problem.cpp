@@ -10,6 +10,7 @@
 
 #include "dualfield/solvers/dual/block_dual.hpp"
 #include "dualfield/solvers/dual/flow_swap.hpp"
+#include "dualfield/solvers/dual/path_blocks.hpp"
 #include "dualfield/solvers/primal/online.hpp"
 #include "pass_end.hpp"
 #include "problem_arrays.hpp"
@@ -136,6 +137,17 @@ void register_solvers(nb::module_& module) {
         },
         "problem"_a, "start"_a.none(), "flow"_a.none(), "tolerance"_a, "most_passes"_a, "seed"_a, "n_threads"_a,
         "callbacks"_a.none(), "Returns what solve_block_dual returns, and the flow as a dict of arrays.");
+    module.def(
+        "solve_path_blocks",
+        [](const BoundProblem& problem, MaybeNumbers start, double tolerance, double most_passes, std::uint64_t seed,
+           std::size_t n_threads, nb::object callbacks) {
+            const PathBlocksSettings settings{tolerance, most_passes, seed, n_threads};
+            return run(problem, start, std::move(callbacks), [&](const double* begin, const Callbacks& native) {
+                return solve_path_blocks(problem.problem, begin, settings, native);
+            });
+        },
+        "problem"_a, "start"_a.none(), "tolerance"_a, "most_passes"_a, "seed"_a, "n_threads"_a, "callbacks"_a.none(),
+        "Returns what solve_block_dual returns.");
     module.def(
         "block_dual_bytes",
         [](const BoundProblem& problem, double tolerance) { return block_dual_bytes(problem.problem, tolerance); },

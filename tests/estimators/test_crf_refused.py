@@ -73,10 +73,6 @@ def test_a_solver_for_something_else():
             r"'block_dual' cannot take .*l1_ratio.* Use solver='auto', 'lbfgs'",
         ),
         (
-            {"solver": "block_dual", "pair_features": True},
-            r"'block_dual' cannot take .*pair_features.*'auto', 'lbfgs'",
-        ),
-        (
             {"solver": "sgd", "l1_ratio": 0.5},
             r"solver='sgd' cannot take .*l1_ratio.* Use solver='auto', 'lbfgs'",
         ),

@@ -34,7 +34,7 @@ def by_clique(problem):
     """The scores of a problem as models give them: by clique, the cost among the node scores."""
     scores = problem.scores
     n_edges = int(np.maximum(scores.lengths - 1, 0).sum())
-    shared, per_edge = problem.structure._transition_rows(scores.transition, n_edges)
+    shared, per_edge = problem.chain._transition_rows(scores.transition, n_edges)
     node = scores.node if problem.cost is None else scores.node + problem.cost
     return Scores(node, scores.offsets, shared if per_edge is None else per_edge, scores.start, scores.stop)
 
@@ -45,8 +45,8 @@ def test_probability_is_that_of_all_labellings_with_the_span(problem, pool, temp
     assume(problem.solvable)
     # -inf among the node scores of a model is not something that training can lead to.
     assume(np.isfinite(problem.scores.node).all())
-    names = pool[: problem.structure.n_labels]
-    found = predict_spans(problem.structure, by_clique(problem), names, "O", 0.0, temperature, None)
+    names = pool[: problem.chain.n_labels]
+    found = predict_spans(problem.chain, by_clique(problem), names, "O", 0.0, temperature, None)
     for mine, sequence in zip(found, problem.sequences, strict=True):
         expected = expected_spans(sequence, names, temperature)
         assert [tuple(span[:3]) for span in mine] == [span for span, _ in expected]

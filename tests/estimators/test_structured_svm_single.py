@@ -147,7 +147,10 @@ def test_warm_start():
     ("settings", "message"),
     [
         ({"C": -1.0}, r"The 'C' parameter of StructuredSVM must be a float in \(0, inf\)\. Got -1\.0 instead\."),
-        ({"structure": "tree"}, r"The 'structure' parameter of StructuredSVM must be .* one of \['chain', 'single'\]"),
+        (
+            {"structure": "forest"},
+            r"The 'structure' parameter of StructuredSVM must be .* one of \['chain', 'single', ",
+        ),
         ({"rescaling": "both"}, r"The 'rescaling' parameter of StructuredSVM must be .* \['margin', 'slack'\]"),
         ({"cost": "zero"}, r"The 'cost' parameter of StructuredSVM must be 'hamming', an array or a callable"),
         ({"cost": None}, r"The 'cost' parameter of StructuredSVM must be"),

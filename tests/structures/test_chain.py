@@ -61,7 +61,7 @@ def test_every_width_on_every_instruction_set(instruction_set, n_labels):
 @given(problems(scale=1e4, max_length=4), st.sampled_from([1.0, 1e-3]))
 def test_scores_of_ten_thousand(problem, temperature):
     assume(problem.solvable)
-    got = problem.structure.marginals(problem.scores, temperature=temperature, cost=problem.cost)
+    got = problem.chain.marginals(problem.scores, temperature=temperature, cost=problem.cost)
     want = [enumeration.log_partition(s, temperature) for s in problem.sequences]
     np.testing.assert_allclose(got.log_partition, want, rtol=1e-12, atol=1e-8)
     for i, sequence in enumerate(problem.sequences):
@@ -69,7 +69,7 @@ def test_scores_of_ten_thousand(problem, temperature):
             marginals = enumeration.node_marginals(sequence, temperature)
             np.testing.assert_allclose(got.node[problem.rows(i)], marginals, atol=1e-7)
     np.testing.assert_allclose(
-        problem.structure.entropy(problem.scores, temperature=temperature, cost=problem.cost),
+        problem.chain.entropy(problem.scores, temperature=temperature, cost=problem.cost),
         [enumeration.entropy(s, temperature) for s in problem.sequences],
         atol=1e-7,
     )
@@ -128,7 +128,7 @@ def test_one_path_left():
 @given(problems(scale=100.0, max_length=12))
 def test_answers_do_not_depend_on_threads(problem):
     assume(problem.solvable)
-    chain, scores, cost = problem.structure, problem.scores, problem.cost
+    chain, scores, cost = problem.chain, problem.scores, problem.cost
     one = chain.marginals(scores, cliques="sum", cost=cost, n_jobs=1)
     three = chain.marginals(scores, cliques="sum", cost=cost, n_jobs=3)
     for name in ("node", "clique", "log_partition"):
@@ -144,7 +144,7 @@ def test_answers_do_not_depend_on_threads(problem):
 def test_samples_follow_the_distribution(problem, temperature):
     assume(problem.solvable)
     n = 4000
-    draws = problem.structure.sample(problem.scores, n, temperature=temperature, random_state=0, cost=problem.cost)
+    draws = problem.chain.sample(problem.scores, n, temperature=temperature, random_state=0, cost=problem.cost)
     for i, sequence in enumerate(problem.sequences):
         want = {y: p for p, y in enumeration.probabilities(sequence, temperature)}
         labellings, counts = np.unique(draws[:, problem.rows(i)], axis=0, return_counts=True)
@@ -257,7 +257,7 @@ def test_entropy_does_not_depend_on_constants(problem, temperature, offset):
     added = offset * np.random.default_rng(0).integers(-1, 2, (scores.n_nodes, 1))
     moved = Scores(scores.node + added, scores.offsets, scores.transition, scores.start, scores.stop)
     wanted = [enumeration.entropy(sequence, temperature) for sequence in problem.sequences]
-    found = problem.structure.entropy(moved, temperature=temperature, cost=problem.cost)
+    found = problem.chain.entropy(moved, temperature=temperature, cost=problem.cost)
     np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
 
 

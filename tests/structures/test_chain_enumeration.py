@@ -22,7 +22,7 @@ many = settings(max_examples=150, deadline=None)
 @given(problems(), temperatures, threads)
 def test_log_partition(problem, temperature, n_jobs):
     assume(problem.solvable)
-    got = problem.structure.log_partition(problem.scores, temperature=temperature, cost=problem.cost, n_jobs=n_jobs)
+    got = problem.chain.log_partition(problem.scores, temperature=temperature, cost=problem.cost, n_jobs=n_jobs)
     want = [enumeration.log_partition(s, temperature) for s in problem.sequences]
     np.testing.assert_allclose(got, want, **TOLERANCE)
 
@@ -31,28 +31,28 @@ def test_log_partition(problem, temperature, n_jobs):
 @given(problems(), temperatures, threads)
 def test_marginals(problem, temperature, n_jobs):
     assume(problem.solvable)
-    got = problem.structure.marginals(
+    got = problem.chain.marginals(
         problem.scores, temperature=temperature, cliques="each", cost=problem.cost, n_jobs=n_jobs
     )
-    summed = problem.structure.marginals(problem.scores, temperature=temperature, cliques="sum", cost=problem.cost)
+    summed = problem.chain.marginals(problem.scores, temperature=temperature, cliques="sum", cost=problem.cost)
     np.testing.assert_array_equal(summed.node, got.node)
     np.testing.assert_allclose(
         got.log_partition, [enumeration.log_partition(s, temperature) for s in problem.sequences], **TOLERANCE
     )
-    by_edge = got.clique.reshape(len(got.clique), problem.structure.n_cliques)
-    by_example = summed.clique.reshape(len(summed.clique), problem.structure.n_cliques)
+    by_edge = got.clique.reshape(len(got.clique), problem.chain.n_cliques)
+    by_example = summed.clique.reshape(len(summed.clique), problem.chain.n_cliques)
     for i, sequence in enumerate(problem.sequences):
         if not sequence.node:
             continue
         want = np.array(enumeration.node_marginals(sequence, temperature))
         np.testing.assert_allclose(got.node[problem.rows(i)], want, **TOLERANCE)
         windows = enumeration.window_marginals(sequence, temperature)
-        want = np.zeros((len(windows), problem.structure.n_cliques))
-        for c, row in enumerate(problem.structure.cliques):
+        want = np.zeros((len(windows), problem.chain.n_cliques))
+        for c, row in enumerate(problem.chain.cliques):
             key = tuple(int(v) for v in row if v >= 0)
             for t, table in enumerate(windows):
                 # A short window is the clique of its own node only: (-1, a, b) ends at the second node.
-                if len(key) == min(t + 2, problem.structure.order + 1):
+                if len(key) == min(t + 2, problem.chain.order + 1):
                     want[t, c] = table.get(key, 0.0)
         np.testing.assert_allclose(by_edge[problem.edges(i)], want, **TOLERANCE)
         np.testing.assert_allclose(by_example[i], want.sum(axis=0), **TOLERANCE)
@@ -62,7 +62,7 @@ def test_marginals(problem, temperature, n_jobs):
 @given(problems(), temperatures)
 def test_entropy(problem, temperature):
     assume(problem.solvable)
-    got = problem.structure.entropy(problem.scores, temperature=temperature, cost=problem.cost)
+    got = problem.chain.entropy(problem.scores, temperature=temperature, cost=problem.cost)
     want = [enumeration.entropy(s, temperature) for s in problem.sequences]
     np.testing.assert_allclose(got, want, **TOLERANCE)
 
@@ -72,7 +72,7 @@ def test_entropy(problem, temperature):
 def test_argmax_and_ties(problem, n_jobs):
     """Integer scores tie all the time: the promised one of the best must come back, whatever the number of threads."""
     assume(problem.solvable)
-    got = problem.structure.argmax(problem.scores, cost=problem.cost, n_jobs=n_jobs)
+    got = problem.chain.argmax(problem.scores, cost=problem.cost, n_jobs=n_jobs)
     for i, sequence in enumerate(problem.sequences):
         assert tuple(got[problem.rows(i)]) == enumeration.best_first(sequence)[0][1]
 
@@ -81,8 +81,8 @@ def test_argmax_and_ties(problem, n_jobs):
 @given(problems(integers=True), st.integers(1, 12), threads)
 def test_k_best(problem, k, n_jobs):
     assume(problem.solvable)
-    got = problem.structure.k_best(problem.scores, k, cost=problem.cost, n_jobs=n_jobs)
-    np.testing.assert_array_equal(got.labels[0], problem.structure.argmax(problem.scores, cost=problem.cost))
+    got = problem.chain.k_best(problem.scores, k, cost=problem.cost, n_jobs=n_jobs)
+    np.testing.assert_array_equal(got.labels[0], problem.chain.argmax(problem.scores, cost=problem.cost))
     for i, sequence in enumerate(problem.sequences):
         want = enumeration.best_first(sequence)
         n_found = min(k, len(want))
@@ -98,7 +98,7 @@ def test_k_best(problem, k, n_jobs):
 @given(problems(), threads)
 def test_max_marginals(problem, n_jobs):
     assume(problem.solvable)
-    got = problem.structure.max_marginals(problem.scores, cost=problem.cost, n_jobs=n_jobs)
+    got = problem.chain.max_marginals(problem.scores, cost=problem.cost, n_jobs=n_jobs)
     for i, sequence in enumerate(problem.sequences):
         if sequence.node:
             np.testing.assert_allclose(got[problem.rows(i)], enumeration.max_marginals(sequence), **TOLERANCE)
@@ -107,8 +107,8 @@ def test_max_marginals(problem, n_jobs):
 @many
 @given(problems(), st.integers(0, 2**32 - 1))
 def test_score(problem, seed):
-    labels = np.random.default_rng(seed).integers(0, problem.structure.n_labels, problem.scores.n_nodes)
-    got = problem.structure.score(problem.scores, labels, cost=problem.cost)
+    labels = np.random.default_rng(seed).integers(0, problem.chain.n_labels, problem.scores.n_nodes)
+    got = problem.chain.score(problem.scores, labels, cost=problem.cost)
     for i, sequence in enumerate(problem.sequences):
         assert got[i] == pytest.approx(sequence.score(tuple(labels[problem.rows(i)].tolist())), abs=1e-10)
 
@@ -117,21 +117,21 @@ def test_score(problem, seed):
 @given(problems())
 def test_temperature_zero_is_the_limit(problem):
     assume(problem.solvable)
-    maximum = problem.structure.log_partition(problem.scores, temperature=0, cost=problem.cost)
+    maximum = problem.chain.log_partition(problem.scores, temperature=0, cost=problem.cost)
     np.testing.assert_allclose(maximum, [enumeration.log_partition(s, 0) for s in problem.sequences], **TOLERANCE)
-    nearly = problem.structure.log_partition(problem.scores, temperature=1e-9, cost=problem.cost)
+    nearly = problem.chain.log_partition(problem.scores, temperature=1e-9, cost=problem.cost)
     np.testing.assert_allclose(nearly, maximum, atol=1e-7)
     # M_T lies between M_0 and M_0 + T log(number of labellings).
-    warm = problem.structure.log_partition(problem.scores, temperature=0.3, cost=problem.cost)
+    warm = problem.chain.log_partition(problem.scores, temperature=0.3, cost=problem.cost)
     room = [0.3 * math.log(len(s.labellings())) for s in problem.sequences]
     assert np.all(warm >= maximum - 1e-9)
     assert np.all(warm <= maximum + room + 1e-9)
-    cold = problem.structure.marginals(problem.scores, temperature=0, cliques="sum", cost=problem.cost)
-    near = problem.structure.marginals(problem.scores, temperature=1e-9, cliques="sum", cost=problem.cost)
-    np.testing.assert_array_equal(cold.node.argmax(axis=1), problem.structure.argmax(problem.scores, cost=problem.cost))
+    cold = problem.chain.marginals(problem.scores, temperature=0, cliques="sum", cost=problem.cost)
+    near = problem.chain.marginals(problem.scores, temperature=1e-9, cliques="sum", cost=problem.cost)
+    np.testing.assert_array_equal(cold.node.argmax(axis=1), problem.chain.argmax(problem.scores, cost=problem.cost))
     np.testing.assert_allclose(near.node, cold.node, atol=1e-6)
     np.testing.assert_allclose(near.clique, cold.clique, atol=1e-6)
-    assert np.all(problem.structure.entropy(problem.scores, temperature=0, cost=problem.cost) == 0)
+    assert np.all(problem.chain.entropy(problem.scores, temperature=0, cost=problem.cost) == 0)
 
 
 @many
@@ -141,15 +141,10 @@ def test_examples_without_a_labelling_are_named(problem):
     found = problem.chain.is_possible(problem.scores, cost=problem.cost)
     assert np.flatnonzero(~found).tolist() == bad
     assume(bad)
-    for query in (
-        problem.structure.log_partition,
-        problem.structure.argmax,
-        problem.structure.marginals,
-        problem.structure.entropy,
-    ):
+    for query in (problem.chain.log_partition, problem.chain.argmax, problem.chain.marginals, problem.chain.entropy):
         with pytest.raises(ValueError, match=f"Example {bad[0]} has no allowed labelling"):
             query(problem.scores, cost=problem.cost)
     with pytest.raises(ValueError, match=f"Example {bad[0]} has no allowed labelling"):
-        problem.structure.k_best(problem.scores, 2, cost=problem.cost)
+        problem.chain.k_best(problem.scores, 2, cost=problem.cost)
     with pytest.raises(ValueError, match=f"Example {bad[0]} has no allowed labelling"):
-        problem.structure.sample(problem.scores, 2, cost=problem.cost)
+        problem.chain.sample(problem.scores, 2, cost=problem.cost)

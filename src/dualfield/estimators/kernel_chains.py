@@ -50,12 +50,6 @@ def fit_kernel_chains(
     """Train the model; its parameters are the clique scores, and the expansion gives the node scores."""
     if data.allowed is not None:
         raise ValueError("A kernel needs the label of every node: y must not be labelled in part.")
-    order = getattr(data.structure, "order", None)
-    if temperature == 0.0 and order != 1 and not data.structure.is_flat:
-        raise ValueError(
-            f"The 'structure' parameter of {type(model).__name__} must be a chain of order 1 with a kernel. "
-            f"Got {f'order {order}' if order else repr(data.structure)}."
-        )
     points = rows_of(data.nodes)
     weights = np.repeat(data.weights, data.nodes.lengths)
     gamma = chosen_gamma(model.kernel, model.gamma, points, weights)

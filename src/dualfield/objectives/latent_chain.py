@@ -111,23 +111,22 @@ class StateProblem:
 
     def features(self, states: NDArray[Any]) -> Floats:
         """Return Σ c_i Φ(x_i, z_i)."""
-        offsets, lengths = self.nodes.offsets, self.nodes.lengths
-        own, at, some = np.repeat(self.weights, lengths), np.arange(len(states)), lengths > 0
-        inside = np.ones(len(states), dtype=bool)
-        inside[offsets[:-1][some]] = False
-        late, cliques = at[inside], self.score_map.structure.clique_indices(states, offsets)
-        row, ends = np.zeros(len(states), dtype=np.int64), (offsets[:-1][some], offsets[1:][some] - 1)
+        structure, shape = self.score_map.structure, self.nodes.shape
+        own, at = np.repeat(self.weights, self.nodes.lengths), np.arange(len(states))
+        found, edges = structure.parts_of(states.astype(np.int32), shape), structure.edge_nodes(shape)
+        some = found.edges >= 0
+        row = np.zeros(max(len(states), len(found.shared)), dtype=np.int64)
         parts = [
-            self._parts.labels(at, states, own, row),
-            self._parts.windows(late, cliques, own[late], row[late]),
-            *(self._parts.ends(states[end], bool(last), own[end], row[end]) for last, end in enumerate(ends)),
+            self._parts.labels(at, states, own, row[: len(at)]),
+            self._parts.edges(edges[some], found.edges[some], own[edges[some]], row[: int(some.sum())]),
+            self._parts.shared(found.shared, self.weights[found.owner], row[: len(found.shared)]),
         ]
         return np.asarray(self._parts.matrix(parts, 1).toarray()[0])
 
     def _allowed_scores(self, w: Floats) -> Scores:
         scores = self.score_map.scores(w, self.nodes, self.pairs, self.n_threads)
         node = np.where(self.allowed, scores.node, -np.inf)
-        return Scores(node, scores.offsets, scores.transition, scores.start, scores.stop)
+        return Scores(node, None, scores.transition, scores.start, scores.stop, shape=scores.shape)
 
     @cached_property
     def _reference(self) -> tuple[ChainLoss, Floats]:

@@ -18,6 +18,7 @@ from dualfield.objectives.planes import Planes
 from dualfield.objectives.planes_features import PartFeatures
 from dualfield.objectives.planes_slack import SlackArgmax
 from dualfield.scores import LinearScores
+from dualfield.structures import Chain
 
 __all__ = ["ChainPlanes"]
 
@@ -113,6 +114,8 @@ class ChainPlanes:
 
     @cached_property
     def _slack_argmax(self) -> SlackArgmax:
+        if not isinstance(self.score_map.structure, Chain):
+            raise ValueError("rescaling='slack' needs sequences or single nodes. Use rescaling='margin'.")
         reason = SlackArgmax.missing(self.cost, int(self.batch.lengths.max(initial=0)))
         if reason is not None:
             raise ValueError(reason)

@@ -314,7 +314,7 @@ class LinearScores:
         """
         node, edges = _native.score_own(problem, np.ascontiguousarray(w), n_threads)
         cliques, start, stop = self.unpack_shared(w)
-        if not self.structure.has_edges:
+        if not self.structure.n_cliques:
             return Scores(node, shape=shape)
         transition = cliques if self.pair is None else edges + self.structure.edge_scores(cliques, shape)
         return Scores(node, None, transition, start, stop, shape=shape)

@@ -125,7 +125,9 @@ class Auto(Solver):
             return _solve_kernel_machine(objective, rule, start, callbacks)
         if isinstance(chosen, LBFGS):
             first = BlockDual(patience=_PATIENCE)
-            turns = [chosen] if first.missing(objective, rule.tol) else [first, chosen]
+            # With features of label pairs every edge has scores of its own, and a dual point as large.
+            has_pairs = getattr(getattr(objective, "score_map", None), "pair", None) is not None
+            turns = [chosen] if has_pairs or first.missing(objective, rule.tol) else [first, chosen]
             return solve_in_turn(turns, objective, rule, start, callbacks, random_state)
         if isinstance(chosen, FlowSwap) and _has_few_features(objective):
             return solve_in_stages(

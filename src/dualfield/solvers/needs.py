@@ -79,8 +79,14 @@ def first_order(objective: Any) -> str | None:
     """Need a chain in which a label depends on its neighbours only."""
     structure = objective.score_map.structure
     if not isinstance(structure, Chain):
-        return f"Its structure is a {type(structure).__name__}, not a chain."
+        return a_chain(objective)
     return None if structure.order == 1 else f"The chain has order {structure.order}."
+
+
+def a_chain(objective: Any) -> str | None:
+    """Need chains, of any order."""
+    structure = objective.score_map.structure
+    return None if isinstance(structure, Chain) else f"Its structure is a {type(structure).__name__}, not a chain."
 
 
 def free_signs(objective: Any) -> str | None:

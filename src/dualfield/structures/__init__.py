@@ -11,6 +11,7 @@ from dualfield.structures.network.hidden import Conditioned
 from dualfield.structures.scores import KBest, Marginals, Scores
 from dualfield.structures.single import Single
 from dualfield.structures.tree import Tree, TreeShape
+from dualfield.structures.user import UserStructure
 
 __all__ = [
     "Chain",
@@ -25,6 +26,7 @@ __all__ = [
     "Structure",
     "Tree",
     "TreeShape",
+    "UserStructure",
     "check_custom_problem",
     "mutual_information",
     "span_constraints",

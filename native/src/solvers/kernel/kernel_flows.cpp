@@ -4,7 +4,6 @@
 // mass from the worst labelling that has some to the best one, on one segment of nodes where they differ at a time; its
 // curvature is that of the kernel between the nodes of the segment and of the weights of its cliques.
 #include <algorithm>
-#include <stdexcept>
 #include <vector>
 
 #include "../dual/flow_paths.hpp"
@@ -237,9 +236,6 @@ class KernelFlows final : public KernelParts {
 }  // namespace
 
 std::unique_ptr<DualBlocks> kernel_flows(const Problem& problem, double scale) {
-    const ChainStructure* chain = problem.structure->chain();
-    if (!chain || chain->topology().order() != 1)
-        throw std::invalid_argument("hinge losses with a kernel need chains of order 1");
     return std::make_unique<KernelFlows>(problem, scale);
 }
 

@@ -67,7 +67,8 @@ class KernelParts : public DualBlocks {
 
 // At temperatures above zero.
 std::unique_ptr<DualBlocks> kernel_soft_dual(const Problem& problem, double scale);
-// At temperature zero, for chains of order 1.
+// At temperature zero: swaps of segments for chains of order 1, mixtures of labellings for every structure.
 std::unique_ptr<DualBlocks> kernel_flows(const Problem& problem, double scale);
+std::unique_ptr<DualBlocks> kernel_paths(const Problem& problem, double scale);
 
 }  // namespace dualfield

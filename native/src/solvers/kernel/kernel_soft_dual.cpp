@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "../dual/soft_dual.hpp"
+#include "dualfield/structures/chain.hpp"
 #include "kernel_parts.hpp"
 
 namespace dualfield {
@@ -138,7 +139,9 @@ std::unique_ptr<DualBlocks> kernel_soft_dual(const Problem& problem, double scal
 }
 
 std::unique_ptr<DualBlocks> kernel_blocks(const Problem& problem, double scale) {
-    return problem.temperature > 0.0 ? kernel_soft_dual(problem, scale) : kernel_flows(problem, scale);
+    if (problem.temperature > 0.0) return kernel_soft_dual(problem, scale);
+    const ChainStructure* chain = problem.structure->chain();
+    return chain && chain->topology().order() == 1 ? kernel_flows(problem, scale) : kernel_paths(problem, scale);
 }
 
 }  // namespace dualfield

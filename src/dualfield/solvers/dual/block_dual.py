@@ -12,7 +12,7 @@ from dualfield import _native
 from dualfield.objectives import ChainLoss
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
-from dualfield.solvers.needs import Need, all_labels, chain_loss, no_pair_features, positive_temperature, squared_norm
+from dualfield.solvers.needs import Need, all_labels, chain_loss, positive_temperature, squared_norm
 from dualfield.solvers.registry import refusal, register
 from dualfield.solvers.solver import Solver
 from dualfield.solvers.trace import Trace
@@ -28,9 +28,9 @@ class BlockDual(Solver):
     """Dual ascent example by example, with exponentiated gradients.
 
     Needs the log-loss (any temperature above zero, any cost), no penalty on absolute values, examples with all their
-    labels, and no features of label pairs. Memory: 8 bytes for each node and label and for each example and label pair,
-    16 for tolerances below 2e-6, within `memory`. The ascent runs on one thread, so that it does not depend on their
-    number; certificates use all of them.
+    labels. Memory: 8 bytes for each node and label and for each example and label pair, also for each edge and label
+    pair where pairs have features; 16 for tolerances below 2e-6; within `memory`. The ascent runs on one thread, so
+    that it does not depend on their number; certificates use all of them.
 
     Parameters
     ----------
@@ -53,7 +53,6 @@ class BlockDual(Solver):
         positive_temperature,
         squared_norm,
         all_labels,
-        no_pair_features,
     )
 
     memory: float = 4e9

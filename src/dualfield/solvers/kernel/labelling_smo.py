@@ -15,7 +15,7 @@ from dualfield.kernels.mercer import ROUNDING, check_curvature, check_values
 from dualfield.objectives import KernelChain
 from dualfield.solvers.base import KernelParts, Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
-from dualfield.solvers.needs import Need, kernel_chain, positive_temperature
+from dualfield.solvers.needs import Need, a_chain, kernel_chain, positive_temperature
 from dualfield.solvers.registry import register, suited
 from dualfield.solvers.solver import Solver
 from dualfield.solvers.trace import Trace
@@ -51,6 +51,7 @@ class LabellingSMO(Solver):
     name: ClassVar[str] = "labelling_smo"
     needs: ClassVar[tuple[Need, ...]] = (
         kernel_chain,
+        a_chain,
         positive_temperature,
     )
 
@@ -79,7 +80,7 @@ class LabellingSMO(Solver):
         reason = super().missing(objective)
         if reason is not None:
             return reason
-        n_labels, longest = objective.chain.n_labels, int(np.diff(objective.offsets).max(initial=0))
+        n_labels, longest = objective.structure.n_labels, int(np.diff(objective.offsets).max(initial=0))
         count = float(n_labels) ** float(longest)
         if count <= self.max_labellings:
             return None

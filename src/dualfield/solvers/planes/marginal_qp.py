@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dualfield.objectives import ChainPlanes
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
-from dualfield.solvers.needs import Need, free_signs, losses_of_planes
+from dualfield.solvers.needs import Need, a_chain, free_signs, losses_of_planes
 from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, primal_value
 from dualfield.solvers.registry import register, suited
 from dualfield.solvers.solver import Solver
@@ -83,6 +83,9 @@ class MarginalQP(Solver):
         """
         if not isinstance(objective, ChainPlanes):
             return "Its labellings have no marginals: only chains have them."
+        reason = a_chain(objective)
+        if reason is not None:
+            return reason
         reason = super().missing(objective)
         if reason is not None:
             return reason
@@ -245,11 +248,14 @@ class _Flows:
         """Features of each flow."""
         parts, every, ones = self._problem.features, np.arange(self.n), np.ones(self.n)
         inner, first, last = np.flatnonzero(~self._is_first), np.flatnonzero(self._is_first), np.flatnonzero(self._last)
+        start = self._problem.score_map.structure.n_cliques
+        stop = start + self._problem.score_map.structure.n_labels
         entries = [
             parts.labels(self._node, self.label, ones, every),
-            parts.windows(self._node[inner], self._window[inner], ones[inner], inner),
-            parts.ends(self.label[first], False, ones[first], first),
-            parts.ends(self.label[last], True, ones[last], last),
+            parts.edges(self._node[inner], self._window[inner], ones[inner], inner),
+            parts.shared(self._window[inner], ones[inner], inner),
+            parts.shared(start + self.label[first], ones[first], first),
+            parts.shared(stop + self.label[last], ones[last], last),
         ]
         return parts.matrix(entries, self.n)
 

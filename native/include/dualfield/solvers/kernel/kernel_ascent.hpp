@@ -62,8 +62,8 @@ struct MarginTable {
 };
 std::unique_ptr<DualBlocks> table_blocks(const MarginTable& table);
 
-// Examples of a structure without own parts but those of its nodes, whose map has no features. At T = 0 chains of order
-// 1. Shared parts score `scale` times their weights, which are penalised as the kernel is; weights() are the scores.
+// Examples of a structure without own parts but those of its nodes, whose map has no features. Shared parts score
+// `scale` times their weights, which are penalised as the kernel is; weights() are the scores.
 std::unique_ptr<DualBlocks> kernel_blocks(const Problem& problem, double scale);
 
 struct AscentSettings {

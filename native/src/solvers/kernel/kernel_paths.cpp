@@ -1,0 +1,165 @@
+// Kernel scores and hinge losses on any structure: mixtures of labellings, as in path_blocks.cpp.
+//
+// The scores of all labels are at hand, so that the best labelling comes from all of them at each visit.
+#include <algorithm>
+#include <vector>
+
+#include "../dual/labelling_mixture.hpp"
+#include "kernel_parts.hpp"
+#include "kernel_proof.hpp"
+
+namespace dualfield {
+namespace {
+
+constexpr int kMostSteps = 20;
+constexpr double kSolved = 0.1;  // steps go on until this share of the gap is left
+constexpr double kNoSlope = 1e-13;
+
+class KernelPaths final : public KernelParts {
+  public:
+    KernelPaths(const Problem& problem, double scale)
+        : KernelParts(problem, scale), block_(problem.structure->block()), shared_change_(n_shared_, 0.0) {
+        for (std::size_t i = 0; i < problem.n_examples(); ++i)
+            mixtures_.emplace_back(problem.truth(i), problem.length(i));
+    }
+
+    bool wants_mean() const override { return true; }
+
+    double visit(std::size_t i, double* scores, const double* gram, double* change) override {
+        LabellingMixture& mixture = mixtures_[i];
+        double gain = 0.0, first_gap = 0.0;
+        for (int step = 0; step < kMostSteps; ++step) {
+            const double* augmented = augment(i, scores);
+            // All labels at every other step, those with mass in between.
+            if (step % 2 == 0) {
+                best_labelling(i, augmented, w_.data());
+                mixture.find(labels_);
+            }
+            look(i, mixture, augmented, w_.data());
+            const std::size_t better = mixture.best(), worse = mixture.worst();
+            const double gap = mixture.all()[better].score - mixture.mean();
+            if (step == 0) first_gap = gap;
+            if (!(gap > kSolved * first_gap) && step % 2 == 0) break;
+            const double gained = swap(i, mixture, better, worse, scores, gram, change);
+            if (!(gained > 0.0) && step % 2 == 0) break;
+            gain += gained;
+        }
+        mixture.tidy();
+        return gain;
+    }
+
+    double gap(std::size_t i, const double* scores) override {
+        const double* augmented = augment(i, scores);
+        const double maximum = best_labelling(i, augmented, w_.data());
+        look(i, mixtures_[i], augmented, w_.data());
+        return problem_.weights[i] * std::max(maximum - mixtures_[i].mean(), 0.0);
+    }
+
+    double loss(std::size_t i, const double* scores, const double* weights) override {
+        const double* augmented = augment(i, scores);
+        const double maximum = best_labelling(i, augmented, weights);
+        const std::int32_t* truth = problem_.truth(i);
+        const std::vector<std::int32_t> labels(truth, truth + problem_.length(i));
+        return problem_.weights[i] * std::max(maximum - score_of(i, augmented, weights, labels), 0.0);
+    }
+
+    double settle(std::size_t i, double* out) override {
+        const double weight = problem_.weights[i];
+        std::fill_n(out, problem_.length(i) * n_labels_, 0.0);
+        mixtures_[i].tidy();
+        double cost = 0.0;
+        for (const MixedLabelling& one : mixtures_[i].all()) {
+            add(i, one.labels, -weight * one.mass, out);
+            for (std::size_t t = 0; problem_.cost && t < one.labels.size(); ++t)
+                cost += one.mass * problem_.cost[label(i, t) * n_labels_ + static_cast<std::size_t>(one.labels[t])];
+        }
+        const std::int32_t* truth = problem_.truth(i);
+        add(i, {truth, truth + problem_.length(i)}, weight, out);
+        return weight * cost;
+    }
+
+  private:
+    std::size_t label(std::size_t i, std::size_t t) const { return static_cast<std::size_t>(problem_.truth(i)[t]); }
+
+    // Mass at the parts of a labelling: at the nodes into out, at shared parts into the weights.
+    void add(std::size_t i, const std::vector<std::int32_t>& labels, double mass, double* out) {
+        problem_.structure->list_parts(i, labels.data(), parts_);
+        for (std::size_t t = 0; t < labels.size(); ++t)
+            out[t * n_labels_ + static_cast<std::size_t>(labels[t])] += mass;
+        for (const std::int32_t part : parts_.shared) w_[static_cast<std::size_t>(part)] += rate_ * mask_[part] * mass;
+    }
+    double score_of(std::size_t i, const double* augmented, const double* weights,
+                    const std::vector<std::int32_t>& labels) {
+        problem_.structure->list_parts(i, labels.data(), parts_);
+        return problem_.structure->Structure::score_parts(i, {.own = {augmented}, .shared = weights},
+                                                          {{parts_.own[0], {}, {}}, parts_.shared});
+    }
+    void look(std::size_t i, LabellingMixture& mixture, const double* augmented, const double* weights) {
+        for (MixedLabelling& one : mixture.all()) one.score = score_of(i, augmented, weights, one.labels);
+    }
+    // Into labels_; returns its score.
+    double best_labelling(std::size_t i, const double* augmented, const double* weights) {
+        labels_.resize(problem_.length(i));
+        const auto answer = block_->best(i, {.own = {augmented}, .shared = weights}, labels_.data());
+        if (answer.status == Status::bad_number) require_finite(kInfinity);
+        return answer.value;
+    }
+
+    double swap(std::size_t i, LabellingMixture& mixture, std::size_t better, std::size_t worse, double* scores,
+                const double* gram, double* change) {
+        const double slope = mixture.all()[better].score - mixture.all()[worse].score;
+        if (!(slope > kNoSlope)) return 0.0;
+        const std::size_t length = problem_.length(i);
+        const std::vector<std::int32_t>&up = mixture.all()[better].labels, &down = mixture.all()[worse].labels;
+        double square = 0.0;
+        for (std::size_t t = 0; t < length; ++t) {
+            if (up[t] == down[t]) continue;
+            for (std::size_t v = 0; v < length; ++v) {
+                const int same = (up[t] == up[v]) + (down[t] == down[v]) - (up[t] == down[v]) - (down[t] == up[v]);
+                if (up[v] != down[v] && same != 0) square += same * gram[t * length + v];
+            }
+        }
+        const auto count = [&](const std::vector<std::int32_t>& labels, double sign) {
+            problem_.structure->list_parts(i, labels.data(), parts_);
+            for (const std::int32_t part : parts_.shared)
+                shared_change_[static_cast<std::size_t>(part)] += sign * mask_[part];
+        };
+        count(up, 1.0);
+        count(down, -1.0);
+        for (const double by : shared_change_) square += rate_ * by * by;
+        const double weight = problem_.weights[i];
+        double step = mixture.all()[worse].mass;
+        if (square > 0.0) step = std::min(step, slope / (weight * square));
+        const double by = weight * step;
+        for (std::size_t t = 0; t < length; ++t) {
+            if (up[t] == down[t]) continue;
+            const auto to = static_cast<std::size_t>(up[t]), from = static_cast<std::size_t>(down[t]);
+            change[t * n_labels_ + to] -= by;
+            change[t * n_labels_ + from] += by;
+            for (std::size_t v = 0; v < length; ++v) {
+                scores[v * n_labels_ + to] -= by * gram[t * length + v];
+                scores[v * n_labels_ + from] += by * gram[t * length + v];
+            }
+        }
+        for (std::size_t c = 0; c < n_shared_; ++c) {
+            w_[c] -= rate_ * by * shared_change_[c];
+            shared_change_[c] = 0.0;
+        }
+        mixture.move(worse, better, step);
+        return by * (slope - 0.5 * by * square);
+    }
+
+    std::unique_ptr<Block> block_;
+    std::vector<LabellingMixture> mixtures_;
+    std::vector<double> shared_change_;
+    std::vector<std::int32_t> labels_;
+    PartList parts_;
+};
+
+}  // namespace
+
+std::unique_ptr<DualBlocks> kernel_paths(const Problem& problem, double scale) {
+    return std::make_unique<KernelPaths>(problem, scale);
+}
+
+}  // namespace dualfield
