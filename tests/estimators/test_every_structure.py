@@ -1,13 +1,16 @@
 """Every structure trains a CRF and a structural SVM to the optimum that another solver finds by enumeration."""
 
 import warnings
+from itertools import pairwise, product
 
 import cvxpy as cp
 import numpy as np
 import pytest
 
+import dualfield
 from dualfield import CRF, StructuredSVM
-from dualfield.structures import Chain, Tree
+from dualfield.data.shapes import Shape
+from dualfield.structures import Chain, Tree, UserStructure
 from tests.reference.parts import Chains, Enumerator, Singles, Trees, draw_tree, enumerators
 
 N_COLUMNS, C = 2, 0.7
@@ -123,7 +126,9 @@ def test_crf(name, solver):
         )
 
 
-@pytest.mark.parametrize("solver", ["auto", "cutting_plane", "frank_wolfe", "labelling_set", "simplicial"])
+@pytest.mark.parametrize(
+    "solver", ["auto", "cutting_plane", "frank_wolfe", "labelling_set", "path_blocks", "simplicial"]
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_structured_svm(name, solver):
     table, nodes, codes = drawn(name)
@@ -141,7 +146,7 @@ def test_structured_svm(name, solver):
 def test_pair_features(name):
     table, nodes, codes = drawn(name)
     X, y = users_input(table, nodes, codes)
-    for solver in ("lbfgs", "auto"):
+    for solver in ("lbfgs", "block_dual"):
         model = CRF(named(table), C, features="all", pair_features=True, tol=1e-7, solver=solver).fit(X, y)
         check(model, optimum(table, nodes, codes, hinge=False, with_pairs=True))
     model = StructuredSVM(named(table), C, features="all", pair_features=True, tol=1e-6, solver="cutting_plane").fit(
@@ -174,6 +179,120 @@ def test_linear_kernels_are_linear_models(name):
     np.testing.assert_allclose(one, two, atol=1e-3)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_linear_kernels_are_linear_margins(name):
+    table, nodes, codes = drawn(name)
+    X, y = users_input(table, nodes, codes)
+    best = optimum(table, nodes, codes, hinge=True)
+    model = StructuredSVM(named(table), C, kernel="linear", features="all", tol=1e-5).fit(X, y)
+    check(model, best)
+    assert model.dual_gap_ <= 1e-4 * best
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("name", NAMES)
+def test_files(name, kernel, mmap, tmp_path):
+    table, nodes, codes = drawn(name)
+    X, y = users_input(table, nodes, codes)
+    ends = bool(table.structure.n_ends)
+    model = CRF(named(table), C, kernel=kernel, start_stop=ends, pair_features=kernel is None and ends).fit(X, y)
+    model.save(tmp_path / "model")
+    again = dualfield.load(tmp_path / "model", mmap=mmap)
+    np.testing.assert_array_equal(stacked(model, X), stacked(again, X))
+    assert again.structure_ == model.structure_
+    assert again.get_params()["structure"] == model.structure
+    margin = StructuredSVM(named(table), C).fit(X, y)
+    margin.save(tmp_path / "margin")
+    np.testing.assert_array_equal(
+        np.hstack(dualfield.load(tmp_path / "margin", mmap=mmap).predict(X)), np.hstack(margin.predict(X))
+    )
+
+
+class Exactly(UserStructure):
+    """Exactly so many nodes have the second of two labels, and pairs of equal neighbours have a score: no tree."""
+
+    def __init__(self, count=1, n_labels=0):
+        self.count, self.n_labels = count, n_labels
+
+    @property
+    def n_cliques(self):
+        return 1
+
+    def with_labels(self, n_labels):
+        return type(self)(self.count, n_labels)
+
+    def _every(self, node, shared):
+        every = [y for y in product(range(2), repeat=len(node)) if sum(y) == self.count]
+        score = [sum(node[t, k] for t, k in enumerate(y)) + shared[0] * len(self.parts(y, None)) for y in every]
+        return every, np.array(score)
+
+    def best(self, node, shared, shape):
+        assert shape.n_nodes == len(node)
+        every, scores = self._every(node, shared)
+        return every[int(scores.argmax())]
+
+    def soft(self, node, shared, shape):
+        every, scores = self._every(node, shared)
+        p = np.exp(scores - scores.max())
+        total, p = scores.max() + np.log(p.sum()), p / p.sum()
+        nodes = sum(share * np.eye(2)[list(y)] for share, y in zip(p, every, strict=True))
+        return total, nodes, [sum(share * len(self.parts(y, None)) for share, y in zip(p, every, strict=True))]
+
+    def parts(self, labels, shape):
+        return [0] * sum(a == b for a, b in pairwise(labels))
+
+    def refusal(self, labels, shape):
+        return "" if sum(labels) == self.count else f"{self.count} must be 1."
+
+
+class Counted(Enumerator):
+    def labellings(self, i):
+        return [y for y in product(range(2), repeat=self.length(i)) if sum(y) == self.structure.count]
+
+    def shared(self, i, labels):
+        return list(self.structure.parts(labels, None))
+
+
+def test_a_structure_of_ones_own():
+    rng = np.random.default_rng(0)
+    table = Counted(Exactly(2, 2), Shape.of([0, 3, 7, 9, 13]), 2)
+    nodes = rng.normal(size=(13, N_COLUMNS))
+    codes = [rng.permutation([1, 1] + [0] * (n - 2)).tolist() for n in (3, 4, 2, 4)]
+    X = np.split(nodes, [3, 7, 9])
+    for solver in ("auto", "block_dual", "lbfgs"):
+        model = CRF(Exactly(2), C, features="all", tol=1e-7, solver=solver, n_jobs=2).fit(X, codes)
+        check(model, optimum(table, nodes, codes, hinge=False))
+        assert all(sum(labels) == 2 for labels in model.predict(X))
+    np.testing.assert_allclose([rows[:, 1].sum() for rows in model.predict_proba(X)], 2.0)
+    for solver in ("auto", "path_blocks", "simplicial"):
+        margin = StructuredSVM(Exactly(2), C, features="all", tol=1e-6, solver=solver).fit(X, codes)
+        check(margin, optimum(table, nodes, codes, hinge=True))
+    kernel = CRF(Exactly(2), C, kernel="linear", tol=1e-7).fit(X, codes)
+    assert kernel.objective_ == pytest.approx(model.objective_, rel=1e-5)
+    with pytest.raises(ValueError, match="The labels of example 0 are not allowed: 2 must be 1"):
+        CRF(Exactly(2)).fit(X[:1], [[0, 0, 1]])
+    with pytest.raises(
+        ValueError, match="The 'structure' parameter of CRF cannot be saved: a model file holds .* no code"
+    ):
+        model.save("nowhere")
+
+
+def test_faults_of_a_structure_of_ones_own_reach_the_caller():
+    class Broken(Exactly):
+        def best(self, node, shared, shape):
+            raise ZeroDivisionError("in best")
+
+    with pytest.raises(ZeroDivisionError, match="in best"):
+        StructuredSVM(Broken(1), C, n_jobs=2, solver="path_blocks").fit([np.eye(2)], [[0, 1]])
+
+    class OneSided(Exactly):
+        soft = UserStructure.soft
+
+    with pytest.raises(NotImplementedError, match="OneSided has no method 'soft', which log-losses need"):
+        CRF(OneSided(1), C).fit([np.eye(2)], [[0, 1]])
+
+
 def test_questions_of_a_fitted_tree():
     rng = np.random.default_rng(5)
     shape = draw_tree(rng, [4, 3, 5])
@@ -195,6 +314,10 @@ def test_questions_of_a_fitted_tree():
     for one, (_, parents) in zip(edges, X, strict=True):
         np.testing.assert_allclose(one.sum(axis=(1, 2)), np.array(parents) >= 0)
     assert len(model.sample(X, 3, random_state=0)[0]) == 3
+    explained = model.explain(X[0])
+    assert [token.label for token in explained.tokens] == model.predict(X[:1])[0]
+    for token in explained.tokens:
+        assert sum(value for _, value in token.contributions) == pytest.approx(token.difference)
 
 
 def test_words_below_each_other():

@@ -116,7 +116,7 @@ TAGGER_FAULTS = {
     "many labels": (put("parameters", "structure", value={**CHAIN, "n_labels": 7000}), "more than 1048576 windows of"),
     "few labels": (
         put("model", "structure", value={**CHAIN, "n_labels": 2}),
-        "its structure must be a chain of 3 labels",
+        "its structure must have 3 labels",
     ),
     "no chain": (put("model", "structure", value={"kind": "tuple", "items": []}), "must be one of ['chain']"),
     "labels twice": (put("model", "labels", "names", value=["B-N", "I-N", "I-N"]), "its classes must be distinct"),

@@ -89,7 +89,7 @@ class Shape:
         offsets, rows = rows_of_examples(self.offsets, examples)
         return self._taken(offsets, rows)
 
-    def _taken(self, offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> Any:
+    def _taken(self, offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> Self:
         """Return the shape of examples with these nodes of the old ones; for derived classes."""
         return type(self)(offsets)
 

@@ -169,7 +169,7 @@ class TableTagger(SequenceTagger):
 
     def predict_proba(
         self, X: Any, *, pairwise: bool = False, known: Any = None, lengths: ArrayLike | None = None
-    ) -> list[Floats] | tuple[list[Floats], list[Floats]]:
+    ) -> Any:
         """Return the probability of each state at each node, given all observations.
 
         Parameters

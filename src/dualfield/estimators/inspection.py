@@ -16,7 +16,7 @@ from dualfield.estimators.base import Estimator
 from dualfield.models.explanation import Explanation, LinearSequence, column_name, explain, window_labels
 from dualfield.models.spans import PredictedSpan, predict_spans
 from dualfield.scores import Expansion, LinearScores
-from dualfield.structures import Chain, Scores
+from dualfield.structures import Chain, Scores, Structure
 
 __all__ = ["TaggerInspection", "TopFeatures"]
 
@@ -80,7 +80,7 @@ class TaggerInspection(Estimator, ABC):
     n_jobs: int | None
     temperature: float
     labels_: Labels
-    structure_: Chain
+    structure_: Structure
     vocabulary_: Vocabulary | None
     pair_vocabulary_: Vocabulary | None
     score_map_: LinearScores
@@ -134,9 +134,11 @@ class TaggerInspection(Estimator, ABC):
         ('NP', 0, 2, 0.9)
         """
         check_number("predict_spans", "min_proba", min_proba, 0.0)
-        scores = self._scores(X, lengths)
+        scores, structure = self._scores(X, lengths), self.structure_
+        if not isinstance(structure, Chain):
+            raise ValueError(f"Spans are parts of sequences; this model labels a {type(structure).__name__}.")
         return predict_spans(
-            self.structure_, scores, self._names(), outside, min_proba, float(self._of_fit("temperature")), self.n_jobs
+            structure, scores, self._names(), outside, min_proba, float(self._of_fit("temperature")), self.n_jobs
         )
 
     def explain(self, xseq: Any, top: int = 10) -> Explanation:

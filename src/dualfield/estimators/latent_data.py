@@ -174,7 +174,7 @@ class StateDecoder:
             template = record.text("template") if is_text else Template.from_record(record.child("template"))
         tagger = StateTagger(n_jobs, template, record.number("temperature", above=0.0))
         tagger._restore_weights(record, sum(sizes))  # no larger than the weights in the file
-        record.check(tagger.structure_.order == 1, "sub-states need a chain of order 1.")
+        record.check(tagger.structure_.no_pairs is None, "sub-states need a chain of order 1, or a tree.")
         tagger._check_restored()
         space = StateSpace(np.array(sizes, dtype=np.int64))
         tagger.name_states(labels, space)

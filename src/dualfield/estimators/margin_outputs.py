@@ -332,9 +332,8 @@ class MarginOutputs(TrainedTagger):
             self.calibration_ = Calibration.from_record(record.child("calibration"))
         if self._is_single:
             chain, weights = self.structure_, record.child("weights")
-            plain = (
-                self.vocabulary_ is None and chain.order == 1 and not weights.has("ends") and not weights.has("pair")
-            )
+            plain = self.vocabulary_ is None and isinstance(chain, Chain) and chain.order == 1
+            plain = plain and not weights.has("ends") and not weights.has("pair")
             record.check(plain, "single nodes have columns of numbers, and neither transitions nor ends.")
             expansion, node = self.expansion_, weights.child("node")
             n_columns = node.integer("n_columns") if expansion is None else expansion.n_columns

@@ -18,8 +18,9 @@ from dualfield.estimators.crf_data import connected
 from dualfield.features import Template
 from dualfield.scores import Expansion, LinearScores
 from dualfield.scores.stored import Scored, StoredWeights, weights_record
-from dualfield.structures import Chain, Scores, Structure
+from dualfield.structures import Scores, Structure
 from dualfield.structures.checks import n_threads
+from dualfield.structures.registry import structure_from_record
 
 Floats = NDArray[np.float64]
 
@@ -71,6 +72,7 @@ class SequenceModel(Estimator):
     def _read(self, X: Any, lengths: ArrayLike | None) -> tuple[Batch, Batch | None]:
         """Turn input into rows of the columns seen in training; the second batch has those that score label pairs."""
         check_is_fitted(self)
+        opened: Any
         opened, lengths, connect = (X, lengths, None) if isinstance(X, Batch) else self.structure_.open(X, lengths)
         if self._of_fit("template") is not None and not isinstance(X, Batch):
             self._check_no_lengths(lengths)
@@ -186,9 +188,9 @@ class SequenceModel(Estimator):
 
         A kernel stands between so many columns of the input and those that score labels.
         """
-        self.structure_ = Chain.from_record(record.child("structure"))
+        self.structure_ = structure_from_record(record.child("structure"))
         found = self.structure_.n_labels
-        record.check(found == n_labels, f"its structure must be a chain of {n_labels} labels. Got {found}.")
+        record.check(found == n_labels, f"its structure must have {n_labels} labels. Got {found}.")
         self._waiting = StoredWeights(record.child("weights"), self.structure_)
         n_columns = self._waiting.node.n_columns
         n_pairs = None if self._waiting.pair is None else self._waiting.pair.n_columns

@@ -127,9 +127,7 @@ class SequenceTagger(SequenceModel, TaggerInspection):
         """
         return self.predict([xseq])[0]
 
-    def predict_proba(
-        self, X: Any, *, pairwise: bool = False, lengths: ArrayLike | None = None
-    ) -> list[Floats] | tuple[list[Floats], list[Floats]]:
+    def predict_proba(self, X: Any, *, pairwise: bool = False, lengths: ArrayLike | None = None) -> Any:
         """Return the probability of each label at each node.
 
         Parameters
@@ -166,7 +164,7 @@ class SequenceTagger(SequenceModel, TaggerInspection):
             return nodes
         return nodes, _split(answer.clique, np.searchsorted(self.structure_.edge_nodes(scores.shape), scores.offsets))
 
-    def predict_marginals(self, X: Any, *, lengths: ArrayLike | None = None) -> list[list[dict[Any, float]]]:
+    def predict_marginals(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
         """Return probabilities as sklearn-crfsuite does: a dict for each node.
 
         Parameters
@@ -192,7 +190,7 @@ class SequenceTagger(SequenceModel, TaggerInspection):
             return [dict(zip(names, row, strict=True)) for row in np.asarray(rows).tolist()]
         return [[dict(zip(names, row, strict=True)) for row in np.asarray(one).tolist()] for one in rows]
 
-    def predict_marginals_single(self, xseq: Any) -> list[dict[Any, float]]:
+    def predict_marginals_single(self, xseq: Any) -> Any:
         """Return the probabilities of one sequence as dicts.
 
         Parameters

@@ -102,6 +102,7 @@ class TrainedTagger(SequenceTagger):
         width = None if grown_from is None or grow else grown_from.score_map_.node.n_columns
         owner = type(self).__name__
         prototype = structure_of(owner, self.structure)
+        rows: Any
         rows, lengths, connect = (X, lengths, None) if isinstance(X, Batch) else prototype.open(X, lengths)
         if self.template is not None and not isinstance(X, Batch):
             if lengths is not None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dualfield.data import Batch, Vocabulary
 from dualfield.models.spans import Restriction, restricted_copies
 from dualfield.scores import FeatureTable, LinearScores
-from dualfield.structures import Chain, Scores
+from dualfield.structures import Scores, Structure
 
 __all__ = ["Explanation", "TokenExplanation"]
 
@@ -164,17 +164,25 @@ class LinearSequence:
             found += self._attributes(
                 self.nodes, self.node_weights, self.vocabulary, t, int(best[t]), int(other[t]), sides
             )
-            for end, at, weights in (("start", 0, self.weights.start), ("stop", len(best) - 1, self.weights.stop)):
-                if t == at:
-                    found.append((f"{end}{sides}", float(weights[best[t]] - weights[other[t]])))
-        mine, theirs = self.chain.clique_indices(best), self.chain.clique_indices(other)
-        for edge in np.flatnonzero(mine != theirs).tolist():
-            one, two = int(mine[edge]), int(theirs[edge])
-            sides = f"{self._place(edge + 1, position)}: {self._window(one)}, not {self._window(two)}"
-            found.append((f"transition{sides}", float(self.weights.cliques[one] - self.weights.cliques[two])))
-            if self.pairs is not None and self.pair_weights is not None:
-                names = self.pair_vocabulary
-                found += self._attributes(self.pairs, self.pair_weights, names, edge + 1, one, two, sides)
+        structure, shape, n = self.chain, self.scores.shape, self.chain.n_cliques
+        mine, theirs = (structure.parts_of(labels, shape) for labels in (best, other))
+        # As many shared parts, in the same order, whatever the labels.
+        at = structure.shared_nodes(shape)
+        for place in np.flatnonzero(mine.shared != theirs.shared).tolist():
+            one, two, t = int(mine.shared[place]), int(theirs.shared[place]), int(at[place])
+            if one < n:
+                sides = f"{self._place(t, position)}: {self._window(one)}, not {self._window(two)}"
+                found.append((f"transition{sides}", float(self.weights.cliques[one] - self.weights.cliques[two])))
+                continue
+            end, weights = (("start", self.weights.start), ("stop", self.weights.stop))[(one - n) // len(self.classes)]
+            sides = f"{self._place(t, position)}: {self.classes[best[t]]}, not {self.classes[other[t]]}"
+            found.append((f"{end}{sides}", float(weights[best[t]] - weights[other[t]])))
+        if self.pairs is not None and self.pair_weights is not None:
+            leads_to = structure.edge_nodes(shape)
+            for edge in np.flatnonzero(mine.edges != theirs.edges).tolist():
+                one, two, t = int(mine.edges[edge]), int(theirs.edges[edge]), int(leads_to[edge])
+                sides = f"{self._place(t, position)}: {self._window(one)}, not {self._window(two)}"
+                found += self._attributes(self.pairs, self.pair_weights, self.pair_vocabulary, t, one, two, sides)
         return [(what, value) for what, value in found if value]
 
     @staticmethod
@@ -218,7 +226,7 @@ class _Lookup:
         return np.asarray(self.weights[np.where(known, at, len(self.keys))])
 
 
-def _alternatives(chain: Chain, scores: Scores, best: Codes) -> list[Codes | None]:
+def _alternatives(chain: Structure, scores: Scores, best: Codes) -> list[Codes | None]:
     """Return, for each node, the best labelling with another label there; None where there is none."""
     others = np.ones((len(best), chain.n_labels), dtype=bool)
     others[np.arange(len(best)), best] = False
@@ -226,7 +234,7 @@ def _alternatives(chain: Chain, scores: Scores, best: Codes) -> list[Codes | Non
     nodes = np.flatnonzero(possible.any(axis=1))
     found: list[Codes | None] = [None] * len(best)
     wanted = [Restriction(0, np.array([t]), others[t : t + 1]) for t in nodes.tolist()]
-    for part, _, copies in restricted_copies(scores, wanted):
+    for part, _, copies in restricted_copies(chain, scores, wanted):
         for t, labels in zip(nodes[part].tolist(), chain.argmax(copies).reshape(-1, len(best)), strict=True):
             found[t] = labels
     return found

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.metrics import spans
-from dualfield.structures import Chain, Scores
+from dualfield.structures import Chain, Scores, Structure
 
 __all__ = ["PredictedSpan"]
 
@@ -54,11 +54,15 @@ class Restriction(NamedTuple):
     allowed: Flags
 
 
-def restricted_copies(scores: Scores, wanted: Sequence[Restriction]) -> Iterator[tuple[slice, Flags, Scores]]:
+def restricted_copies(
+    structure: Structure, scores: Scores, wanted: Sequence[Restriction]
+) -> Iterator[tuple[slice, Flags, Scores]]:
     """Give out copies of examples in which only the allowed labels are left, some at a time.
 
     Parameters
     ----------
+    structure : Structure
+        Of the examples.
     scores : Scores
         Of a batch; transitions by clique, shared or for each edge.
     wanted : sequence of Restriction
@@ -74,7 +78,7 @@ def restricted_copies(scores: Scores, wanted: Sequence[Restriction]) -> Iterator
         An example for each of them, with scores of -inf for the other labels.
     """
     per_edge = scores.transition is not None and scores.transition.ndim == 2
-    first_edge = np.concatenate([[0], np.cumsum(np.maximum(scores.lengths - 1, 0))])
+    first_edge = np.searchsorted(structure.edge_nodes(scores.shape), scores.offsets)
     row_size = scores.n_labels + (scores.transition.shape[1] if per_edge and scores.transition is not None else 0)
     example = np.array([one.example for one in wanted], dtype=np.int64)
     portion = np.cumsum(scores.lengths[example] * row_size) // _PORTION if len(wanted) else example
@@ -92,7 +96,8 @@ def restricted_copies(scores: Scores, wanted: Sequence[Restriction]) -> Iterator
             edges = _ranges(first_edge[:-1], np.diff(first_edge), example[begin:end])[1]
             transition = transition[edges]
         node = np.where(allowed, scores.node[rows], -np.inf)
-        yield slice(begin, end), allowed, Scores(node, offsets, transition, scores.start, scores.stop)
+        shape = scores.shape.take(example[begin:end])
+        yield slice(begin, end), allowed, Scores(node, None, transition, scores.start, scores.stop, shape=shape)
 
 
 def predict_spans(
@@ -148,7 +153,7 @@ def predict_spans(
     wanted = [one for some in ways for one in some]
     total = chain.log_partition(scores, temperature=temperature, n_jobs=n_jobs) if wanted else np.zeros(0)
     probability = np.zeros(len(found))
-    for part, allowed, copies in restricted_copies(scores, wanted):
+    for part, allowed, copies in restricted_copies(chain, scores, wanted):
         mine = np.array([one.example for one in wanted[part]], dtype=np.int64)
         values = _log_partition(chain, allowed, copies, temperature, n_jobs)
         np.add.at(probability, owner[part], np.exp((values - total[mine]) / temperature))

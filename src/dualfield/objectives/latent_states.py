@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from dualfield.data import Labels
 from dualfield.scores import FeatureTable, LinearScores
-from dualfield.structures import Chain
 
 __all__ = ["LatentChain", "LatentMulticlass"]
 
@@ -119,30 +118,19 @@ class StateSpace:
         """Return the sub-states of states."""
         return np.asarray(states - self.first[self.label[states]])
 
-    def chain(self, chain: Chain) -> Chain:
-        """Return the chain over states of a chain over labels: what is allowed for labels is allowed for states."""
-        if chain.order != 1:
-            raise ValueError(f"Sub-states need a chain of order 1. Got order {chain.order}.")
-        label = self.label
-        allowed = None if chain.allowed is None else chain.allowed[np.ix_(label, label)]
-        ends = [None if flags is None else flags[label] for flags in (chain.allowed_start, chain.allowed_stop)]
-        return Chain(self.n_states, 1, allowed, *ends)
-
     def score_map(self, labels: LinearScores) -> LinearScores:
-        """Return the score map over states: the features of a label, once for each of its states."""
-        chain, label, n = self.chain(labels.structure), self.label, len(self.sizes)
-        of_label = [np.flatnonzero(label == at) for at in range(n)]
+        """Return the score map over states: the features of a label, once for each of its states.
+
+        What is allowed for labels is allowed for their states.
+        """
+        over, label, n = labels.structure.over_states(self.label), self.label, len(self.sizes)
         pair = None
         if labels.pair is not None:
-            of_pair = [
-                (of_label[a][:, None] * self.n_states + of_label[b][None, :]).ravel()
-                for a in range(n)
-                for b in range(n)
-            ]
-            pair = _spread(labels.pair, of_pair, self.n_states**2)
-        mask = labels.clique_mask.reshape(n, n)[np.ix_(label, label)].ravel() > 0
-        node = _spread(labels.node, of_label, self.n_states)
-        return LinearScores(chain, node, pair, mask, labels.with_ends)
+            part = over.matched_edges(labels.structure, label)
+            pair = _spread(labels.pair, [np.flatnonzero(part == at) for at in range(labels.pair.n_outputs)], len(part))
+        mask = labels.clique_mask[over.matched_cliques(labels.structure, label)] > 0
+        node = _spread(labels.node, [np.flatnonzero(label == at) for at in range(n)], self.n_states)
+        return LinearScores(over, node, pair, mask, labels.with_ends)
 
 
 def _spread(table: FeatureTable, groups: list[NDArray[np.int64]], n_outputs: int) -> FeatureTable:

@@ -15,11 +15,11 @@ from dualfield.data.records import Fields, Record, matrix_record
 from dualfield.features import Template
 from dualfield.persistence import ModelFileError
 from dualfield.solvers import solver_classes
-from dualfield.structures import Chain
+from dualfield.structures.registry import structure_classes
 
 # Objects that a parameter may be: those that make records, and those that are made from settings, by their names.
 Parts = Mapping[str, type[Any]]
-_RECORDED: Parts = {"chain": Chain, "template": Template}
+_RECORDED: Parts = {**structure_classes(), "template": Template}
 
 
 def encoded(owner: str, name: str, value: Any, parts: Parts) -> Any:

@@ -11,7 +11,7 @@ from dualfield.data import Batch, Vocabulary
 from dualfield.data.records import Fields, Record, When
 from dualfield.scores.feature_table import FeatureTable
 from dualfield.scores.linear import LinearScores
-from dualfield.structures import Chain
+from dualfield.structures import Structure
 
 Floats = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ def weights_record(score_map: LinearScores, parameters: Floats) -> Fields:
         "pair": None if score_map.pair is None else _table_record(score_map.pair, weights.pair),
         "cliques": weights.cliques,
         "clique_mask": score_map.clique_mask > 0,
-        "ends": np.stack([weights.start, weights.stop]) if score_map.with_ends else None,
+        "ends": np.stack([weights.start, weights.stop])[: score_map.structure.n_ends] if score_map.with_ends else None,
     }
 
 
@@ -46,17 +46,21 @@ class Scored(NamedTuple):
 
 
 class StoredWeights:
-    """The weights of a chain in their record."""
+    """The weights of a structure in their record."""
 
-    def __init__(self, record: Record, chain: Chain) -> None:
-        self.record, self.chain = record, chain
-        n_cliques, n_labels = chain.n_cliques, chain.n_labels
+    def __init__(self, record: Record, structure: Structure) -> None:
+        self.record, self.structure = record, structure
+        n_cliques, n_labels = structure.n_cliques, structure.n_labels
         self.n_features, self.with_ends = record.integer("n_features", 0), record.has("ends")
         self.cliques = record.array("cliques", np.float64, (n_cliques,), finite=True)
         self.mask = record.array("clique_mask", np.bool_, (n_cliques,))
-        self.ends = record.array("ends", np.float64, (2, n_labels), finite=True) if self.with_ends else (None, None)
+        self.ends: list[Floats | None] = [None, None]
+        if self.with_ends:
+            record.check(structure.n_ends > 0, "its structure has no ends.")
+            ends = record.array("ends", np.float64, (structure.n_ends, n_labels), finite=True)
+            self.ends = [*ends, None][:2]
         self.node = _StoredTable(record.child("node"), n_labels)
-        self.pair = _StoredTable(record.child("pair"), n_cliques) if record.has("pair") else None
+        self.pair = _StoredTable(record.child("pair"), structure.edge_width) if record.has("pair") else None
 
     def whole(self) -> tuple[LinearScores, Floats]:
         """Return the score map and all weights, checked against their digests."""
@@ -81,7 +85,7 @@ class StoredWeights:
         self, node: tuple[FeatureTable, Floats], pair: tuple[FeatureTable, Floats] | None
     ) -> tuple[LinearScores, Floats]:
         table, weights = (None, None) if pair is None else pair
-        score_map = LinearScores(self.chain, node[0], table, self.mask, self.with_ends)
+        score_map = LinearScores(self.structure, node[0], table, self.mask, self.with_ends)
         try:
             return score_map, score_map.pack(node[1], self.cliques, self.ends[0], self.ends[1], weights)
         except ValueError as error:  # the native twins of the tables refuse what is not sound

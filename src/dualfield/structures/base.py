@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield import _native
+from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
 from dualfield.structures.checks import (
     Codes,
@@ -93,9 +94,28 @@ class Structure(ABC):
         """Number of clique scores that all places of an example share."""
 
     @property
+    def cliques(self) -> Codes:
+        """The labels of each clique, shape (n_cliques, n_labels_of_a_clique)."""
+        return np.zeros((self.n_cliques, 0), dtype=np.int32)
+
+    @property
     def clique_allowed(self) -> NDArray[np.bool_]:
         """Which cliques may occur, shape (n_cliques,)."""
         return np.ones(self.n_cliques, dtype=bool)
+
+    def record(self) -> Fields:
+        """Return what the structure consists of."""
+        if not self.name:
+            raise ValueError(
+                f"A {type(self).__name__} cannot be saved: a structure of your own is code, which a model file does "
+                "not hold."
+            )
+        return {"kind": self.name, "n_labels": self.n_labels or None}
+
+    @classmethod
+    def from_record(cls, record: Record) -> Structure:
+        """Make a structure of its record, which is checked."""
+        raise record.fault(f"a {cls.__name__} cannot be read from a file.")
 
     @property
     def is_free(self) -> bool:
@@ -252,6 +272,28 @@ class Structure(ABC):
         """
         return np.zeros(0, dtype=np.int64)
 
+    def shared_nodes(self, shape: Shape) -> NDArray[np.int64]:
+        """Return the node that each shared part of a labelling belongs to, in the order of :meth:`parts_of`.
+
+        Parameters
+        ----------
+        shape : Shape
+            The shape of one example.
+
+        Returns
+        -------
+        int array
+            That an edge leads to, or that is an end.
+
+        Examples
+        --------
+        >>> from dualfield.data.shapes import Shape
+        >>> from dualfield.structures import Chain
+        >>> Chain(2).shared_nodes(Shape.of([0, 3]))  # two edges, the first node, the last
+        array([1, 2, 0, 2])
+        """
+        return self.edge_nodes(shape)
+
     def _indicator(
         self, scores: Scores | ArrayLike, labels: Codes, cliques: str | None
     ) -> tuple[Floats, Floats | None]:
@@ -363,6 +405,30 @@ class Structure(ABC):
         array([ 0, -1, -1, -1])
         """
         return self.matched_cliques(old, labels)
+
+    def over_states(self, label: NDArray[np.int64]) -> Structure:
+        """Return the same structure over states, each of which belongs to a label: sub-states of latent models.
+
+        Parameters
+        ----------
+        label : int array of shape (n_states,)
+            The label of each state.
+
+        Returns
+        -------
+        Structure
+            With as many labels as there are states; what is allowed for labels is allowed for their states.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.structures import Chain
+        >>> Chain(2, allowed=[[True, False], [True, True]]).over_states(np.array([0, 0, 1])).allowed
+        array([[ True,  True, False],
+               [ True,  True, False],
+               [ True,  True,  True]])
+        """
+        raise ValueError(f"Sub-states need a chain of order 1 or a tree. Got {self!r}.")
 
     @property
     def no_pairs(self) -> str | None:

@@ -94,7 +94,12 @@ class Chain(Structure):
         self.allowed_stop = _check_flags("allowed_stop", allowed_stop, self.n_labels)
         if n_labels is None and not (allowed is None and allowed_start is None and allowed_stop is None):
             raise ValueError("Chain needs n_labels to say which labels are allowed.")
-        self.cliques, self._clique_allowed = _list_cliques(self.n_labels, self.order, self.allowed)
+        self._cliques, self._clique_allowed = _list_cliques(self.n_labels, self.order, self.allowed)
+
+    @property
+    def cliques(self) -> Codes:
+        """The windows of labels that have a score, shape (n_cliques, order + 1)."""
+        return self._cliques
 
     @property
     def clique_allowed(self) -> NDArray[np.bool_]:
@@ -216,6 +221,32 @@ class Chain(Structure):
             windows = everything[inside]
         return Chain(n, self.order, windows, **rules)
 
+    def over_states(self, label: NDArray[np.int64]) -> Chain:
+        """Return the chain over states that belong to labels.
+
+        Parameters
+        ----------
+        label : int array of shape (n_states,)
+            The label of each state.
+
+        Returns
+        -------
+        Chain
+            Of order 1.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.structures import Chain
+        >>> Chain(2, allowed_start=[True, False]).over_states(np.array([0, 1, 1])).allowed_start
+        array([ True, False, False])
+        """
+        if self.order != 1:
+            raise ValueError(f"Sub-states need a chain of order 1. Got order {self.order}.")
+        allowed = None if self.allowed is None else self.allowed[np.ix_(label, label)]
+        ends = [None if flags is None else flags[label] for flags in (self.allowed_start, self.allowed_stop)]
+        return Chain(len(label), 1, allowed, *ends)
+
     @property
     def is_free(self) -> bool:
         """Whether every labelling is allowed."""
@@ -334,6 +365,29 @@ class Chain(Structure):
         inner = np.ones(shape.n_nodes, dtype=bool)
         inner[shape.offsets[:-1][shape.lengths > 0]] = False
         return np.flatnonzero(inner)
+
+    def shared_nodes(self, shape: Shape) -> NDArray[np.int64]:
+        """Return the nodes of edges, then the first and the last node.
+
+        Parameters
+        ----------
+        shape : Shape
+            The shape of one example.
+
+        Returns
+        -------
+        int array
+            Nodes.
+
+        Examples
+        --------
+        >>> from dualfield.data.shapes import Shape
+        >>> from dualfield.structures import Chain
+        >>> Chain(2).shared_nodes(Shape.of([0, 1]))
+        array([0, 0])
+        """
+        ends = [0, shape.n_nodes - 1] if shape.n_nodes else []
+        return np.concatenate([self.edge_nodes(shape), np.array(ends, dtype=np.int64)])
 
     def _parts(self, scores: Scores) -> tuple[Floats | None, Floats | None]:
         return self._transition_rows(scores.transition, int(np.maximum(scores.lengths - 1, 0).sum()))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from dualfield.data.records import Record
 from dualfield.structures.base import Structure
 
-__all__ = ["structure_names", "structure_of"]
+__all__ = ["structure_classes", "structure_from_record", "structure_names", "structure_of"]
 
 
-def _named() -> dict[str, type[Structure]]:
+def structure_classes() -> dict[str, type[Structure]]:
+    """Return the structures of the library by their names."""
     found: dict[str, type[Structure]] = {}
     todo = list(Structure.__subclasses__())
     while todo:
@@ -34,7 +36,7 @@ def structure_names() -> list[str]:
     >>> "chain" in structure_names()
     True
     """
-    return sorted(_named())
+    return sorted(structure_classes())
 
 
 def structure_of(owner: str, structure: Any) -> Structure:
@@ -60,10 +62,16 @@ def structure_of(owner: str, structure: Any) -> Structure:
     """
     if isinstance(structure, Structure):
         return structure
-    known = _named()
+    known = structure_classes()
     if isinstance(structure, str) and structure in known:
         return known[structure]()
     raise ValueError(
         f"The 'structure' parameter of {owner} must be a Structure or one of {sorted(known)}. "
         f"Got {structure!r} instead."
     )
+
+
+def structure_from_record(record: Record) -> Structure:
+    """Make the structure that a record tells of."""
+    known = structure_classes()
+    return known[record.text("kind", tuple(sorted(known)))].from_record(record)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield import _native
+from dualfield.data.records import Record
 from dualfield.data.shapes import Shape
 from dualfield.structures.base import Structure
 from dualfield.structures.checks import as_floats, check_int
@@ -94,6 +95,12 @@ class Single(Structure):
                 f"scores must have {self.n_labels} columns, one for each label. Got shape {node.shape} instead."
             )
         return Scores(node, np.arange(len(node) + 1))
+
+    @classmethod
+    def from_record(cls, record: Record) -> Single:
+        """Make it of its record, which is checked."""
+        record.text("kind", (cls.name,))
+        return cls(record.integer("n_labels", 1) if record.has("n_labels") else None)  # type: ignore[arg-type]
 
     def _with_labels(self, n_labels: int, shape: Shape) -> Single:
         return Single(n_labels)

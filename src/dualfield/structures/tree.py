@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield import _native
+from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
 from dualfield.structures.base import Structure
 from dualfield.structures.checks import Codes, Floats, check_int
@@ -42,8 +43,8 @@ class TreeShape(Shape):
     parents: NDArray[np.int32]
     types: NDArray[np.int32] | None = None
 
-    def _taken(self, offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> TreeShape:
-        return TreeShape(offsets, self.parents[rows], None if self.types is None else self.types[rows])
+    def _taken(self, offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> Self:
+        return type(self)(offsets, self.parents[rows], None if self.types is None else self.types[rows])
 
 
 class Tree(Structure):
@@ -109,10 +110,31 @@ class Tree(Structure):
         self.allowed = _check_flags("allowed", allowed, [(k, k), (self.n_types, k, k)])
         self.allowed_root = _check_flags("allowed_root", allowed_root, [(k,)])
 
+    def record(self) -> Fields:
+        """Return what the tree consists of."""
+        flags = {"allowed": self.allowed, "allowed_root": self.allowed_root}
+        return {**super().record(), "n_types": self.n_types or None, **flags}
+
+    @classmethod
+    def from_record(cls, record: Record) -> Tree:
+        """Make a tree of its record, which is checked."""
+        record.text("kind", (cls.name,))
+        n_labels, n_types = (record.integer(name, 1) if record.has(name) else None for name in ("n_labels", "n_types"))
+        most = record.source.most_entries
+        record.check((n_types or 1) * (n_labels or 1) ** 2 <= most, f"a tree has more than {most} pairs of labels.")
+        flags = [np.array(record.array(name)) if record.has(name) else None for name in ("allowed", "allowed_root")]
+        return cls(n_labels, n_types, *flags)
+
     @property
     def n_cliques(self) -> int:
         """Number of scores that edges share: pairs of labels for each edge type."""
         return self.n_types * self.n_labels**2
+
+    @property
+    def cliques(self) -> Codes:
+        """The labels of parent and child of each clique, shape (n_cliques, 2)."""
+        pairs = np.indices((self.n_labels, self.n_labels), dtype=np.int32).reshape(2, -1).T
+        return np.tile(pairs, (self.n_types, 1))
 
     @property
     def clique_allowed(self) -> NDArray[np.bool_]:
@@ -125,6 +147,29 @@ class Tree(Structure):
     def edge_width(self) -> int:
         """Number of scores that an edge may have of its own: pairs of labels."""
         return self.n_labels**2
+
+    def over_states(self, label: NDArray[np.int64]) -> Tree:
+        """Return the tree over states that belong to labels.
+
+        Parameters
+        ----------
+        label : int array of shape (n_states,)
+            The label of each state.
+
+        Returns
+        -------
+        Tree
+            With the same edge types.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.structures import Tree
+        >>> Tree(2, 3).over_states(np.array([0, 1, 1]))
+        Tree(n_labels=3, n_types=3)
+        """
+        allowed = None if self.allowed is None else self.allowed[..., label[:, None], label]
+        return Tree(len(label), self.n_types, allowed, None if self.allowed_root is None else self.allowed_root[label])
 
     @property
     def is_free(self) -> bool:
@@ -413,7 +458,7 @@ class Tree(Structure):
         if not isinstance(other, Tree):
             return NotImplemented
         return (self.n_labels, self.n_types) == (other.n_labels, other.n_types) and all(
-            (mine is None) == (theirs is None) and (mine is None or np.array_equal(mine, theirs))
+            theirs is None if mine is None else theirs is not None and np.array_equal(mine, theirs)
             for mine, theirs in ((self.allowed, other.allowed), (self.allowed_root, other.allowed_root))
         )
 

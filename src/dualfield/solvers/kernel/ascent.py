@@ -11,7 +11,7 @@ from dualfield.objectives import KernelChain, KernelMargin
 from dualfield.solvers.base import KernelParts, Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.kernel.tasks import TRUSTED
-from dualfield.solvers.needs import Need, first_order, kernel_structure
+from dualfield.solvers.needs import Need, kernel_structure
 from dualfield.solvers.registry import register, suited
 from dualfield.solvers.solver import Solver
 from dualfield.solvers.trace import Trace
@@ -55,30 +55,6 @@ class KernelAscent(Solver):
 
     set_size: int = 256
     n_sweeps: int = 3
-
-    def missing(self, objective: Any) -> str | None:
-        """Say what an objective lacks: hinge losses of chains need order 1.
-
-        Parameters
-        ----------
-        objective : objective
-            What is to be minimised.
-
-        Returns
-        -------
-        str or None
-            A sentence; None if nothing is missing.
-
-        Examples
-        --------
-        >>> from dualfield.solvers import KernelAscent, prototypes
-        >>> KernelAscent().missing(prototypes.kernel_softmax())
-        'It is not a structured model with a kernel.'
-        """
-        reason = super().missing(objective)
-        if reason is None and isinstance(objective, KernelChain) and objective.temperature == 0.0:
-            return first_order(objective)
-        return reason
 
     def solve(
         self,

@@ -19,6 +19,7 @@ from dualfield.solvers.needs import Need, a_chain, kernel_chain, positive_temper
 from dualfield.solvers.registry import register, suited
 from dualfield.solvers.solver import Solver
 from dualfield.solvers.trace import Trace
+from dualfield.structures import Chain
 
 __all__ = ["LabellingSMO"]
 
@@ -263,6 +264,7 @@ class _Labellings:
         begin, end = (int(at) for at in problem.offsets[i : i + 2])
         self.rows, self.weight = np.arange(begin, end), float(problem.weights[i])
         chain, length = problem.structure, end - begin
+        assert isinstance(chain, Chain)
         every = np.array(list(itertools.product(range(chain.n_labels), repeat=length)), dtype=np.int32)
         every = every.reshape(-1, length)
         offsets = np.arange(len(every) + 1, dtype=np.int64) * length

@@ -19,6 +19,7 @@ from dualfield.solvers.needs import Need, a_chain, free_signs, losses_of_planes
 from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, primal_value
 from dualfield.solvers.registry import register, suited
 from dualfield.solvers.solver import Solver
+from dualfield.structures import Chain
 
 __all__ = ["MarginalQP"]
 
@@ -143,6 +144,12 @@ class MarginalQP(Solver):
         return course.follow(_looks(objective, start, rule.tol), self.name)
 
 
+def _chain_of(problem: ChainPlanes) -> Chain:
+    structure = problem.score_map.structure
+    assert isinstance(structure, Chain)
+    return structure
+
+
 def _looks(problem: ChainPlanes, start: Floats | None, tol: float) -> Looks:
     w = np.zeros(problem.n_parameters) if start is None else np.asarray(start, dtype=np.float64)
     yield Look(w, primal_value(problem, w, problem.planes(w)), 0.0, 1.0)
@@ -214,7 +221,7 @@ class _Flows:
     """Marginals as flows through the states of chains: of first labels, and of windows of labels."""
 
     def __init__(self, problem: ChainPlanes) -> None:
-        chain, lengths = problem.score_map.structure, problem.batch.lengths
+        chain, lengths = _chain_of(problem), problem.batch.lengths
         windows = np.flatnonzero(chain.clique_allowed)
         k, m = chain.n_labels, len(windows)
         some = np.flatnonzero(lengths > 0)
@@ -240,7 +247,7 @@ class _Flows:
 
     @staticmethod
     def count(problem: ChainPlanes) -> int:
-        chain, lengths = problem.score_map.structure, problem.batch.lengths
+        chain, lengths = _chain_of(problem), problem.batch.lengths
         return int((chain.n_labels + chain.clique_allowed.sum() * (lengths[lengths > 0] - 1)).sum())
 
     @cached_property
@@ -262,7 +269,7 @@ class _Flows:
     @cached_property
     def states(self) -> tuple[Ints, Ints]:
         """The state that each flow leaves, -1 for first labels, and the one that it enters; numbered over all steps."""
-        chain = self._problem.score_map.structure
+        chain = _chain_of(self._problem)
         into = np.full((self.n, chain.order), -1, dtype=np.int64)
         out = into.copy()
         inner = ~self._is_first
@@ -305,7 +312,7 @@ class _Flows:
         """Weighted features of the true labellings."""
         problem = self._problem
         every = np.flatnonzero(self.label == problem.labels[self._node])
-        chain = problem.score_map.structure
+        chain = _chain_of(problem)
         true = np.full(problem.batch.n_nodes, -1, dtype=np.int64)
         inner = np.ones(problem.batch.n_nodes, dtype=bool)
         inner[problem.batch.offsets[:-1][problem.batch.lengths > 0]] = False
