@@ -68,11 +68,6 @@ class LatentModel(Protocol):
         -------
         array of shape (n_parameters,) or sparse matrix of shape (1, n_parameters)
             Finite numbers.
-
-        Examples
-        --------
-        >>> callable(LatentModel.joint_feature)
-        True
         """
 
     @abstractmethod
@@ -92,11 +87,6 @@ class LatentModel(Protocol):
         -------
         float
             At least 0.
-
-        Examples
-        --------
-        >>> callable(LatentModel.loss)
-        True
         """
 
     @abstractmethod
@@ -114,11 +104,6 @@ class LatentModel(Protocol):
         -------
         y, h : object
             The best pair.
-
-        Examples
-        --------
-        >>> callable(LatentModel.infer)
-        True
         """
 
     @abstractmethod
@@ -136,11 +121,6 @@ class LatentModel(Protocol):
         -------
         y, h : object
             The best pair.
-
-        Examples
-        --------
-        >>> callable(LatentModel.loss_augmented)
-        True
         """
 
     @abstractmethod
@@ -158,11 +138,6 @@ class LatentModel(Protocol):
         -------
         object
             Hidden parts.
-
-        Examples
-        --------
-        >>> callable(LatentModel.complete)
-        True
         """
 
 

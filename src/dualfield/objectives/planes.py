@@ -136,10 +136,4 @@ class PlaneProblem(Protocol):
         -------
         Planes
             One plane for each.
-
-        Examples
-        --------
-        >>> from dualfield.objectives import ChainPlanes
-        >>> callable(ChainPlanes.planes)
-        True
         """

@@ -96,12 +96,6 @@ class Interior(Protocol):
         ----------
         slope : array of shape (n_parameters,)
             μ now.
-
-        Examples
-        --------
-        >>> from dualfield.regularisers import Interior
-        >>> callable(Interior.linearise)
-        True
         """
 
     @abstractmethod
@@ -112,12 +106,6 @@ class Interior(Protocol):
         -------
         array of shape (m, m)
             A new array, which may be written to.
-
-        Examples
-        --------
-        >>> from dualfield.regularisers import Interior
-        >>> callable(Interior.gram)
-        True
         """
 
     @abstractmethod
@@ -135,12 +123,6 @@ class Interior(Protocol):
         -------
         array of shape (n_parameters,)
             How w changes; the change of the multipliers is kept for :meth:`longest` and :meth:`move`.
-
-        Examples
-        --------
-        >>> from dualfield.regularisers import Interior
-        >>> callable(Interior.turn)
-        True
         """
 
     @abstractmethod
@@ -151,12 +133,6 @@ class Interior(Protocol):
         -------
         float
             A length, possibly infinite.
-
-        Examples
-        --------
-        >>> from dualfield.regularisers import Interior
-        >>> callable(Interior.longest)
-        True
         """
 
     @abstractmethod
@@ -167,12 +143,6 @@ class Interior(Protocol):
         ----------
         length : float
             Shorter than the longest.
-
-        Examples
-        --------
-        >>> from dualfield.regularisers import Interior
-        >>> callable(Interior.move)
-        True
         """
 
 

@@ -57,12 +57,6 @@ class CustomProblem(Protocol):
         -------
         array of shape (n_parameters,) or sparse matrix of shape (1, n_parameters)
             Finite numbers.
-
-        Examples
-        --------
-        >>> from dualfield.structures import CustomProblem
-        >>> callable(CustomProblem.joint_feature)
-        True
         """
 
     @abstractmethod
@@ -78,12 +72,6 @@ class CustomProblem(Protocol):
         -------
         float
             The cost.
-
-        Examples
-        --------
-        >>> from dualfield.structures import CustomProblem
-        >>> callable(CustomProblem.loss)
-        True
         """
 
     @abstractmethod
@@ -103,12 +91,6 @@ class CustomProblem(Protocol):
         -------
         object
             An output that no other one beats.
-
-        Examples
-        --------
-        >>> from dualfield.structures import CustomProblem
-        >>> callable(CustomProblem.argmax)
-        True
         """
 
 

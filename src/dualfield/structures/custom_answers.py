@@ -71,13 +71,6 @@ class EarlierAnswers:
             b of the formula.
         slope : scipy.sparse.csr_array of shape (1, n_parameters)
             a of the formula.
-
-        Examples
-        --------
-        See :class:`EarlierAnswers`.
-
-        >>> callable(EarlierAnswers.add)
-        True
         """
         own = self._of.setdefault(i, OrderedDict())
         key = (offset, slope.indices.tobytes(), slope.data.tobytes())
@@ -102,13 +95,6 @@ class EarlierAnswers:
         -------
         float
             At least 0.
-
-        Examples
-        --------
-        See :class:`EarlierAnswers`.
-
-        >>> callable(EarlierAnswers.beat)
-        True
         """
         most = 0.0
         for offset, places, values in self._of.get(i, {}).values():

@@ -55,11 +55,6 @@ class FirstTerm(Protocol):
             The value.
         gradient : array of shape (n_parameters,)
             A subgradient, the gradient where there is one.
-
-        Examples
-        --------
-        >>> callable(FirstTerm.loss_and_gradient)
-        True
         """
 
 
@@ -108,13 +103,6 @@ class InnerCuts:
         -------
         Solution[Floats]
             The best point met, `start` among them, and its gap.
-
-        Examples
-        --------
-        See :class:`InnerCuts`.
-
-        >>> callable(InnerCuts.minimise)
-        True
         """
         with threadpool_limits(1, user_api="blas"):
             return self._minimise(completion, start, rule)
@@ -217,13 +205,6 @@ class InnerDescent:
         -------
         Solution[Floats]
             The point and its gap.
-
-        Examples
-        --------
-        See :class:`InnerDescent`.
-
-        >>> callable(InnerDescent.minimise)
-        True
         """
 
         def evaluate(w: Floats) -> tuple[float, Floats]:

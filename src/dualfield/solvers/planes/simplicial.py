@@ -185,13 +185,6 @@ class SimplicialParts:
         -------
         Solution[Floats]
             What all parts together have reached; iterations are those of this one.
-
-        Examples
-        --------
-        See :class:`SimplicialParts`.
-
-        >>> callable(SimplicialParts.go_on)
-        True
         """
         # Small dense systems gain nothing from many BLAS threads, and would differ in the last bit.
         with threadpool_limits(1, user_api="blas"):
@@ -205,11 +198,6 @@ class SimplicialParts:
         ----------
         status : Status
             How the run ended.
-
-        Examples
-        --------
-        >>> callable(SimplicialParts.warn)
-        True
         """
         self._run.warn(status)
 
