@@ -1,4 +1,4 @@
-"""Every public name explains itself: summary, parameters by name, and for classes and functions an example that runs."""
+"""Every public name explains itself: summary, parameters, and for classes and functions an example that runs."""
 
 from __future__ import annotations
 

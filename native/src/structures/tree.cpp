@@ -112,6 +112,8 @@ class TreeStructure::Pass {
         bad_ = bad_shared_;
         total_ = 0.0;
     }
+    // Reads shared scores anew the next time.
+    void forget() { factor_ = 0.0; }
     std::size_t node_at(std::size_t place) const {
         return static_cast<std::size_t>(tree_.order_[tree_.first(example_) + place]);
     }
@@ -308,59 +310,97 @@ void TreeStructure::maximum(Examples examples, const ScoreView& view, std::size_
                  [&](const Pass& pass, std::size_t i, std::size_t) { out[i] = pass.total(); });
 }
 
+// The probabilities of the parts of an example after a pass up; edges and shared may be null.
+void TreeStructure::spread(Pass& pass, std::size_t example, double* nodes, double* edges, double* shared) const {
+    const std::size_t n = n_labels_, n_pairs = n * n, size = length(example);
+    std::fill_n(nodes, size * n, 0.0);
+    if (edges) std::fill_n(edges, size * n_pairs, 0.0);
+    if (shared) std::fill_n(shared, parts_.n_shared, 0.0);
+    pass.down([&](std::size_t t, std::size_t a, const double* share) {
+        const std::int32_t up = pass.parent(t);
+        const double mass = up < 0 ? 1.0 : nodes[static_cast<std::size_t>(up) * n + a];
+        if (mass == 0.0) return;
+        double* own = nodes + t * n;
+        for (std::size_t k = 0; k < n; ++k) own[k] += mass * share[k];
+        if (up < 0) {
+            if (shared && options_.with_roots)
+                for (std::size_t k = 0; k < n; ++k) shared[options_.n_types * n_pairs + k] += share[k];
+            return;
+        }
+        double* pairs = shared ? shared + type_of(first(example) + t) * n_pairs + a * n : nullptr;
+        for (std::size_t k = 0; k < n; ++k) {
+            if (edges) edges[t * n_pairs + a * n + k] = mass * share[k];
+            if (pairs) pairs[k] += mass * share[k];
+        }
+    });
+}
+
 void TreeStructure::marginals(Examples examples, const ScoreView& view, std::size_t n_threads, const PartSums& sums,
                               double* out, Status* statuses) const {
-    const std::size_t n = n_labels_, n_pairs = n * n;
-    double* all_edges = options_.with_edges ? sums.own[1] : nullptr;
+    double* edges = options_.with_edges ? sums.own[1] : nullptr;
     for_examples(examples, view, n_threads, statuses, true, [&](Pass& pass, std::size_t i, std::size_t row) {
         out[i] = pass.total();
-        const std::size_t example = examples.first + i, size = length(example);
-        double* nodes = sums.own[0] + row * n;
-        double* edges = all_edges ? all_edges + row * n_pairs : nullptr;
-        double* shared = sums.shared ? sums.shared + i * parts_.n_shared : nullptr;
-        std::fill_n(nodes, size * n, 0.0);
-        if (edges) std::fill_n(edges, size * n_pairs, 0.0);
-        if (shared) std::fill_n(shared, parts_.n_shared, 0.0);
-        pass.down([&](std::size_t t, std::size_t a, const double* share) {
-            const std::int32_t up = pass.parent(t);
-            const double mass = up < 0 ? 1.0 : nodes[static_cast<std::size_t>(up) * n + a];
-            if (mass == 0.0) return;
-            double* own = nodes + t * n;
-            for (std::size_t k = 0; k < n; ++k) own[k] += mass * share[k];
-            if (up < 0) {
-                if (shared && options_.with_roots)
-                    for (std::size_t k = 0; k < n; ++k) shared[options_.n_types * n_pairs + k] += share[k];
-                return;
-            }
-            double* pairs = shared ? shared + type_of(first(example) + t) * n_pairs + a * n : nullptr;
-            for (std::size_t k = 0; k < n; ++k) {
-                if (edges) edges[t * n_pairs + a * n + k] = mass * share[k];
-                if (pairs) pairs[k] += mass * share[k];
-            }
-        });
+        spread(pass, examples.first + i, sums.own[0] + row * n_labels_,
+               edges ? edges + row * n_labels_ * n_labels_ : nullptr,
+               sums.shared ? sums.shared + i * parts_.n_shared : nullptr);
     });
+}
+
+void TreeStructure::decode(Pass& pass, std::size_t example, std::int32_t* labels) const {
+    for (std::size_t place = 0; place < length(example); ++place) {
+        const std::size_t t = pass.node_at(place);
+        const std::int32_t up = pass.parent(t);
+        const double* table = up < 0 ? nullptr : pass.edge(t) + static_cast<std::size_t>(labels[up]) * n_labels_;
+        std::size_t best = 0;
+        double highest = -kInfinity;
+        for (std::size_t k = 0; k < n_labels_; ++k) {
+            const double value = pass.b(t)[k] + (table ? table[k] : 0.0);
+            if (value > highest) {
+                highest = value;
+                best = k;
+            }
+        }
+        labels[t] = static_cast<std::int32_t>(best);
+    }
 }
 
 void TreeStructure::argmax(Examples examples, const ScoreView& view, std::size_t n_threads, std::int32_t* labels,
                            Status* statuses) const {
-    for_examples(examples, view, n_threads, statuses, false, [&](Pass& pass, std::size_t i, std::size_t row) {
-        for (std::size_t place = 0; place < length(examples.first + i); ++place) {
-            const std::size_t t = pass.node_at(place);
-            const std::int32_t up = pass.parent(t);
-            const double* table =
-                up < 0 ? nullptr : pass.edge(t) + static_cast<std::size_t>(labels[row + up]) * n_labels_;
-            std::size_t best = 0;
-            double highest = -kInfinity;
-            for (std::size_t k = 0; k < n_labels_; ++k) {
-                const double value = pass.b(t)[k] + (table ? table[k] : 0.0);
-                if (value > highest) {
-                    highest = value;
-                    best = k;
-                }
-            }
-            labels[row + t] = static_cast<std::int32_t>(best);
-        }
-    });
+    for_examples(examples, view, n_threads, statuses, false,
+                 [&](Pass& pass, std::size_t i, std::size_t row) { decode(pass, examples.first + i, labels + row); });
+}
+
+// One tree after another, in the memory of one pass.
+class TreeStructure::OneTree final : public Block {
+  public:
+    explicit OneTree(const TreeStructure& tree) : tree_(tree), pass_(tree) {}
+
+    Answer marginals(std::size_t example, const ScoreView& scores, const PartSums& sums) override {
+        begin(example, scores);
+        pass_.up_sum();
+        if (pass_.status() == Status::ok)
+            tree_.spread(pass_, example, sums.own[0], tree_.options_.with_edges ? sums.own[1] : nullptr, sums.shared);
+        return {pass_.total(), pass_.status()};
+    }
+    Answer best(std::size_t example, const ScoreView& scores, std::int32_t* labels) override {
+        begin(example, scores);
+        pass_.up_max();
+        if (pass_.status() == Status::ok) tree_.decode(pass_, example, labels);
+        return {pass_.total(), pass_.status()};
+    }
+
+  private:
+    void begin(std::size_t example, const ScoreView& scores) {
+        pass_.forget();  // other scores may be in the same place
+        pass_.begin(example, tree_.first(example), scores);
+    }
+
+    const TreeStructure& tree_;
+    Pass pass_;
+};
+
+std::unique_ptr<Block> TreeStructure::block() const {
+    return std::make_unique<OneTree>(*this);
 }
 
 void TreeStructure::max_marginals(Examples examples, const ScoreView& view, std::size_t n_threads, double* own,

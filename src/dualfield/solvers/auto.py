@@ -14,6 +14,7 @@ from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.dual.block_dual import BlockDual
 from dualfield.solvers.dual.flow_swap import FlowSwap
 from dualfield.solvers.dual.hinge_stages import solve_in_stages
+from dualfield.solvers.dual.path_blocks import PathBlocks
 from dualfield.solvers.kernel.ascent import KernelAscent
 from dualfield.solvers.kernel.joint import JointOnline
 from dualfield.solvers.kernel.newton import NewtonCG
@@ -36,6 +37,7 @@ _SPECIALISTS: tuple[Solver, ...] = (
     NewtonCG(),
     LBFGS(),
     FlowSwap(),
+    PathBlocks(),
     CuttingPlane(),
     KernelAscent(),
     JointOnline(),
@@ -54,6 +56,7 @@ class Auto(Solver):
       does not converge, another one begins without it: the result is never worse than that of a fit without a start,
       nor than weights of zero.
     - Hinge loss of chains: swaps of mass, with few features in turns with mixtures of planes if that takes too long.
+    - Hinge loss of other structures: mixtures of labellings where features are many.
     - Other losses made of planes: cutting planes.
     - Structured models with a kernel, and kernels on pairs of point and label: the solver that there is.
 
@@ -90,8 +93,7 @@ class Auto(Solver):
         >>> Auto().missing(prototypes.chain_planes()) is None
         True
         """
-        reasons = [solver.missing(objective) for solver in _SPECIALISTS]
-        return "No solver can take it in this form." if all(reasons) else None
+        return "No solver can take it in this form." if _specialist(objective) is None else None
 
     def solve(
         self,
@@ -120,7 +122,8 @@ class Auto(Solver):
         'cutting_plane'
         """
         suited(self, objective)
-        chosen = next(solver for solver in _SPECIALISTS if solver.missing(objective) is None)
+        chosen = _specialist(objective)
+        assert chosen is not None
         if isinstance(chosen, NewtonCG):
             return _solve_kernel_machine(objective, rule, start, callbacks)
         if isinstance(chosen, LBFGS):
@@ -134,6 +137,16 @@ class Auto(Solver):
                 objective, objective.as_planes, rule, start, Callbacks.of(callbacks), random_state or 0
             )
         return chosen.solve(objective, rule, start, callbacks, random_state)
+
+
+def _specialist(objective: Any) -> Solver | None:
+    """Return the first solver that suits; mixtures of labellings are for many features, where planes would be many."""
+    for solver in _SPECIALISTS:
+        if solver.missing(objective) is None:
+            if isinstance(solver, PathBlocks) and objective.score_map.n_features <= FEW_FEATURES:
+                continue
+            return solver
+    return None
 
 
 def _has_few_features(objective: ChainLoss) -> bool:

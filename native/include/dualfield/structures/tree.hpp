@@ -47,10 +47,14 @@ class TreeStructure final : public Structure {
     void k_best(Examples, const ScoreView&, std::size_t n_threads, std::size_t k, std::int32_t* labels, double* scores,
                 Status*) const override;
     std::string refusal(std::size_t example, const std::int32_t* labels) const override;
+    std::unique_ptr<Block> block() const override;
 
   private:
     class Pass;
+    class OneTree;
     class Lists;
+    void spread(Pass& pass, std::size_t example, double* nodes, double* edges, double* shared) const;
+    void decode(Pass& pass, std::size_t example, std::int32_t* labels) const;
     template <class Body>
     void for_examples(Examples, const ScoreView&, std::size_t n_threads, Status*, bool sums, Body body) const;
 
