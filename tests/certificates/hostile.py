@@ -285,6 +285,7 @@ FAMILIES = {
         for solver in (
             "auto",
             "flow_swap",
+            "path_blocks",
             "cutting_plane",
             "simplicial",
             "labelling_set",
