@@ -1,6 +1,7 @@
 """The models of Pérez-Cruz et al. (2007), and their errors on the folds, which run side by side."""
 
 import copy
+import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -142,4 +143,5 @@ def letters_alone(model: ConditionalGraphicalModel) -> ConditionalGraphicalModel
     """Return Graph1 from a fitted model of variant (a), whose models of letters are the same ones."""
     alone: ConditionalGraphicalModel = copy.copy(model).set_params(graph=0, features="joint")
     alone._remember()
+    alone._model = dataclasses.replace(model.model_, graph=0, features="joint")
     return alone

@@ -118,7 +118,7 @@ TAGGER_FAULTS = {
         put("model", "structure", value={**CHAIN, "n_labels": 2}),
         "its structure must have 3 labels",
     ),
-    "no chain": (put("model", "structure", value={"kind": "tuple", "items": []}), "must be one of ['chain']"),
+    "no chain": (put("model", "structure", value={"kind": "tuple", "items": []}), "must be one of ['chain', "),
     "labels twice": (put("model", "labels", "names", value=["B-N", "I-N", "I-N"]), "its classes must be distinct"),
     "labels not sorted": (
         put("model", "labels", "names", value=["O", "I-N", "B-N"]),

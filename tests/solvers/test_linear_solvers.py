@@ -218,11 +218,9 @@ def test_whoever_watches_may_raise(solver):
 
 
 def test_what_solvers_cannot_take():
-    problem, _, _ = solved("pair")
     partial = random_problem(2, partial=True)
     plain, _, _ = solved("plain")
     for objective, what in [
-        (problem.loss(), "pair_features"),
         (partial.loss(), "labelled only in part"),
         (plain.loss(0.5), "l1_ratio > 0"),
     ]:

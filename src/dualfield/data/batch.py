@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, SupportsIndex
 
@@ -215,6 +215,22 @@ class Batch:
     def shape(self) -> Shape:
         """The shapes of the examples."""
         return Shape(self.offsets) if self.connected is None else self.connected
+
+    def connect(self, connect: Callable[[NDArray[np.int64]], Shape | None]) -> Batch:
+        """Return the same examples with nodes that are connected.
+
+        Parameters
+        ----------
+        connect : callable
+            From the offsets of the nodes to their shape, or None: one after another.
+
+        Returns
+        -------
+        Batch
+            It shares its arrays with this one.
+        """
+        shape = connect(self.offsets)
+        return self if shape is None else replace(self, connected=shape)
 
     @property
     def n_examples(self) -> int:

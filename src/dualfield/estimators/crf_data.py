@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from dualfield.data import Batch, Labels
 from dualfield.data.checks import check_column_names
-from dualfield.data.shapes import Shape
 from dualfield.scores import Expansion, FeatureTable, LinearScores
 from dualfield.structures import Structure
 
@@ -33,12 +31,6 @@ class TrainingData(NamedTuple):
     score_map: LinearScores
     weights: Floats
     cost: Floats | None
-
-
-def connected(nodes: Batch, connect: Callable[[NDArray[np.int64]], Shape | None]) -> Batch:
-    """Return a batch that knows how its nodes are connected."""
-    shape = connect(nodes.offsets)
-    return nodes if shape is None else replace(nodes, connected=shape)
 
 
 def pair_columns(pair_features: Any, nodes: Batch, owner: str = "CRF") -> NDArray[np.bool_] | None:

@@ -14,7 +14,6 @@ from dualfield.data.mapped_vocabulary import read_vocabulary
 from dualfield.data.records import Fields, Record
 from dualfield.data.value_records import names_record, read_names
 from dualfield.estimators.base import Estimator
-from dualfield.estimators.crf_data import connected
 from dualfield.features import Template
 from dualfield.scores import Expansion, LinearScores
 from dualfield.scores.stored import Scored, StoredWeights, weights_record
@@ -77,13 +76,13 @@ class SequenceModel(Estimator):
         if self._of_fit("template") is not None and not isinstance(X, Batch):
             self._check_no_lengths(lengths)
             rows = self._template().read(opened, vocabulary=self.vocabulary_, pair_vocabulary=self.pair_vocabulary_)
-            nodes = rows.nodes if connect is None else connected(rows.nodes, connect)
+            nodes = rows.nodes if connect is None else rows.nodes.connect(connect)
             return nodes, rows.pairs if self.score_map_.pair is not None else None
         expansion = self.expansion_
         n_columns = self.score_map_.node.n_columns if expansion is None else expansion.n_columns
         numeric = None if self.vocabulary_ is not None else n_columns
         batch = Batch.build(opened, lengths=lengths, vocabulary=self.vocabulary_, n_columns=numeric)
-        batch = batch if connect is None else connected(batch, connect)
+        batch = batch if connect is None else batch.connect(connect)
         check_column_names(self, batch, "as in training")
         return batch, batch if self.score_map_.pair is not None else None
 
@@ -103,7 +102,7 @@ class SequenceModel(Estimator):
             self._check_no_lengths(lengths)
             nodes, pairs = self._template().read(opened)
         shared = pairs is nodes
-        nodes = connected(nodes, connect)
+        nodes = nodes.connect(connect)
         pairs = nodes if shared else pairs
         return stored.scored(nodes, pairs, words, self.pair_vocabulary_)
 

@@ -26,7 +26,6 @@ from dualfield.estimators.crf_data import (
     TrainingData,
     build_score_map,
     check_cost,
-    connected,
     example_weights,
     pair_columns,
 )
@@ -111,7 +110,7 @@ class TrainedTagger(SequenceTagger):
         else:
             nodes = Batch.build(rows, lengths=lengths, vocabulary=vocabulary, grow=grow, n_columns=width)
         if connect is not None:
-            nodes = connected(nodes, connect)
+            nodes = nodes.connect(connect)
         if grown_from is not None:
             check_column_names(grown_from, nodes, "as in the calls before")
         if nodes.n_nodes == 0:

@@ -69,7 +69,7 @@ class KernelChain:
     >>> from dualfield.kernels import Kernel
     >>> from dualfield.objectives import KernelChain
     >>> from dualfield.solvers import KernelAscent, StopRule
-    >>> from dualfield.structures import Structure
+    >>> from dualfield.structures import Chain
     >>> X, y = np.array([[0.0], [1.0], [0.0]]), np.array([0, 1, 0], dtype=np.int32)
     >>> problem = KernelChain(Chain(2), Kernel(), X, np.array([0, 2, 3]), y, np.ones(2))
     >>> KernelAscent().solve(problem, StopRule(1e-9)).relative_gap < 1e-9
@@ -116,7 +116,7 @@ class KernelChain:
         >>> import numpy as np
         >>> from dualfield.kernels import Kernel
         >>> from dualfield.objectives import KernelChain
-        >>> from dualfield.structures import Structure
+        >>> from dualfield.structures import Chain
         >>> y = np.array([0, 1], dtype=np.int32)
         >>> KernelChain(Chain(2), Kernel(), np.eye(2), np.array([0, 2]), y, np.ones(1)).matrix(single=True).single
         True
@@ -168,7 +168,7 @@ class KernelChain:
         >>> import numpy as np
         >>> from dualfield.kernels import Kernel
         >>> from dualfield.objectives import KernelChain
-        >>> from dualfield.structures import Structure
+        >>> from dualfield.structures import Chain
         >>> y = np.array([0, 1], dtype=np.int32)
         >>> problem = KernelChain(Chain(2), Kernel(), np.eye(2), np.array([0, 2]), y, np.ones(1))
         >>> round(problem.loss(np.zeros((2, 2)), np.zeros(4)), 4)  # log of 4 labellings
@@ -201,7 +201,7 @@ class KernelChain:
         >>> import numpy as np
         >>> from dualfield.kernels import Kernel
         >>> from dualfield.objectives import KernelChain
-        >>> from dualfield.structures import Structure
+        >>> from dualfield.structures import Chain
         >>> y = np.array([0, 1], dtype=np.int32)
         >>> problem = KernelChain(Chain(2), Kernel(), np.eye(2), np.array([0, 2]), y, np.ones(1))
         >>> problem.unpack(np.zeros(4))[0]

@@ -67,7 +67,6 @@ class ChainPlanes:
     --------
     >>> import numpy as np
     >>> from dualfield.data import Batch
-    from dualfield.data.shapes import rows_of_examples
     >>> from dualfield.objectives import ChainPlanes
     >>> from dualfield.scores import FeatureTable, LinearScores
     >>> from dualfield.structures import Chain
@@ -140,7 +139,6 @@ class ChainPlanes:
         --------
         >>> import numpy as np
         >>> from dualfield.data import Batch
-        from dualfield.data.shapes import rows_of_examples
         >>> from dualfield.objectives import ChainPlanes
         >>> from dualfield.scores import FeatureTable, LinearScores
         >>> from dualfield.structures import Chain
@@ -196,7 +194,6 @@ class ChainPlanes:
         --------
         >>> import numpy as np
         >>> from dualfield.data import Batch
-        from dualfield.data.shapes import rows_of_examples
         >>> from dualfield.objectives import ChainPlanes
         >>> from dualfield.scores import FeatureTable, LinearScores
         >>> from dualfield.structures import Chain

@@ -7,7 +7,7 @@ from typing import Any
 from dualfield.data.records import Record
 from dualfield.structures.base import Structure
 
-__all__ = ["structure_classes", "structure_from_record", "structure_names", "structure_of"]
+__all__ = ["structure_names", "structure_of"]
 
 
 def structure_classes() -> dict[str, type[Structure]]:
