@@ -9,7 +9,8 @@ NATIVE := $(shell find native CMakeLists.txt -name '*.cpp' -o -name '*.hpp' -o -
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 SITE   := $(BIN)/python -c "import sysconfig; print(sysconfig.get_path('platlib'))"
-NATIVE_OPTIONS := -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DDUALFIELD_TESTS=ON -DDUALFIELD_WERROR=ON
+NATIVE_OPTIONS := -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DDUALFIELD_TESTS=ON -DDUALFIELD_WERROR=ON \
+    -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
 
 # Measurements and the tests on real data look here; they skip where it is absent.
 export DUALFIELD_DATA ?= $(wildcard $(abspath ../shared/data))
@@ -105,7 +106,7 @@ $(VENV)/.dev: $(VENV)/.tools
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.tools $(NATIVE)
-	@echo "Compiling dualfield; this takes some minutes ..."
+	@echo "Compiling dualfield; this takes a minute or two ..."
 	@$(PIP) install --no-build-isolation --editable '.[report]' --config-settings=cmake.define.DUALFIELD_WERROR=ON
 	@cp $$($(SITE))/dualfield/_native.pyi src/dualfield/_native.pyi
 	@touch $@

@@ -46,8 +46,8 @@ DF_INLINE void product_tile(const double* const* x, std::size_t n, const double*
 
 // Tiles of about equal width, at most 12 accumulators: sixteen registers hold them, the table entries and the factor.
 template <class Algebra, int L>
-DF_INLINE void product_rows(const double* const* x, std::size_t n, const double* block, std::size_t width,
-                            double* const* y) {
+DF_CASE void product_rows(const double* const* x, std::size_t n, const double* block, std::size_t width,
+                          double* const* y) {
     constexpr std::size_t kMost = L == 1 ? 8 : 3;
     const std::size_t vectors = width / kLanes;
     const std::size_t tiles = (vectors + kMost - 1) / kMost;
@@ -110,7 +110,7 @@ struct ScaledSum {
         for (std::size_t i = 0; i < width; i += kLanes) {
             for (int l = 0; l < L; ++l) {
                 const Vec below = load(rows[l] + i) - splat(highest[l]);
-                far[l] |= (below < splat(-kRange)) & (below > splat(-kInfinity));
+                far[l] |= less(below, splat(-kRange)) & less(splat(-kInfinity), below);
                 store(rows[l] + i, exponential(below));
             }
         }
@@ -137,7 +137,7 @@ struct ScaledSum {
             for (int l = 0; l < L; ++l) {
                 const Vec v = load(rows[l] + i) * splat(scale[l]);
                 store(rows[l] + i, v);
-                if (check) far[l] |= (v < splat(kSmallest)) & (v > splat(0.0));
+                if (check) far[l] |= less(v, splat(kSmallest)) & less(splat(0.0), v);
             }
         }
     }
@@ -243,7 +243,7 @@ struct LogSum : LogDomain {
         for (int l = 0; l < L; ++l) {
             for (std::size_t column = 0; column < width; column += kLanes) {
                 const Vec highest = load(y[l] + column);
-                const Vec shift = highest > splat(-kInfinity) ? highest : splat(0.0);
+                const Vec shift = select(less(splat(-kInfinity), highest), highest, splat(0.0));
                 Vec total = splat(0.0);
                 for (std::size_t i = 0; i < n; ++i)
                     total += exponential(splat(x[l][i]) + load(block + i * width + column) - shift);

@@ -281,20 +281,26 @@ class Passes {
     IntVec bad_[kInStep] = {}, far_[kInStep] = {};
 };
 
+template <class A, bool Plain>
+DF_CASE void forward_pass(const ChainContext& context, ChainWorkspace& workspace, std::span<ChainLane> lanes) {
+    Passes<A, Plain>(context, workspace).forward(lanes);
+}
+
+template <class A, bool Plain>
+DF_CASE void backward_pass(const ChainContext& context, ChainWorkspace& workspace, std::span<ChainLane> lanes) {
+    Passes<A, Plain>(context, workspace).backward(lanes);
+}
+
 template <class A>
 void forward(const ChainContext& context, ChainWorkspace& workspace, std::span<ChainLane> lanes) {
-    if (context.topology.is_plain())
-        Passes<A, true>(context, workspace).forward(lanes);
-    else
-        Passes<A, false>(context, workspace).forward(lanes);
+    const auto pass = context.topology.is_plain() ? &forward_pass<A, true> : &forward_pass<A, false>;
+    pass(context, workspace, lanes);
 }
 
 template <class A>
 void backward(const ChainContext& context, ChainWorkspace& workspace, std::span<ChainLane> lanes) {
-    if (context.topology.is_plain())
-        Passes<A, true>(context, workspace).backward(lanes);
-    else
-        Passes<A, false>(context, workspace).backward(lanes);
+    const auto pass = context.topology.is_plain() ? &backward_pass<A, true> : &backward_pass<A, false>;
+    pass(context, workspace, lanes);
 }
 
 // One tile of outer_sums: I in-states times V vectors of out-states, all sums in registers.

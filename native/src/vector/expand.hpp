@@ -30,8 +30,8 @@ DF_INLINE void expand_tile(const T* const* rows, std::size_t n, const T* coeffic
 }
 
 template <class T, int G>
-DF_INLINE void expand_group(const T* const* rows, std::size_t n, const T* coefficients, std::size_t coefficient_stride,
-                            T* scores, std::size_t stride, std::size_t first, std::size_t last) {
+DF_CASE void expand_group(const T* const* rows, std::size_t n, const T* coefficients, std::size_t coefficient_stride,
+                          T* scores, std::size_t stride, std::size_t first, std::size_t last) {
     constexpr int V = G == 1 ? 6 : G == 2 ? 4 : G <= 4 ? 3 : 2;
     std::size_t j = first;
     for (; j + kWide<T> * V <= last; j += kWide<T> * V)

@@ -116,7 +116,7 @@ class Interleaved {
         for (std::size_t t = longest_ - 1; t >= 1; --t) {
             double* pulled = emission(t);
             const Vec taken = load(taken_ + kLanes * t);
-            const Vec scale = kScaled ? (taken > splat(0.0) ? splat(1.0) / taken : splat(0.0)) : splat(0.0);
+            const Vec scale = kScaled ? select(less(splat(0.0), taken), splat(1.0) / taken, splat(0.0)) : splat(0.0);
             for (std::size_t k = 0; k < n_; ++k) {
                 const Vec node = load(pulled + kLanes * k), after = load(beta(t) + kLanes * k);
                 store(pulled + kLanes * k, kScaled ? node * after * scale : node + after);
@@ -127,7 +127,7 @@ class Interleaved {
                 const IntVec going = under_way(t);
                 for (std::size_t k = 0; k < n_; ++k) {
                     double* at = beta(t - 1) + kLanes * k;
-                    store(at, going ? load(at) : splat(A::kOne));
+                    store(at, select(going, load(at), splat(A::kOne)));
                 }
             }
             report(t - 1);
@@ -141,7 +141,7 @@ class Interleaved {
             const IntVec going = under_way(t);
             for (std::size_t k = 0; k < n_; ++k) {
                 double* at = emission(t) + kLanes * k;
-                store(at, going ? load(at) : splat(0.0));
+                store(at, select(going, load(at), splat(0.0)));
             }
         }
         std::size_t i = 0;
@@ -209,7 +209,7 @@ class Interleaved {
     }
 
     static DF_INLINE void choose(Vec value, std::int64_t index, Vec& best, IntVec& chosen) {
-        chosen = value > best ? IntVec{index, index, index, index} : chosen;
+        chosen = select(less(best, value), IntVec{index, index, index, index}, chosen);
         best = larger(value, best);
     }
     DF_INLINE double* alpha(std::size_t t) const { return alpha_ + (keep_ ? t : t & 1) * kLanes * n_; }
@@ -257,10 +257,10 @@ class Interleaved {
         }
         for (; k < n_; ++k) take(Vec{rows[0][k], rows[1][k], rows[2][k], rows[3][k]} * factor, out + kLanes * k, top);
         if constexpr (kScaled) {
-            top = top > splat(-kInfinity) ? top : splat(0.0);
+            top = select(less(splat(-kInfinity), top), top, splat(0.0));
             for (k = 0; k < n_; ++k) {
                 const Vec below = load(out + kLanes * k) - top;
-                far_ |= (below < splat(-kRange)) & (below > splat(-kInfinity));
+                far_ |= less(below, splat(-kRange)) & less(splat(-kInfinity), below);
                 store(out + kLanes * k, exponential(below));
             }
             double shift[kInStep];
@@ -269,7 +269,7 @@ class Interleaved {
         }
     }
     DF_INLINE void take(Vec v, double* out, Vec& top) {
-        bad_ |= ~(v < splat(kInfinity));
+        bad_ |= ~less(v, splat(kInfinity));
         top = larger(v, top);
         store(out, v);
     }
@@ -286,19 +286,19 @@ class Interleaved {
             store(row + kLanes * k, v);
             norm = kScaled ? norm + v : larger(v, norm);
         }
-        const Vec scale = norm > splat(A::kZero) ? (kScaled ? splat(1.0) / norm : norm) : splat(0.0);
+        const Vec scale = select(less(splat(A::kZero), norm), kScaled ? splat(1.0) / norm : norm, splat(0.0));
         const IntVec going = Masked ? under_way(t) : IntVec{-1, -1, -1, -1};
-        empty_ |= going & ~(norm > splat(A::kZero));
+        empty_ |= going & ~less(splat(A::kZero), norm);
         for (std::size_t k = 0; k < n_; ++k) {
             Vec v = load(row + kLanes * k);
             v = kScaled ? v * scale : v - scale;
-            if (kScaled && !table_.complete) far_ |= going & (v < splat(kSmallest)) & (v > splat(0.0));
-            if (Masked) v = going ? v : load(alpha(t - 1) + kLanes * k);
+            if (kScaled && !table_.complete) far_ |= going & less(v, splat(kSmallest)) & less(splat(0.0), v);
+            if (Masked) v = select(going, v, load(alpha(t - 1) + kLanes * k));
             store(row + kLanes * k, v);
         }
         if (Masked) {
-            norm = going ? norm : splat(A::kOne);
-            added = going ? added : splat(0.0);
+            norm = select(going, norm, splat(A::kOne));
+            added = select(going, added, splat(0.0));
         }
         store(taken_ + kLanes * t, norm);
         double summand[kInStep];
@@ -317,7 +317,7 @@ class Interleaved {
     DF_INLINE void shift(double* row) const {
         Vec top = splat(-kInfinity);
         for (std::size_t k = 0; k < n_; ++k) top = larger(load(row + kLanes * k), top);
-        top = top > splat(-kInfinity) ? top : splat(0.0);
+        top = select(less(splat(-kInfinity), top), top, splat(0.0));
         for (std::size_t k = 0; k < n_; ++k) store(row + kLanes * k, load(row + kLanes * k) - top);
     }
 

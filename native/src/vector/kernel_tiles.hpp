@@ -43,34 +43,34 @@ DF_INLINE void tile_sums(const T* const* rows, const T* panel, std::size_t n_fea
     }
 }
 
+// The function of the kernel, on sums that lie in n_rows rows of one panel.
+template <class T>
+DF_CASE void apply_form(const TileTask<T>& task, const T* row_norms, const T* column_norms, std::size_t n_rows,
+                        T* out) {
+    for (std::size_t r = 0; r < n_rows; ++r, out += task.stride) {
+        for (std::size_t column = 0; column < kPanel<T>; column += kWide<T>) {
+            Wide<T> v = load(out + column);
+            // |x|^2 + |z|^2 - 2 <x, z>, never negative.
+            if (task.form == TileForm::exponential_of_norms)
+                v = larger(wide(row_norms[r]) + load(column_norms + column) - (v + v), Wide<T>{});
+            store(out + column, exponential(-v));
+        }
+    }
+}
+
 template <class T, class Sum, int R>
-DF_INLINE void tile_row(const TileTask<T>& task, std::size_t i) {
+DF_CASE void tile_row(const TileTask<T>& task, std::size_t i) {
     const T* rows[R];
     for (int r = 0; r < R; ++r) rows[r] = task.rows[i + static_cast<std::size_t>(r)];
     for (std::size_t p = task.first_panel; p < task.last_panel; ++p) {
         Wide<T> sum[R][2];
         tile_sums<T, Sum, R>(rows, task.panels + p * task.n_features * kPanel<T>, task.n_features, sum);
         T* out = task.out + i * task.stride + (p - task.first_panel) * kPanel<T>;
-        const T* norms = task.column_norms + p * kPanel<T>;
-        for (int r = 0; r < R; ++r) {
-            for (int half = 0; half < 2; ++half) {
-                Wide<T> v = sum[r][half];
-                switch (task.form) {
-                    case TileForm::plain:
-                        break;
-                    case TileForm::exponential:
-                        v = exponential(-v);
-                        break;
-                    case TileForm::exponential_of_norms:
-                        // |x|^2 + |z|^2 - 2 <x, z>, never negative.
-                        v = wide(task.row_norms[i + static_cast<std::size_t>(r)]) + load(norms + kWide<T> * half) -
-                            (v + v);
-                        v = exponential(-larger(v, Wide<T>{}));
-                        break;
-                }
-                store(out + static_cast<std::size_t>(r) * task.stride + kWide<T> * half, v);
-            }
-        }
+        for (int r = 0; r < R; ++r)
+            for (int half = 0; half < 2; ++half)
+                store(out + static_cast<std::size_t>(r) * task.stride + kWide<T> * half, sum[r][half]);
+        if (task.form != TileForm::plain)
+            apply_form(task, task.row_norms + i, task.column_norms + p * kPanel<T>, R, out);
     }
 }
 

@@ -74,8 +74,8 @@ DF_INLINE void score_row(const LinearMap& map, const FeatureRows& rows, const do
 }
 
 template <int V>
-void score_rows_of(const LinearMap& map, const FeatureRows& rows, const double* weights, std::size_t first,
-                   std::size_t last, double* out, double* scratch) {
+DF_CASE void score_rows_of(const LinearMap& map, const FeatureRows& rows, const double* weights, std::size_t first,
+                           std::size_t last, double* out, double* scratch) {
     const std::size_t n = map.n_outputs();
     for (std::size_t row = first; row < last; ++row, out += n) {
         score_row<V>(map, rows, weights, row, scratch);
@@ -131,8 +131,8 @@ DF_INLINE void scale_step(const double* d, double scale, std::size_t n, std::siz
 }
 
 template <int V>
-double add_rows_of(const LinearMap& map, const FeatureRows& rows, const double* d, double scale, std::size_t first,
-                   std::size_t last, double* weights, double* scratch) {
+DF_CASE double add_rows_of(const LinearMap& map, const FeatureRows& rows, const double* d, double scale,
+                           std::size_t first, std::size_t last, double* weights, double* scratch) {
     const std::size_t n = map.n_outputs();
     double total = 0.0;
     for (std::size_t row = first; row < last; ++row, d += n) {
@@ -236,8 +236,8 @@ DF_INLINE void prefetch_row(const LinearMap& map, const FeaturePlan& plan, std::
 }
 
 template <int V, bool Weighted>
-void score_plan_of(const LinearMap& map, const FeaturePlan& plan, const double* weights, std::size_t first,
-                   std::size_t last, double* out, double* scratch) {
+DF_CASE void score_plan_of(const LinearMap& map, const FeaturePlan& plan, const double* weights, std::size_t first,
+                           std::size_t last, double* out, double* scratch) {
     const std::size_t n = map.n_outputs();
     for (std::size_t row = first; row < last; ++row, out += n) {
         prefetch_row<V>(map, plan, row + kAhead, last, weights);
@@ -247,8 +247,8 @@ void score_plan_of(const LinearMap& map, const FeaturePlan& plan, const double* 
 }
 
 template <int V, bool Weighted>
-double add_plan_of(const LinearMap& map, const FeaturePlan& plan, const double* d, double scale, std::size_t first,
-                   std::size_t last, double* weights, double* scratch) {
+DF_CASE double add_plan_of(const LinearMap& map, const FeaturePlan& plan, const double* d, double scale,
+                           std::size_t first, std::size_t last, double* weights, double* scratch) {
     const std::size_t n = map.n_outputs();
     double total = 0.0;
     for (std::size_t row = first; row < last; ++row, d += n) {

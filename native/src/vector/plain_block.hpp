@@ -81,7 +81,7 @@ class PlainBlock {
         inverse_ = emission_ + task.length * kWidth;
     }
 
-    DF_INLINE bool run() {
+    DF_CASE bool run() {
         if (!fill_tables() || !fill_emissions() || !forward()) return false;
         backward();
         std::size_t i = 0;
@@ -135,7 +135,7 @@ class PlainBlock {
             for (int v = 0; v < V; ++v) {
                 const Vec below = row[v] - splat(highest);
                 // Also where a score is not a number; the padding is minus infinity and does not count.
-                const IntVec good = below >= splat(-kRange);
+                const IntVec good = at_most(splat(-kRange), below);
                 bad |= ~good & ~padding(v);
                 store(emission_ + t * kWidth + kLanes * v, exponential(below));
             }
@@ -143,9 +143,8 @@ class PlainBlock {
         return !any_set(bad);
     }
     DF_INLINE IntVec padding(int v) const {
-        const auto first = static_cast<std::int64_t>(kLanes) * v, n = static_cast<std::int64_t>(n_);
-        const IntVec index = {first, first + 1, first + 2, first + 3};
-        return index >= IntVec{n, n, n, n};
+        const double first = kLanes * v;
+        return at_most(splat(static_cast<double>(n_)), Vec{first, first + 1.0, first + 2.0, first + 3.0});
     }
 
     DF_INLINE bool forward() {

@@ -11,6 +11,7 @@
 #pragma GCC target("arch=x86-64-v3")
 #endif
 
+#define DUALFIELD_WIDE_REGISTERS  // 32 bytes
 #include "table.hpp"
 
 #if defined(__clang__)

@@ -11,6 +11,7 @@
 #pragma GCC target("arch=x86-64-v4")
 #endif
 
+#define DUALFIELD_WIDE_REGISTERS  // 32 bytes
 #include "table.hpp"
 
 #if defined(__clang__)

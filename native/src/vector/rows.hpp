@@ -69,7 +69,7 @@ DF_INLINE void scale_rows(const double* const* source, std::size_t n, double fac
         for (int l = 0; l < L; ++l) {
             const Vec v =
                 (i + kLanes <= n ? load(source[l] + i) : load_first(source[l] + i, n - i, -kInfinity)) * splat(factor);
-            bad[l] |= ~(v < splat(kInfinity));
+            bad[l] |= ~less(v, splat(kInfinity));
             top[l] = larger(v, top[l]);
             store(rows[l] + i, v);
         }
@@ -96,11 +96,11 @@ NumberRange range(const double* x, std::size_t n, double factor) {
     IntVec bad = {}, none = {};
     for (std::size_t i = 0; i < n; i += kLanes) {
         const Vec v = (i + kLanes <= n ? load(x + i) : load_first(x + i, n - i, x[i])) * splat(factor);
-        bad |= ~(v < splat(kInfinity));
-        none |= v == splat(-kInfinity);
+        bad |= ~less(v, splat(kInfinity));
+        none |= at_most(v, splat(-kInfinity));
         high = larger(v, high);
-        const Vec finite = v > splat(-kInfinity) ? v : splat(kInfinity);
-        low = finite < low ? finite : low;
+        const Vec finite = select(less(splat(-kInfinity), v), v, splat(kInfinity));
+        low = smaller(finite, low);
     }
     NumberRange out{kInfinity, -kInfinity, any_set(none), any_set(bad)};
     for (std::size_t lane = 0; lane < kLanes; ++lane) {

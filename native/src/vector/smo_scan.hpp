@@ -40,8 +40,8 @@ DF_INLINE void scan_vectors(const SmoScan<T>& in, std::size_t j, std::size_t n_v
         if constexpr (Rows > 0) store(in.pull + j, h);
         if constexpr (Held) {
             const Wide<T> side = load(in.held + j);
-            high = larger(side > Wide<T>{} ? wide(-kUnreached<T>) : h, high);
-            low = smaller(side < Wide<T>{} ? wide(kUnreached<T>) : h, low);
+            high = larger(select(less(Wide<T>{}, side), wide(-kUnreached<T>), h), high);
+            low = smaller(select(less(side, Wide<T>{}), wide(kUnreached<T>), h), low);
         } else {
             high = larger(h, high);
             low = smaller(h, low);
@@ -68,7 +68,7 @@ DF_INLINE void find_extreme(const T* pull, const T* held, T blocked, Wide<T> bes
 // Each lane remembers the block where its extreme was: keeping indices along with the values would cost half of the
 // loop again.
 template <class T, int Rows, bool Held>
-DF_INLINE void scan_blocks(const SmoScan<T>& in, std::size_t first, std::size_t last, SmoExtremes<T>& out) {
+DF_CASE void scan_blocks(const SmoScan<T>& in, std::size_t first, std::size_t last, SmoExtremes<T>& out) {
     using Blocks = typename LanesOf<T>::type;
     const std::size_t n_vectors = (last - first) / kWide<T>, n_blocks = (n_vectors + kScanBlock - 1) / kScanBlock;
     Wide<T> highest = wide(-kUnreached<T>), lowest = wide(kUnreached<T>);
@@ -80,11 +80,11 @@ DF_INLINE void scan_blocks(const SmoScan<T>& in, std::size_t first, std::size_t 
             scan_vectors<T, Rows, Held>(in, start, kScanBlock, top, bottom);
         else
             scan_vectors<T, Rows, Held>(in, start, n_vectors - b * kScanBlock, top, bottom);
-        const auto is_higher = top > highest, is_lower = bottom < lowest;
-        highest = is_higher ? top : highest;
-        lowest = is_lower ? bottom : lowest;
-        up = is_higher ? block : up;
-        low = is_lower ? block : low;
+        const auto is_higher = less(highest, top), is_lower = less(bottom, lowest);
+        highest = select(is_higher, top, highest);
+        lowest = select(is_lower, bottom, lowest);
+        up = select(is_higher, block, up);
+        low = select(is_lower, block, low);
     }
     SmoExtremes<T> found{.highest = -kUnreached<T>, .lowest = kUnreached<T>};
     const T* held = Held ? in.held : nullptr;
@@ -149,15 +149,15 @@ void smo_partners(const SmoPartners<T>& in, std::size_t first, std::size_t last,
         Wide<T> low = below * below / larger(along_low, tiny), up = above * above / larger(along_up, tiny);
         if (in.held) {
             const Wide<T> side = load_columns(in.held + j, n, T(0));
-            low = side < Wide<T>{} ? Wide<T>{} : low;
-            up = side > Wide<T>{} ? Wide<T>{} : up;
+            low = select(less(side, Wide<T>{}), Wide<T>{}, low);
+            up = select(less(Wide<T>{}, side), Wide<T>{}, up);
         }
         for (std::size_t lane = n; lane < kWide<T>; ++lane) low[lane] = up[lane] = T(0);
-        const auto better_low = low > best_low, better_up = up > best_up;
-        best_low = better_low ? low : best_low;
-        at_low = better_low ? at : at_low;
-        best_up = better_up ? up : best_up;
-        at_up = better_up ? at : at_up;
+        const auto better_low = less(best_low, low), better_up = less(best_up, up);
+        best_low = select(better_low, low, best_low);
+        at_low = select(better_low, at, at_low);
+        best_up = select(better_up, up, best_up);
+        at_up = select(better_up, at, at_up);
     }
     out = {};
     best_lane<T>(best_low, at_low, out.gain_of_low, out.low);

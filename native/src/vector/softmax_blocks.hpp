@@ -91,7 +91,7 @@ struct Blocks {
             const Wide<T> residual = load(r + v) - wide(mu), q = load(old_p + v);
             store(r + v, residual);
             // A class that is next to impossible now and should not be: its gain is not seen to second order.
-            urgent = larger(residual > wide(T(3)) ? load(scores + v) - wide(mu) : wide(T(-1e30)), urgent);
+            urgent = larger(select(less(wide(T(3)), residual), load(scores + v) - wide(mu), wide(T(-1e30))), urgent);
             sum_gain += q / (wide(T(1)) + load(curvature + v) * q) * residual * residual;
             store(p + v, q);
             store(log_p + v, load(old_log + v));
@@ -193,7 +193,7 @@ struct Blocks {
 
     // One cyclic pass. Points are visited in groups of eight, each seeing the changes of the ones before it; the rest
     // of the working set learns of all eight at once.
-    DF_INLINE double pass(double skip) {
+    DF_CASE double pass(double skip) {
         constexpr std::size_t kGroup = 8;
         double gain = 0.0;
         T* const own_scores = in.scratch;

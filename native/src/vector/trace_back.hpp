@@ -18,13 +18,13 @@ DF_INLINE std::size_t first_largest(std::size_t width, Values value) {
     Vec top = splat(-kInfinity), index = splat(0.0), here = {0.0, 1.0, 2.0, 3.0};
     for (std::size_t i = 0; i < width; i += kLanes, here += splat(4.0)) {
         const Vec v = value(i);
-        index = v > top ? here : index;
+        index = select(less(top, v), here, index);
         top = larger(v, top);
     }
     const Vec tops[1] = {top};
     double best;
     reduce<Larger, 1>(tops, &best);
-    const Vec negated[1] = {top == splat(best) ? -index : splat(-kInfinity)};
+    const Vec negated[1] = {select(less(top, splat(best)), splat(-kInfinity), -index)};
     double lowest;
     reduce<Larger, 1>(negated, &lowest);
     return static_cast<std::size_t>(-lowest);

@@ -10,6 +10,9 @@
 
 #define DF_INLINE inline __attribute__((always_inline))
 #define DF_INLINE_LAMBDA __attribute__((always_inline))
+// For one case of many that are told apart once for each call: one function of all of them would take the compiler
+// longer than the cases one by one.
+#define DF_CASE __attribute__((noinline))
 
 namespace dualfield {
 namespace {
@@ -43,10 +46,70 @@ DF_INLINE Vec from_bits(IntVec bits) {
     return v;
 }
 
-// Lane-wise larger value; where one side is NaN, b.
-DF_INLINE Vec larger(Vec a, Vec b) {
+// Comparisons give all bits of a lane or none. Lane by lane: is a < b, is a <= b, and a where the mask is set, b
+// elsewhere; the larger and the smaller value, or b where one side is not a number.
+#ifdef DUALFIELD_WIDE_REGISTERS
+template <class V>
+DF_INLINE auto less(V a, V b) {
+    return a < b;
+}
+template <class V>
+DF_INLINE auto at_most(V a, V b) {
+    return a <= b;
+}
+template <class Mask, class V>
+DF_INLINE V select(Mask mask, V a, V b) {
+    return mask ? a : b;
+}
+template <class V>
+DF_INLINE V larger(V a, V b) {
     return a > b ? a : b;
 }
+template <class V>
+DF_INLINE V smaller(V a, V b) {
+    return a < b ? a : b;
+}
+#else
+// Where registers have 16 bytes GCC does arithmetic by halves, but takes comparisons apart into a branch for each lane.
+template <class V, class Use>
+DF_INLINE auto by_halves(V a, V b, Use use) {
+    if constexpr (sizeof(a[0]) == 8) {
+        return __builtin_shufflevector(use(__builtin_shufflevector(a, a, 0, 1), __builtin_shufflevector(b, b, 0, 1)),
+                                       use(__builtin_shufflevector(a, a, 2, 3), __builtin_shufflevector(b, b, 2, 3)), 0,
+                                       1, 2, 3);
+    } else {
+        return __builtin_shufflevector(
+            use(__builtin_shufflevector(a, a, 0, 1, 2, 3), __builtin_shufflevector(b, b, 0, 1, 2, 3)),
+            use(__builtin_shufflevector(a, a, 4, 5, 6, 7), __builtin_shufflevector(b, b, 4, 5, 6, 7)), 0, 1, 2, 3, 4, 5,
+            6, 7);
+    }
+}
+template <class V>
+DF_INLINE auto less(V a, V b) {
+    return by_halves(a, b, [](auto x, auto y) DF_INLINE_LAMBDA { return x < y; });
+}
+template <class V>
+DF_INLINE auto at_most(V a, V b) {
+    return by_halves(a, b, [](auto x, auto y) DF_INLINE_LAMBDA { return x <= y; });
+}
+template <class Mask, class V>
+DF_INLINE V select(Mask mask, V a, V b) {
+    Mask left, right;
+    std::memcpy(&left, &a, sizeof left);
+    std::memcpy(&right, &b, sizeof right);
+    const Mask bits = (mask & left) | (~mask & right);
+    std::memcpy(&a, &bits, sizeof a);
+    return a;
+}
+template <class V>
+DF_INLINE V larger(V a, V b) {
+    return by_halves(a, b, [](auto x, auto y) DF_INLINE_LAMBDA { return x > y ? x : y; });
+}
+template <class V>
+DF_INLINE V smaller(V a, V b) {
+    return by_halves(a, b, [](auto x, auto y) DF_INLINE_LAMBDA { return x < y ? x : y; });
+}
+#endif
 
 struct Add {
     static DF_INLINE Vec of(Vec a, Vec b) { return a + b; }
@@ -96,7 +159,7 @@ DF_INLINE Vec exponential(Vec x) {
     const Vec p = splat(1.0) + (r + r2 * q);
     // Multiply by 2^n in the exponent bits.
     const Vec y = from_bits(bits_of(p) + (bits_of(shifted) << 52));
-    return x < splat(-708.0) ? splat(0.0) : y;
+    return select(less(x, splat(-708.0)), splat(0.0), y);
 }
 
 }  // namespace

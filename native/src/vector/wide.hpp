@@ -47,18 +47,9 @@ DF_INLINE void store(float* p, Wide<float> v) {
     std::memcpy(p, &v, sizeof v);
 }
 
-DF_INLINE Wide<float> larger(Wide<float> a, Wide<float> b) {
-    return a > b ? a : b;
-}
-
-template <class V>
-DF_INLINE V smaller(V a, V b) {
-    return a < b ? a : b;
-}
-
 template <class V>
 DF_INLINE V absolute(V a) {
-    return a < V{} ? -a : a;
+    return select(less(a, V{}), -a, a);
 }
 
 DF_INLINE double sum_of(Vec v) {
@@ -107,7 +98,7 @@ DF_INLINE Wide<float> exponential(Wide<float> x) {
     bits += power << 23;
     Wide<float> y;
     std::memcpy(&y, &bits, sizeof y);
-    return x < wide(-87.0F) ? wide(0.0F) : y;
+    return select(less(x, wide(-87.0F)), wide(0.0F), y);
 }
 
 // exp(x) - 1 - x >= 0, to nearly full relative precision near 0 as well.
@@ -130,8 +121,8 @@ DF_INLINE Wide<T> exponential_remainder(Wide<T> x) {
     series = series * x + c(1.0 / 24);
     series = series * x + c(1.0 / 6);
     series = series * x + c(0.5);
-    const auto far = absolute(x) > c(0.5);
-    return far ? (exponential(x) - c(1.0)) - x : series * x * x;
+    const auto far = less(c(0.5), absolute(x));
+    return select(far, (exponential(x) - c(1.0)) - x, series * x * x);
 }
 
 }  // namespace

@@ -2,9 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <limits>
-#include <stdexcept>
-#include <string>
 
 namespace dualfield {
 
@@ -25,17 +24,15 @@ constexpr std::size_t saturated_product(Factors... factors) {
     return result;
 }
 
+// Says which sizes were asked for.
+[[noreturn]] void refuse_product(std::initializer_list<std::size_t> factors);
+
 // The product, for sizes of arrays: every size that is made of two which do not depend on each other goes through here.
 // A constant times the size of an array that is already there needs no check.
 template <class... Factors>
 constexpr std::size_t checked_product(Factors... factors) {
     const std::size_t result = saturated_product(factors...);
-    if (result > kLargestProduct) {
-        std::string sizes;
-        for (const std::size_t factor : {static_cast<std::size_t>(factors)...})
-            sizes += (sizes.empty() ? "" : " x ") + std::to_string(factor);
-        throw std::length_error("an array of " + sizes + " is larger than any memory");
-    }
+    if (result > kLargestProduct) refuse_product({static_cast<std::size_t>(factors)...});
     return result;
 }
 
