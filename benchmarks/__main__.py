@@ -27,6 +27,7 @@ CASES = (
     "kernel_structured",
     "unseen_words",
     "discriminative_hmm",
+    "start_up",
 )
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.utils import check_random_state
 
 from dualfield.data.batch import Batch
 
@@ -52,6 +51,8 @@ def check_choice(owner: str, name: str, value: Any, choices: tuple[str, ...], ot
 
 def fixed_random_state(random_state: Any) -> np.random.RandomState:
     """Return the generator that a fit draws from; None is a seed as well, so that the same data give the same model."""
+    from sklearn.utils import check_random_state  # slow to import, and predictions draw nothing
+
     generator: np.random.RandomState = check_random_state(0 if random_state is None else random_state)
     return generator
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import sklearn.metrics
-
 from dualfield.metrics.sequences import flat, paired
 
 
@@ -31,7 +29,7 @@ def flat_accuracy_score(y_true: Any, y_pred: Any, **kwargs: Any) -> float:
     >>> flat_accuracy_score([["B", "I", "O"], ["O"]], [["B", "O", "O"], ["O"]])
     0.75
     """
-    return float(sklearn.metrics.accuracy_score(*_flat_pair(y_true, y_pred), **kwargs))
+    return float(_of_sklearn("accuracy_score")(*_flat_pair(y_true, y_pred), **kwargs))
 
 
 def flat_precision_score(y_true: Any, y_pred: Any, **kwargs: Any) -> Any:
@@ -56,7 +54,7 @@ def flat_precision_score(y_true: Any, y_pred: Any, **kwargs: Any) -> Any:
     >>> flat_precision_score([["B", "I", "O"], ["O"]], [["B", "O", "O"], ["O"]], average="micro", labels=["B", "O"])
     0.75
     """
-    return sklearn.metrics.precision_score(*_flat_pair(y_true, y_pred), **kwargs)
+    return _of_sklearn("precision_score")(*_flat_pair(y_true, y_pred), **kwargs)
 
 
 def flat_recall_score(y_true: Any, y_pred: Any, **kwargs: Any) -> Any:
@@ -80,7 +78,7 @@ def flat_recall_score(y_true: Any, y_pred: Any, **kwargs: Any) -> Any:
     >>> flat_recall_score([["B", "I", "O"], ["O"]], [["B", "O", "O"], ["O"]], average="micro", labels=["B", "I"])
     0.5
     """
-    return sklearn.metrics.recall_score(*_flat_pair(y_true, y_pred), **kwargs)
+    return _of_sklearn("recall_score")(*_flat_pair(y_true, y_pred), **kwargs)
 
 
 def flat_f1_score(y_true: Any, y_pred: Any, **kwargs: Any) -> Any:
@@ -109,7 +107,7 @@ def flat_f1_score(y_true: Any, y_pred: Any, **kwargs: Any) -> Any:
     >>> flat_f1_score([["B", "I", "O"], ["O"]], [["B", "O", "O"], ["O"]], average="weighted")
     0.65
     """
-    return sklearn.metrics.f1_score(*_flat_pair(y_true, y_pred), **kwargs)
+    return _of_sklearn("f1_score")(*_flat_pair(y_true, y_pred), **kwargs)
 
 
 def flat_classification_report(y_true: Any, y_pred: Any, **kwargs: Any) -> Any:
@@ -142,7 +140,7 @@ def flat_classification_report(y_true: Any, y_pred: Any, **kwargs: Any) -> Any:
     weighted avg       0.78      1.00      0.87         3
     <BLANKLINE>
     """
-    return sklearn.metrics.classification_report(*_flat_pair(y_true, y_pred), **kwargs)
+    return _of_sklearn("classification_report")(*_flat_pair(y_true, y_pred), **kwargs)
 
 
 def token_f1_score(y_true: Any, y_pred: Any, ignore: Iterable[Any] = ("O",)) -> float:
@@ -203,6 +201,13 @@ def sequence_accuracy_score(y_true: Any, y_pred: Any) -> float:
     if not true:
         raise ValueError("y_true must have at least one sequence. Got none.")
     return sum(one == other for one, other in zip(true, pred, strict=True)) / len(true)
+
+
+def _of_sklearn(name: str) -> Any:
+    """Return a function of scikit-learn's metrics, imported when first used: predictions need spans, but not these."""
+    import sklearn.metrics
+
+    return getattr(sklearn.metrics, name)
 
 
 def _flat_pair(y_true: Any, y_pred: Any) -> tuple[list[Any], list[Any]]:

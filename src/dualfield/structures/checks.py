@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numbers
+import sys
 from typing import Any
 
-import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -88,11 +87,17 @@ def n_threads(n_jobs: int | None) -> int:
     # True counts as an int, as in scikit-learn.
     if n_jobs is not None and (not isinstance(n_jobs, numbers.Integral) or n_jobs == 0):
         raise ValueError(f"The 'n_jobs' parameter must be None or an int other than 0. Got {n_jobs!r} instead.")
+    if n_jobs in (None, 1) and "joblib" not in sys.modules:  # nobody can have made a context: no need to import it
+        return 1
+    import joblib
+
     return max(1, int(joblib.effective_n_jobs(n_jobs)))
 
 
 def draw_seed(random_state: Any) -> int:
     """Return the seed of a native random stream, drawn from a scikit-learn random_state."""
+    from sklearn.utils import check_random_state  # slow to import, and predictions draw nothing
+
     low, high = check_random_state(random_state).randint(0, 2**32, size=2, dtype=np.uint64)
     return int(low) | int(high) << 32
 
