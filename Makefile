@@ -15,16 +15,18 @@ NATIVE_OPTIONS := -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DDUALFI
 # Measurements and the tests on real data look here; they skip where it is absent.
 export DUALFIELD_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo test pytest native-test lint format bench docs sanitize fuzz torture clean help
+.PHONY: demo check test pytest native-test lint format bench docs wheel sanitize fuzz torture clean help
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo      build, read handwritten numbers, write report.html"
+	@echo "make check     lint, types and the quick tests, for while you work"
 	@echo "make test      lint, native tests, Python tests, doctests, documentation"
 	@echo "make lint      ruff, mypy --strict, clang-format"
 	@echo "make format    let ruff and clang-format rewrite the sources"
 	@echo "make bench     side-by-side measurements, written to benchmarks/results/"
 	@echo "make docs      the HTML documentation, in docs/_build/html"
+	@echo "make wheel     source distribution and wheel in dist/, checked and tried in an empty environment"
 	@echo "make sanitize  native tests and part of the Python suite under ASan and UBSan"
 	@echo "make torture   hostile problems for every estimator, PROBLEMS=100000, and new draws for every property"
 	@echo "make fuzz      changed files for every reader, FUZZ_SECONDS=60 for each"
@@ -32,6 +34,10 @@ help:
 
 demo: $(VENV)/.built
 	$(BIN)/dualfield demo --report report.html
+
+# What takes long is marked slow in tests/slow.txt; CONTRIBUTING says how the list is made.
+check: lint
+	$(BIN)/python -m pytest -q -n auto -m "not slow" $(PYTEST_ARGS)
 
 test: lint native-test pytest docs
 
@@ -59,6 +65,20 @@ bench: $(VENV)/.built $(VENV)/.dev
 
 docs: $(VENV)/.built $(VENV)/.dev
 	$(BIN)/python -m sphinx -q -W --keep-going -j auto -b html docs docs/_build/html
+
+# From the source distribution, so that what it lacks is noticed. The repaired wheel says which C library it needs; it takes the
+# place of the one that was built. Both are tried by a Python that sees nothing else.
+TRIAL := $(BUILD)/wheel-trial
+wheel: $(VENV)/.tools
+	$(PIP) install --group release
+	rm -rf dist $(TRIAL)
+	$(BIN)/python -m build --outdir $(TRIAL)/built
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/auditwheel repair --wheel-dir dist $(TRIAL)/built/*.whl
+	mv $(TRIAL)/built/*.tar.gz dist
+	$(BIN)/twine check --strict dist/*
+	$(PYTHON) -m venv $(TRIAL)/empty
+	$(TRIAL)/empty/bin/python -m pip --disable-pip-version-check --quiet install dist/*.whl
+	cd $(TRIAL) && empty/bin/python -I $(abspath .ci/check_wheel.py)
 
 # The interpreter itself is not instrumented, so the run time is preloaded and leaks of Python's own are not counted. -S keeps the
 # editable install, which would win over PYTHONPATH, out of the way.
@@ -112,4 +132,4 @@ $(VENV)/.built: $(VENV)/.tools $(NATIVE)
 	@touch $@
 
 clean:
-	rm -rf $(BUILD) $(VENV) docs/_build docs/gallery report.html src/dualfield/_native.pyi
+	rm -rf $(BUILD) $(VENV) dist docs/_build docs/gallery report.html src/dualfield/_native.pyi

@@ -18,10 +18,6 @@ namespace {
 constexpr int deepest_nesting = 64;
 constexpr std::size_t bytes_ahead = 16;  // lookups between prefetching the bytes of an attribute and comparing them
 
-const char* type_name(PyObject* object) {
-    return Py_TYPE(object)->tp_name;
-}
-
 // Shortened for an error message, without cutting a character in two.
 std::string quoted(std::string_view text) {
     constexpr std::size_t longest = 60;
@@ -67,10 +63,8 @@ std::string AttributeReader::place() const {
 
 // The UTF-8 of a str, kept by the object itself, or of a bytes object, checked. Runs no Python code unless it throws.
 inline std::string_view AttributeReader::text_of(PyObject* object, const char* role) const {
-    if (PyUnicode_Check(object) && PyUnicode_IS_COMPACT_ASCII(object))
-        return {reinterpret_cast<const char*>(PyUnicode_1BYTE_DATA(object)),
-                static_cast<std::size_t>(PyUnicode_GET_LENGTH(object))};
-    return rare_text_of(object, role);
+    const std::string_view text = ascii_of(object);
+    return text.data() != nullptr ? text : rare_text_of(object, role);
 }
 
 std::string_view AttributeReader::rare_text_of(PyObject* object, const char* role) const {
@@ -83,7 +77,7 @@ std::string_view AttributeReader::rare_text_of(PyObject* object, const char* rol
         throw_value_error(place() + " has " + role + " with a lone surrogate, which UTF-8 cannot express.");
     }
     if (PyBytes_Check(object)) {
-        const std::string_view bytes(PyBytes_AS_STRING(object), static_cast<std::size_t>(PyBytes_GET_SIZE(object)));
+        const std::string_view bytes = bytes_of(object);
         if (!is_utf8(bytes)) throw_value_error(place() + " has " + role + " whose bytes are not valid UTF-8.");
         return bytes;
     }
@@ -136,9 +130,8 @@ inline void AttributeReader::push_text(std::string_view text, double weight) {
 }
 
 void AttributeReader::push_members(PyObject* list, std::string_view prefix) {
-    const Py_ssize_t size = PySequence_Fast_GET_SIZE(list);
-    PyObject* const* const members = PySequence_Fast_ITEMS(list);
-    for (Py_ssize_t i = 0; i < size; ++i) push_text(join(prefix, text_of(members[i], "an attribute")), 1.0);
+    const Members members(list);
+    for (Py_ssize_t i = 0; i < members.size(); ++i) push_text(join(prefix, text_of(members[i], "an attribute")), 1.0);
 }
 
 // A set's own order changes from run to run with the salt of str hashes: its members are taken in the order of their
@@ -191,7 +184,7 @@ bool AttributeReader::push_dict(PyObject* dict, std::string_view prefix, int dep
 }
 
 // Stage one: the objects of items[start, stop), up to the first item that needs care; returns how many items.
-Py_ssize_t AttributeReader::gather(PyObject* const* items, Py_ssize_t start, Py_ssize_t stop) {
+Py_ssize_t AttributeReader::gather(const Members& items, Py_ssize_t start, Py_ssize_t stop) {
     records_.clear();
     record_ends_.clear();
     const auto push = [this](PyObject* key, PyObject* value) {
@@ -203,12 +196,10 @@ Py_ssize_t AttributeReader::gather(PyObject* const* items, Py_ssize_t start, Py_
     for (Py_ssize_t t = start; t < stop; ++t) {
         PyObject* const item = items[t];
         if (t + 4 < stop) prefetch_line(items[t + 4]);
-        if (t + 2 < stop && PyList_Check(items[t + 2]))
-            prefetch_line(reinterpret_cast<PyListObject*>(items[t + 2])->ob_item);
+        if (t + 2 < stop) Members::prefetch(items[t + 2]);
         if (PyList_Check(item) || PyTuple_Check(item)) {
-            const Py_ssize_t size = PySequence_Fast_GET_SIZE(item);
-            PyObject* const* const members = PySequence_Fast_ITEMS(item);
-            for (Py_ssize_t i = 0; i < size; ++i) push(members[i], nullptr);
+            const Members members(item);
+            for (Py_ssize_t i = 0; i < members.size(); ++i) push(members[i], nullptr);
         } else if (PyDict_Check(item)) {
             Py_ssize_t at = 0;
             PyObject *key = nullptr, *value = nullptr;
@@ -300,8 +291,8 @@ void AttributeReader::read_example(PyObject* sequence, Py_ssize_t example) {
     // A tuple of our own: no item can vanish while it is read.
     const nb::object held = nb::steal(PySequence_Tuple(sequence));
     if (!held.is_valid()) throw nb::python_error();
-    PyObject* const* const items = PySequence_Fast_ITEMS(held.ptr());
-    const Py_ssize_t size = PyTuple_GET_SIZE(held.ptr());
+    const Members items(held.ptr());
+    const Py_ssize_t size = items.size();
     Py_ssize_t window = size;
     for (Py_ssize_t start = 0; start < size;) {
         const Py_ssize_t stop = start + std::min(window, size - start);

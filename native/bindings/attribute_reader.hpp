@@ -21,6 +21,7 @@
 
 #include "dualfield/text/vocabulary.hpp"
 #include "growing_array.hpp"
+#include "python_objects.hpp"
 
 namespace dualfield::bindings {
 
@@ -72,7 +73,7 @@ class AttributeReader {
     };
 
     // The three stages of the fast path. None of them runs Python code, so borrowed references hold throughout.
-    Py_ssize_t gather(PyObject* const* items, Py_ssize_t start, Py_ssize_t stop);
+    Py_ssize_t gather(const Members& items, Py_ssize_t start, Py_ssize_t stop);
     Py_ssize_t compose(Py_ssize_t start, Py_ssize_t n_items);
     void resolve();
     template <bool grow, bool with_values>

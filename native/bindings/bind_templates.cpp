@@ -36,7 +36,8 @@ constexpr std::size_t usual_block = std::size_t{1} << 17;  // tokens that are re
 using Objects = nb::typed<nb::iterable, nb::object>;
 using Opener = nb::typed<nb::callable, nb::object(nb::object)>;
 
-// Python's own tables; reading them needs no lock.
+// Python's own tables.
+#ifndef Py_LIMITED_API
 unsigned classes_of(char32_t character) {
     const auto point = static_cast<Py_UCS4>(character);
     const bool is_space = Py_UNICODE_ISSPACE(point) != 0;
@@ -49,6 +50,26 @@ unsigned classes_of(char32_t character) {
 char32_t lowered(char32_t character) {
     return Py_UNICODE_TOLOWER(static_cast<Py_UCS4>(character));
 }
+#else
+// Read through the methods of a str of one character, under the lock. It is asked for what is not ASCII, once for each
+// distinct value.
+nb::object as_str(char32_t character) {
+    return nb::steal(PyUnicode_FromFormat("%c", static_cast<int>(character)));
+}
+unsigned classes_of(char32_t character) {
+    const nb::gil_scoped_acquire lock;
+    const nb::object text = as_str(character);
+    const auto is = [&](const char* method) { return nb::cast<bool>(text.attr(method)()); };
+    const bool is_space = is("isspace");
+    return (is("isalpha") ? Characters::letter : 0) | (is("isdecimal") ? Characters::digit : 0) |
+           (is("islower") ? Characters::lower : 0) | (is("isupper") ? Characters::upper : 0) |
+           (is_space ? Characters::space : 0) | (!is_space && is("isprintable") ? Characters::graphic : 0);
+}
+char32_t lowered(char32_t character) {
+    const nb::gil_scoped_acquire lock;
+    return PyUnicode_ReadChar(as_str(character).attr("lower")().ptr(), 0);
+}
+#endif
 
 class SparseRows : public RowSink {
   public:
@@ -83,8 +104,9 @@ class ValueReader {
         position_ = -1;
         nb::object held = nb::borrow(sentence);
         if (!PyList_Check(held.ptr()) && !PyTuple_Check(held.ptr())) held = list_of(sentence);
-        const Py_ssize_t length = PySequence_Fast_GET_SIZE(held.ptr());
-        gather(PySequence_Fast_ITEMS(held.ptr()), length);
+        const Members rows(held.ptr());
+        const Py_ssize_t length = rows.size();
+        gather(rows);
         take_texts();
         number(static_cast<std::size_t>(length), ids);
         return static_cast<std::size_t>(length);
@@ -115,30 +137,30 @@ class ValueReader {
         nb::object list = wrong ? nb::borrow(sentence) : opened_(sentence);
         if (PyList_Check(list.ptr()) || PyTuple_Check(list.ptr())) return list;
         std::string message = " must be a list of rows, each " + row_kind() + ". Got ";
-        message.append(Py_TYPE(sentence.ptr())->tp_name).append(" instead");
+        message.append(type_name(sentence.ptr())).append(" instead");
         message += wrong ? ": is a level of lists missing? One sentence is passed as [sentence]." : ".";
         refuse_type(message);
     }
 
     // Stage one of three, none of which runs Python code, so that borrowed references hold: the objects, prefetched.
-    void gather(PyObject* const* rows, Py_ssize_t length) {
+    void gather(const Members& rows) {
         constexpr Py_ssize_t rows_ahead = 4;
+        const Py_ssize_t length = rows.size();
         objects_.clear();
         for (Py_ssize_t t = 0; t < length; ++t) {
             if (t + 2 * rows_ahead < length) prefetch_line(rows[t + 2 * rows_ahead]);
-            if (t + rows_ahead < length && PyList_Check(rows[t + rows_ahead]))
-                prefetch_line(reinterpret_cast<PyListObject*>(rows[t + rows_ahead])->ob_item);
+            if (t + rows_ahead < length) Members::prefetch(rows[t + rows_ahead]);
             position_ = t;
             PyObject* const row = rows[t];
             if (PyList_Check(row) || PyTuple_Check(row)) {
-                check_width(PySequence_Fast_GET_SIZE(row));
-                PyObject* const* const members = PySequence_Fast_ITEMS(row);
+                const Members members(row);
+                check_width(members.size());
                 for (const std::int32_t column : columns_) push(members[column]);
             } else if (PyUnicode_Check(row)) {
                 check_width(1);
                 for ([[maybe_unused]] const std::int32_t column : columns_) push(row);
             } else {
-                refuse_type(" must be " + row_kind() + ". Got " + Py_TYPE(row)->tp_name + " instead.");
+                refuse_type(" must be " + row_kind() + ". Got " + type_name(row) + " instead.");
             }
         }
     }
@@ -174,15 +196,12 @@ class ValueReader {
         }
     }
     std::string_view text_of(PyObject* object, std::int32_t column) const {
-        if (PyUnicode_Check(object) && PyUnicode_IS_COMPACT_ASCII(object))
-            return {reinterpret_cast<const char*>(PyUnicode_1BYTE_DATA(object)),
-                    static_cast<std::size_t>(PyUnicode_GET_LENGTH(object))};
-        return rare_text_of(object, column);
+        const std::string_view text = ascii_of(object);
+        return text.data() != nullptr ? text : rare_text_of(object, column);
     }
     std::string_view rare_text_of(PyObject* object, std::int32_t column) const {
         if (!PyUnicode_Check(object))
-            refuse_type(std::string(" has ") + Py_TYPE(object)->tp_name + " in column " + std::to_string(column) +
-                        "; expected str.");
+            refuse_type(" has " + type_name(object) + " in column " + std::to_string(column) + "; expected str.");
         Py_ssize_t length = 0;
         const char* const bytes = PyUnicode_AsUTF8AndSize(object, &length);
         if (bytes != nullptr) return {bytes, static_cast<std::size_t>(length)};

@@ -108,7 +108,7 @@ nb::typed<nb::list, nb::str> attributes(const Vocabulary& vocabulary) {
 std::optional<std::string_view> text_of(nb::handle text, std::size_t index) {
     if (!PyUnicode_Check(text.ptr())) {
         std::string message = "attributes[" + std::to_string(index) + "] must be a str. Got ";
-        throw nb::type_error(message.append(Py_TYPE(text.ptr())->tp_name).append(" instead.").c_str());
+        throw nb::type_error(message.append(type_name(text.ptr())).append(" instead.").c_str());
     }
     Py_ssize_t length = 0;
     const char* bytes = PyUnicode_AsUTF8AndSize(text.ptr(), &length);
@@ -155,11 +155,10 @@ void check_sequence(nb::handle sequence, const std::string& place) {
     PyObject* const object = sequence.ptr();
     const bool wrong =
         PyUnicode_Check(object) || PyBytes_Check(object) || PyDict_Check(object) || PyAnySet_Check(object);
-    const bool iterable = PySequence_Check(object) != 0 || Py_TYPE(object)->tp_iter != nullptr;
-    if (iterable && !wrong) return;
+    if (is_iterable(object) && !wrong) return;
     std::string message = place;
     message.append(" must be a list of items, each a dict, or a list, tuple or set of attribute strings. Got ");
-    message.append(Py_TYPE(object)->tp_name).append(" instead");
+    message.append(type_name(object)).append(" instead");
     message.append(wrong ? ": is a level of lists missing? One sequence is passed as [sequence]." : ".");
     throw nb::type_error(message.c_str());
 }
