@@ -1,6 +1,6 @@
 """Train and tag with an installed wheel: run by the Python of an otherwise empty environment, apart from the sources.
 
-    python -I check_wheel.py
+python -I check_wheel.py
 """
 
 import subprocess

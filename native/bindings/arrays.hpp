@@ -5,7 +5,6 @@
 #include <nanobind/ndarray.h>
 
 #include <cstddef>
-#include <cstdlib>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -35,14 +34,14 @@ class Output {
 
     nb::ndarray<nb::numpy, T> release() {
         T* data = data_.release();
-        nb::capsule owner(data, [](void* p) noexcept { std::free(p); });
+        nb::capsule owner(data, &deallocate);
         return nb::ndarray<nb::numpy, T>(data, shape_.size(), shape_.data(), owner);
     }
 
   private:
     std::vector<std::size_t> shape_;
     struct Free {
-        void operator()(T* p) const { std::free(p); }
+        void operator()(T* p) const { deallocate(p); }
     };
     std::unique_ptr<T, Free> data_;
 };

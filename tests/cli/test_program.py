@@ -29,15 +29,38 @@ def test_all_commands_are_there():
     assert set(commands()) == {*("train", "tag", "evaluate", "inspect", "convert", "doctor", "completion", "demo")}
 
 
+def imported(statements, names):
+    """Return which of the modules another process has imported after some statements."""
+    script = f"import sys, json\n{statements}\nprint(json.dumps([name for name in {names!r} if name in sys.modules]))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def calling(arguments):
+    call = f"try:\n    main({arguments!r})\nexcept SystemExit as end:\n    assert not end.code"
+    return f"from dualfield.cli import main\n{call}"
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["train", "--help"], ["tag", "--help"]], ids=" ".join)
 def test_help_imports_nothing_heavy(arguments):
-    script = (
-        "import sys, json\nfrom dualfield.cli import main\n"
-        f"try:\n    main({arguments!r})\nexcept SystemExit:\n    pass\n"
-        f"print(json.dumps([name for name in {HEAVY!r} if name in sys.modules]))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout.splitlines()[-1]) == []
+    assert imported(calling(arguments), HEAVY) == []
+
+
+def test_the_package_imports_nothing_heavy():
+    assert imported("import dualfield", HEAVY) == []
+
+
+# scikit-learn alone takes five times as long as NumPy and SciPy's sparse matrices together.
+NOT_FOR_TAGGING = (
+    *("sklearn", "joblib", "threadpoolctl", "rich", "matplotlib", "pandas", "scipy.linalg", "scipy.optimize"),
+    *("scipy.stats", "scipy.special", "scipy.sparse.csgraph", "dualfield.estimators", "dualfield.solvers"),
+)
+
+
+@pytest.mark.parametrize("options", [[], ["--mmap"], ["--marginals"], ["--k-best", "2"]], ids="".join)
+def test_tagging_imports_what_it_uses(trained, options):
+    arguments = ["tag", "--model", str(trained.path("chunks")), *options, str(trained.path("dev.txt"))]
+    assert imported(calling(arguments), NOT_FOR_TAGGING) == []
 
 
 def test_version(shell):

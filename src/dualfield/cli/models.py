@@ -38,6 +38,11 @@ class LoadedModel:
         """The model of sequences that has the weights; with sub-states, that of the states."""
         return getattr(self.model, "states_", self.model)
 
+    @property
+    def names(self) -> list[str]:
+        """The labels, as they are written."""
+        return [str(name) for name in fitted(self.model, "classes")]
+
     def check_probabilities(self, option: str) -> None:
         """Raise an error if an option needs probabilities, which a model does not have."""
         if not hasattr(self.model, "predict_proba"):
@@ -45,6 +50,27 @@ class LoadedModel:
                 f"{option} needs probabilities, which {self.path} does not have: a {type(self.model).__name__} has "
                 "margins. In Python, calibrate(X, y) of a StructuredSVM makes probabilities of them."
             )
+
+
+def load_tagger(path: Path, *, mmap: bool, threads: int) -> LoadedModel:
+    """Open a model to predict with: as `load_model` does, or without the estimator, whose imports take a while."""
+    from dualfield.models.sequence_tagger import SequenceTagger
+    from dualfield.persistence.file import open_model
+
+    if is_crfsuite_model(path):
+        return load_model(path, mmap=mmap, threads=threads)
+    file = open_model(path, mmap=mmap)
+    if file.metadata.get("estimator") == "CRF":
+        with file.at_fault():
+            tagger = SequenceTagger.from_record(file.record, threads)
+        if tagger is not None:
+            return LoadedModel(os.fspath(path), tagger, "crfsuite" if tagger.template is None else "conll")
+    return load_model(path, mmap=mmap, threads=threads)
+
+
+def fitted(model: Any, name: str) -> Any:
+    """Return what an estimator calls by a name with an underscore, and a frozen model by the name alone."""
+    return getattr(model, f"{name}_" if hasattr(model, f"{name}_") else name)
 
 
 def load_model(path: Path, *, mmap: bool = False, threads: int = 1, for_data: bool = True) -> LoadedModel:

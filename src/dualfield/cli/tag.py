@@ -53,7 +53,7 @@ def tag(
     a new last column, ready for conlleval or `dualfield evaluate`. Of CRFsuite's items and svmlight's examples the
     label is written, one in a line. Output comes as soon as sentences are complete.
     """
-    from dualfield.cli.models import load_model
+    from dualfield.cli.models import load_tagger
     from dualfield.cli.outputs import check_outputs, is_standard_output
     from dualfield.cli.tagging import Style, tagged_lines, write_to
     from dualfield.io.text_lines import write_lines
@@ -61,7 +61,7 @@ def tag(
     files = files or ("-",)
     output = None if output is None or is_standard_output(output) else output
     check_outputs([("--model", model), *(("FILES", path) for path in files)], [("--output", output or "-")])
-    loaded = load_model(model, mmap=mmap, threads=threads)
+    loaded = load_tagger(model, mmap=mmap, threads=threads)
     if k_best and loaded.kind == "svmlight":
         raise click.UsageError(f"--k-best is for sentences; {model} labels single examples. Use --marginals all.")
     if marginals or k_best:

@@ -11,7 +11,7 @@ import click
 
 from dualfield.cli.data_files import DELIMITERS, DOCUMENT, placed, shown
 from dualfield.cli.line_groups import Numbered, counted_from, line_groups, opened_as_it_comes
-from dualfield.cli.models import LoadedModel, n_columns_of
+from dualfield.cli.models import LoadedModel, fitted, n_columns_of
 from dualfield.cli.program import warn
 
 
@@ -107,7 +107,7 @@ class _Columns:
         """Say so if what the template reads as its last column seems to be the true label."""
         if not rows or self.style.labelled is False or self.needed < 2 or len(rows[0]) != self.needed:
             return
-        known = set(map(str, self.loaded.model.classes_))
+        known = set(self.loaded.names)
         if all(row[-1] in known for row in rows):
             warn(
                 f"{self.name}: the last of {self.needed} columns holds labels, but the template reads it as an "
@@ -131,8 +131,7 @@ def _labellings(loaded: LoadedModel, X: Sequence[Any], style: Style) -> list[lis
     """Ask the model; return one labelling of each sentence, or several."""
     if not X:
         return []
-    model = loaded.model
-    names = [str(name) for name in model.classes_]
+    model, names = loaded.model, loaded.names
     probabilities = model.predict_proba(X) if style.marginals else [None] * len(X)
     ranked = model.k_best(X, style.k_best) if style.k_best else [[(labels, 0.0)] for labels in model.predict(X)]
     return [
@@ -189,11 +188,9 @@ def _tagged_items(loaded: LoadedModel, name: str, style: Style, groups: Iterator
 
 def _begin_with_labels(loaded: LoadedModel, firsts: list[str], name: str) -> bool:
     """Tell whether items have a label in front, by what the model knows; in doubt they have, as for CRFsuite."""
-    known = set(map(str, loaded.model.classes_))
-    n_labels, n_attributes = (
-        sum(first in known for first in firsts),
-        sum(f in loaded.tagger.vocabulary_ for f in firsts),
-    )
+    known = set(loaded.names)
+    words = fitted(loaded.tagger, "vocabulary")
+    n_labels, n_attributes = (sum(first in held for first in firsts) for held in (known, words))
     if n_labels == n_attributes:
         said = f"{name}: {firsts[0]!r} is taken for the label of the first item; --no-label says that there are none."
         click.echo(said, err=True)
@@ -204,7 +201,7 @@ def _tagged_examples(loaded: LoadedModel, name: str, style: Style, groups: Itera
     """Classify svmlight's examples: a line for each."""
     from dualfield.io import read_svmlight
 
-    names = [str(label) for label in loaded.model.classes_]
+    names = loaded.names
     for group in groups:
         with counted_from(group[0][0], name):
             X, _ = read_svmlight([text for _, text in group], n_features=loaded.model.n_features_in_)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse.csgraph import minimum_spanning_tree
 
 from dualfield.structures.checks import Floats, as_floats
 
@@ -170,6 +169,8 @@ def spanning_tree(weights: ArrayLike) -> list[tuple[int, int]]:
     # and are all different, so that there is one answer.
     ranks = np.empty(len(upper))
     ranks[np.argsort(-upper, kind="stable")] = np.arange(1, len(upper) + 1)
+    from scipy.sparse.csgraph import minimum_spanning_tree  # brings SciPy's linear algebra with it
+
     tree = minimum_spanning_tree(scipy.sparse.csr_array((ranks, (rows, columns)), shape=matrix.shape)).tocoo()
     return sorted((int(min(edge)), int(max(edge))) for edge in zip(tree.row, tree.col, strict=True))
 

@@ -15,19 +15,31 @@
 
 namespace dualfield {
 
-// Uninitialised memory, freed by std::free; in huge pages where it is large, as NumPy does: the first touch of many
-// small pages costs more than filling them.
+// Uninitialised memory, to be given to deallocate; in huge pages where it is large, as NumPy does: the first touch of
+// many small pages costs more than filling them.
 inline void* allocate(std::size_t bytes) {
     constexpr std::size_t kHugePage = std::size_t{1} << 21, kLine = 64;
     if (bytes > kLargestProduct) throw std::bad_alloc();  // rounding up would wrap around
     const std::size_t alignment = bytes >= 2 * kHugePage ? kHugePage : kLine;
     const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+#ifdef _WIN32
+    void* memory = _aligned_malloc(rounded, alignment);
+#else
     void* memory = std::aligned_alloc(alignment, rounded);
+#endif
     if (!memory) throw std::bad_alloc();
 #ifdef __linux__
     if (alignment == kHugePage) madvise(memory, bytes, MADV_HUGEPAGE);  // advice only: nothing depends on it
 #endif
     return memory;
+}
+
+inline void deallocate(void* memory) noexcept {
+#ifdef _WIN32
+    _aligned_free(memory);
+#else
+    std::free(memory);
+#endif
 }
 
 // A hint that the cache line at `address` will be read soon; any address is allowed.
@@ -59,7 +71,7 @@ class Aligned {
 
   private:
     struct Free {
-        void operator()(T* p) const { std::free(p); }
+        void operator()(T* p) const { deallocate(p); }
     };
     std::unique_ptr<T, Free> data_;
     std::size_t size_ = 0;
