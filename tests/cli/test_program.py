@@ -57,7 +57,7 @@ NOT_FOR_TAGGING = (
 )
 
 
-@pytest.mark.parametrize("options", [[], ["--mmap"], ["--marginals"], ["--k-best", "2"]], ids="".join)
+@pytest.mark.parametrize("options", [[], ["--mmap"], ["--marginals", "all"], ["--k-best", "2"]], ids="".join)
 def test_tagging_imports_what_it_uses(trained, options):
     arguments = ["tag", "--model", str(trained.path("chunks")), *options, str(trained.path("dev.txt"))]
     assert imported(calling(arguments), NOT_FOR_TAGGING) == []

@@ -13,7 +13,7 @@ import pytest
 
 import dualfield
 from dualfield import CRF, KernelLogisticRegression, StructuredSVM
-from dualfield.cli.solver_names import suited_solvers
+from dualfield.cli.solver_names import LISTED, suited_solvers
 from dualfield.solvers import (
     LBFGS,
     CuttingPlane,
@@ -205,8 +205,9 @@ def test_the_guide_of_the_command_line_has_its_choices():
     row = re.search(r"^\| `--solver` \| (.*) \| `auto` \|$", page, re.MULTILINE)
     assert row is not None
     told = {kind: re.findall(r"`(\w+)`", names) for kind, names in re.findall(r"for (\w+) ([^;]*)", row[1])}
-    assert told == {
+    suited = {
         "sequences": suited_solvers("sequences", "log"),
         "svmlight": suited_solvers("svmlight", "log"),
         "hinge": suited_solvers("sequences", "hinge"),
     }
+    assert told == suited == {kind: names.split(", ") for kind, names in LISTED.items()}

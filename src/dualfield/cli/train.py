@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from dualfield.cli import options
 from dualfield.cli.program import INTERRUPTED, tell
-from dualfield.cli.solver_names import SolverOption, begun, known_solver
+from dualfield.cli.solver_names import LISTED, begun, known_solver
 
 __all__ = ["train"]
 
@@ -75,13 +75,12 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
 )
 @click.option(
     "--solver",
-    cls=SolverOption,
     metavar="NAME",
     callback=known_solver,
     shell_complete=begun,
     default="auto",
     show_default=True,
-    help="The algorithm.",
+    help=" ".join(["The algorithm.", *(f"For {kind}: {names}." for kind, names in LISTED.items())]),
 )
 @click.option(
     "--tol",

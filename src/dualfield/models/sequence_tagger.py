@@ -60,9 +60,10 @@ class SequenceTagger:
 
     @classmethod
     def from_record(cls, record: Record, n_threads: int = 1) -> SequenceTagger | None:
-        """Return the tagger in the record of a conditional random field; None if it is not linear in attributes."""
+        """Return the tagger in the record of a CRF; None if it is no chain, or not linear in attributes."""
         parameters, model = record.child("parameters"), record.child("model")
-        if model.has("expansion") or not model.has("vocabulary"):
+        is_sequence = model.child("structure").text("kind") == Chain.name
+        if not is_sequence or model.has("expansion") or not model.has("vocabulary"):
             return None
         labels, structure = Labels.from_record(model.child("labels")), Chain.from_record(model.child("structure"))
         n_labels, found = len(labels), structure.n_labels

@@ -159,8 +159,9 @@ class FlowSwap : public FlowAscent {
         swept_.clear();
         for (const std::uint64_t run : runs_) {
             const auto begin = active_.begin() + static_cast<std::ptrdiff_t>(run * kRun);
-            swept_.insert(swept_.end(), begin,
-                          begin + static_cast<std::ptrdiff_t>(std::min(kRun, active_.size() - run * kRun)));
+            swept_.insert(
+                swept_.end(), begin,
+                begin + static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(kRun, active_.size() - run * kRun)));
         }
         active_.swap(swept_);
     }
