@@ -15,7 +15,7 @@ NATIVE_OPTIONS := -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DDUALFI
 # Measurements and the tests on real data look here; they skip where it is absent.
 export DUALFIELD_DATA ?= $(wildcard $(abspath ../shared/data))
 
-.PHONY: demo check test pytest native-test lint format bench docs wheel sanitize fuzz torture clean help
+.PHONY: demo check slow-list test pytest native-test lint format bench docs wheel sanitize fuzz torture clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -35,9 +35,12 @@ help:
 demo: $(VENV)/.built
 	$(BIN)/dualfield demo --report report.html
 
-# What takes long is marked slow in tests/slow.txt; CONTRIBUTING says how the list is made.
+# What takes long is listed in tests/slow.txt, and left out.
 check: lint
 	$(BIN)/python -m pytest -q -n auto -m "not slow" $(PYTEST_ARGS)
+
+slow-list: $(VENV)/.built $(VENV)/.dev
+	$(BIN)/python -m pytest -q -n 2 --rewrite-slow --durations=20
 
 test: lint native-test pytest docs
 

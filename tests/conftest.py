@@ -6,6 +6,8 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.slow import pytest_addoption, pytest_configure  # noqa: F401  # hooks, by their names
+
 # A run that decides whether a change lands must not depend on luck, nor on how busy the machine is: the same examples
 # every time, no limits on speed. `make torture` draws new ones; what it finds is kept as an explicit example.
 _unhurried = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
