@@ -20,6 +20,7 @@ SPECIALISTS = {
     "estimators/inspection.py": "spans are parts of sequences",
     "estimators/margin_outputs.py": "single nodes are trained as chains of one node, by swaps",
     "models/clique_readers.py": "cliques of sequences are put together by chains",
+    "models/sequence_tagger.py": "what dualfield tag reads, of sequences",
     "models/spans.py": "spans are parts of sequences",
     "objectives/planes_chain.py": "rescaled slacks are for chains",
     "objectives/planes_slack.py": "rescaled slacks are for chains",
