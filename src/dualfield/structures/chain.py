@@ -222,25 +222,7 @@ class Chain(Structure):
         return Chain(n, self.order, windows, **rules)
 
     def over_states(self, label: NDArray[np.int64]) -> Chain:
-        """Return the chain over states that belong to labels.
-
-        Parameters
-        ----------
-        label : int array of shape (n_states,)
-            The label of each state.
-
-        Returns
-        -------
-        Chain
-            Of order 1.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield.structures import Chain
-        >>> Chain(2, allowed_start=[True, False]).over_states(np.array([0, 1, 1])).allowed_start
-        array([ True, False, False])
-        """
+        """Return the chain over states that belong to labels."""
         if self.order != 1:
             raise ValueError(f"Sub-states need a chain of order 1. Got order {self.order}.")
         allowed = None if self.allowed is None else self.allowed[np.ix_(label, label)]
@@ -258,47 +240,11 @@ class Chain(Structure):
         return None if self.order == 1 else f"needs a chain of order 1. This one has order {self.order}."
 
     def table_of(self, cliques: Floats) -> Floats:
-        """Return values of cliques as a table of label pairs, for order 1.
-
-        Parameters
-        ----------
-        cliques : array of shape (n_cliques,)
-            One for each clique.
-
-        Returns
-        -------
-        array of shape (n_labels, n_labels), or (n_cliques,) above order 1
-            The same values.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield.structures import Chain
-        >>> Chain(2, order=2).table_of(np.zeros(12)).shape
-        (12,)
-        """
+        """Return values of cliques as a table of label pairs, for order 1."""
         return cliques.reshape(self.n_labels, -1) if self.order == 1 else cliques
 
     def matched_cliques(self, old: Structure, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Find the windows of labels in a chain with other labels.
-
-        Parameters
-        ----------
-        old, labels
-            As in :meth:`Structure.matched_cliques`.
-
-        Returns
-        -------
-        int array of shape (n_cliques,)
-            Cliques of `old`; -1 for none.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield.structures import Chain
-        >>> Chain(2).matched_cliques(Chain(2, order=2), np.array([0, 1]))
-        array([-1, -1, -1, -1])
-        """
+        """Find the windows of labels in a chain with other labels."""
         if not isinstance(old, Chain):
             return super().matched_cliques(old, labels)
         known = {tuple(window): at for at, window in enumerate(old.cliques.tolist())}
@@ -317,25 +263,7 @@ class Chain(Structure):
         return len(self.cliques)
 
     def native(self, shape: Shape, *, with_edges: bool = False, with_ends: bool = False) -> _native.ChainStructure:
-        """Hand out the native twin for examples of given lengths.
-
-        Parameters
-        ----------
-        shape, with_edges, with_ends
-            As in :meth:`Structure.native`.
-
-        Returns
-        -------
-        ChainStructure
-            For native calls.
-
-        Examples
-        --------
-        >>> from dualfield.data.shapes import Shape
-        >>> from dualfield.structures import Chain
-        >>> Chain(2).native(Shape.of([0, 3, 5])).n_examples
-        2
-        """
+        """Hand out the native twin for examples of given lengths."""
         start, stop = (
             None if flags is None else np.where(flags, 0.0, -np.inf)
             for flags in (self.allowed_start, self.allowed_stop)
@@ -343,49 +271,13 @@ class Chain(Structure):
         return _native.ChainStructure(self._topology, shape.offsets, with_edges, with_ends, start, stop)
 
     def edge_nodes(self, shape: Shape) -> NDArray[np.int64]:
-        """Return the nodes but the first of each example.
-
-        Parameters
-        ----------
-        shape : Shape
-            The shapes of the examples.
-
-        Returns
-        -------
-        int array of shape (n_edges,)
-            Nodes, counted over all examples.
-
-        Examples
-        --------
-        >>> from dualfield.data.shapes import Shape
-        >>> from dualfield.structures import Chain
-        >>> Chain(2).edge_nodes(Shape.of([0, 0, 2]))
-        array([1])
-        """
+        """Return the nodes but the first of each example."""
         inner = np.ones(shape.n_nodes, dtype=bool)
         inner[shape.offsets[:-1][shape.lengths > 0]] = False
         return np.flatnonzero(inner)
 
     def shared_nodes(self, shape: Shape) -> NDArray[np.int64]:
-        """Return the nodes of edges, then the first and the last node.
-
-        Parameters
-        ----------
-        shape : Shape
-            The shape of one example.
-
-        Returns
-        -------
-        int array
-            Nodes.
-
-        Examples
-        --------
-        >>> from dualfield.data.shapes import Shape
-        >>> from dualfield.structures import Chain
-        >>> Chain(2).shared_nodes(Shape.of([0, 1]))
-        array([0, 0])
-        """
+        """Return the nodes of edges, then the first and the last node."""
         ends = [0, shape.n_nodes - 1] if shape.n_nodes else []
         return np.concatenate([self.edge_nodes(shape), np.array(ends, dtype=np.int64)])
 

@@ -53,27 +53,7 @@ class Single(Structure):
         return 0
 
     def native(self, shape: Shape, *, with_edges: bool = False, with_ends: bool = False) -> _native.SingleStructure:
-        """Hand out the native twin for so many examples.
-
-        Parameters
-        ----------
-        shape : Shape
-            One node for each example.
-        with_edges, with_ends : bool, default=False
-            Must be false: there are neither.
-
-        Returns
-        -------
-        SingleStructure
-            For native calls.
-
-        Examples
-        --------
-        >>> from dualfield.data.shapes import Shape
-        >>> from dualfield.structures import Single
-        >>> Single(2).native(Shape.of([0, 1, 2])).n_shared
-        0
-        """
+        """Hand out the native twin for so many examples."""
         if with_edges or with_ends:
             raise ValueError("Single has neither edges nor ends.")
         if not (shape.lengths == 1).all():

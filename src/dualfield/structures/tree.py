@@ -149,25 +149,7 @@ class Tree(Structure):
         return self.n_labels**2
 
     def over_states(self, label: NDArray[np.int64]) -> Tree:
-        """Return the tree over states that belong to labels.
-
-        Parameters
-        ----------
-        label : int array of shape (n_states,)
-            The label of each state.
-
-        Returns
-        -------
-        Tree
-            With the same edge types.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield.structures import Tree
-        >>> Tree(2, 3).over_states(np.array([0, 1, 1]))
-        Tree(n_labels=3, n_types=3)
-        """
+        """Return the tree over states that belong to labels."""
         allowed = None if self.allowed is None else self.allowed[..., label[:, None], label]
         return Tree(len(label), self.n_types, allowed, None if self.allowed_root is None else self.allowed_root[label])
 
@@ -182,28 +164,7 @@ class Tree(Structure):
         return None
 
     def native(self, shape: Shape, *, with_edges: bool = False, with_ends: bool = False) -> _native.TreeStructure:
-        """Hand out the native twin for trees of given shapes.
-
-        Parameters
-        ----------
-        shape : TreeShape
-            How the nodes are connected.
-        with_edges, with_ends
-            As in :meth:`Structure.native`; the ends are the roots.
-
-        Returns
-        -------
-        TreeStructure
-            For native calls.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield.structures import Tree, TreeShape
-        >>> shape = TreeShape(np.array([0, 2]), np.array([-1, 0], dtype=np.int32))
-        >>> Tree(3).native(shape, with_ends=True).n_shared
-        12
-        """
+        """Hand out the native twin for trees of given shapes."""
         if not isinstance(shape, TreeShape):
             raise ValueError("Tree needs to be told how nodes are connected: give a TreeShape.")
         if shape.types is not None:
@@ -217,49 +178,11 @@ class Tree(Structure):
         )
 
     def edge_nodes(self, shape: Shape) -> NDArray[np.int64]:
-        """Return all nodes: each has a row for the edge to its parent, which says nothing for a root.
-
-        Parameters
-        ----------
-        shape : Shape
-            The shapes of the examples.
-
-        Returns
-        -------
-        int array of shape (n_nodes,)
-            Nodes, counted over all examples.
-
-        Examples
-        --------
-        >>> from dualfield.data.shapes import Shape
-        >>> from dualfield.structures import Tree
-        >>> Tree(2).edge_nodes(Shape.of([0, 3]))
-        array([0, 1, 2])
-        """
+        """Return all nodes: each has a row for the edge to its parent, which says nothing for a root."""
         return np.arange(shape.n_nodes)
 
     def edge_scores(self, cliques: Floats, shape: Shape) -> Floats:
-        """Return what each edge scores by the scores of its type.
-
-        Parameters
-        ----------
-        cliques, shape
-            As in :meth:`Structure.edge_scores`.
-
-        Returns
-        -------
-        array of shape (n_nodes, n_labels ** 2), or (n_labels ** 2,) with one type
-            Their scores.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield.structures import Tree, TreeShape
-        >>> shape = TreeShape(np.array([0, 2]), np.array([-1, 0], dtype=np.int32), np.array([0, 1], dtype=np.int32))
-        >>> Tree(1, 2).edge_scores(np.array([3.0, 4.0]), shape)
-        array([[3.],
-               [4.]])
-        """
+        """Return what each edge scores by the scores of its type."""
         tables = cliques.reshape(self.n_types, -1)
         types = shape.types if isinstance(shape, TreeShape) else None
         return tables[0] if types is None else tables[types]
@@ -286,25 +209,7 @@ class Tree(Structure):
         return rows[:, : self.n_cliques].reshape(-1, *self.table_of(np.zeros(self.n_cliques)).shape)
 
     def table_of(self, cliques: Floats) -> Floats:
-        """Return values of cliques as a table of label pairs, the parent's first, for each type if there are several.
-
-        Parameters
-        ----------
-        cliques : array of shape (n_cliques,)
-            One for each clique.
-
-        Returns
-        -------
-        array of shape (n_labels, n_labels) or (n_types, n_labels, n_labels)
-            The same values.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield.structures import Tree
-        >>> Tree(2, 3).table_of(np.zeros(12)).shape
-        (3, 2, 2)
-        """
+        """Return values of cliques as a table of label pairs, the parent's first, one for each type."""
         tables = cliques.reshape(self.n_types, self.n_labels, self.n_labels)
         return tables[0] if self.n_types == 1 else tables
 
@@ -352,25 +257,7 @@ class Tree(Structure):
         return Tree(n, self.n_types or found, constraints)
 
     def matched_cliques(self, old: Structure, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Find pairs of labels in a tree with other labels.
-
-        Parameters
-        ----------
-        old, labels
-            As in :meth:`Structure.matched_cliques`.
-
-        Returns
-        -------
-        int array of shape (n_cliques,)
-            Cliques of `old`; -1 for none.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield.structures import Tree
-        >>> Tree(1, 2).matched_cliques(Tree(2, 2), np.array([1]))
-        array([3, 7])
-        """
+        """Find pairs of labels in a tree with other labels."""
         if not isinstance(old, Tree):
             return super().matched_cliques(old, labels)
         pairs, types = self.matched_edges(old, labels), np.arange(self.n_types)[:, None]
@@ -378,25 +265,7 @@ class Tree(Structure):
         return np.where(known, types * old.edge_width + pairs, -1).ravel()
 
     def matched_edges(self, old: Structure, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Find pairs of labels among those of the edges of a tree with other labels.
-
-        Parameters
-        ----------
-        old, labels
-            As in :meth:`Structure.matched_cliques`.
-
-        Returns
-        -------
-        int array of shape (edge_width,)
-            Pairs of labels of `old`; -1 for none.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield.structures import Tree
-        >>> Tree(2).matched_edges(Tree(3), np.array([2, -1]))
-        array([ 8, -1, -1, -1])
-        """
+        """Find pairs of labels among those of the edges of a tree with other labels."""
         if not isinstance(old, Tree):
             return np.full(self.edge_width, -1, dtype=np.int64)
         above, below = labels[:, None], labels[None, :]

@@ -154,18 +154,7 @@ class UserStructure(Structure):
         """
 
     def native(self, shape: Shape, *, with_edges: bool = False, with_ends: bool = False) -> _native.UserStructure:
-        """Hand out the native twin, which calls back.
-
-        Parameters
-        ----------
-        shape, with_edges, with_ends
-            As in :meth:`Structure.native`; there are neither edges nor ends.
-
-        Returns
-        -------
-        UserStructure
-            For native calls.
-        """
+        """Hand out the native twin, which calls back."""
         if with_edges or with_ends:
             raise ValueError(f"{type(self).__name__} has neither edges nor ends of its own.")
         return _native.UserStructure(_Calls(self, shape), self.n_labels, shape.offsets, self.n_cliques)
