@@ -46,14 +46,6 @@ class Chain(Structure):
     allowed_start, allowed_stop : boolean array of shape (n_labels,), default=None
         The labels that may stand first and last. None: all.
 
-    Attributes
-    ----------
-    cliques : int array of shape (n_cliques, order + 1)
-        The windows of labels that have a score, in lexicographic order. For order 1 all pairs, allowed or not. For
-        higher orders the allowed ones only, and also the windows that begin before the first node: -1 stands there.
-    clique_allowed : bool array of shape (n_cliques,)
-        Which of them may occur.
-
     Examples
     --------
     Two labels, where the second may not follow itself:
@@ -98,7 +90,11 @@ class Chain(Structure):
 
     @property
     def cliques(self) -> Codes:
-        """The windows of labels that have a score, shape (n_cliques, order + 1)."""
+        """The windows of labels that have a score, in lexicographic order, shape (n_cliques, order + 1).
+
+        For order 1 all pairs, allowed or not. For higher orders the allowed ones only, and also the windows that begin
+        before the first node: -1 stands there.
+        """
         return self._cliques
 
     @property
