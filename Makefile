@@ -13,7 +13,10 @@ NATIVE_OPTIONS := -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DDUALFI
     -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
 
 # Measurements and the tests on real data look here; they skip where it is absent.
-export DUALFIELD_DATA ?= $(wildcard $(abspath ../shared/data))
+DUALFIELD_DATA ?= $(wildcard $(abspath ../shared/data))
+ifneq ($(DUALFIELD_DATA),)
+export DUALFIELD_DATA
+endif
 
 .PHONY: demo check slow-list test pytest native-test lint format bench docs wheel sanitize fuzz torture clean help
 .DEFAULT_GOAL := help
