@@ -33,21 +33,6 @@ Predecessors predecessors(const ChainTopology& topology, const double* entries, 
             entries + group.backward_block + (slot - group.first_out) * group.in_width};
 }
 
-// Index drawn with probability proportional to weights; the last one with weight guards against rounding.
-std::size_t draw(std::span<const double> weights, double uniform) {
-    double total = 0.0;
-    for (const double w : weights) total += w;
-    double left = uniform * total;
-    std::size_t last = 0;
-    for (std::size_t i = 0; i < weights.size(); ++i) {
-        if (weights[i] <= 0.0) continue;
-        last = i;
-        left -= weights[i];
-        if (left < 0.0) break;
-    }
-    return last;
-}
-
 void to_weights(std::vector<double>& weights, bool logarithmic) {
     if (!logarithmic) return;
     const double highest = *std::max_element(weights.begin(), weights.end());
@@ -63,7 +48,7 @@ void sample_path(const ChainContext& context, ChainWorkspace& workspace, const C
     const double* last = lane.alpha + (lane.length - 1) * width;
     weights.assign(last, last + width);
     to_weights(weights, logarithmic);
-    std::size_t slot = draw(weights, random.uniform());
+    std::size_t slot = draw_index(weights, random.uniform());
     for (std::size_t t = lane.length - 1;; --t) {
         labels[t] = topology.states()[slot].label;
         if (t == 0) return;
@@ -76,7 +61,7 @@ void sample_path(const ChainContext& context, ChainWorkspace& workspace, const C
         for (std::uint32_t i = 0; i < in.n; ++i)
             weights[i] = logarithmic ? alpha[in.slots[i]] + in.entries[i] : alpha[in.slots[i]] * in.entries[i];
         to_weights(weights, logarithmic);
-        slot = in.slots[draw(weights, random.uniform())];
+        slot = in.slots[draw_index(weights, random.uniform())];
     }
 }
 

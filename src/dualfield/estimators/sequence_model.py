@@ -15,6 +15,7 @@ from dualfield.data.records import Fields, Record
 from dualfield.data.value_records import names_record, read_names
 from dualfield.estimators.base import Estimator
 from dualfield.features import Template
+from dualfield.features.reading import read_examples
 from dualfield.scores import Expansion, LinearScores
 from dualfield.scores.stored import Scored, StoredWeights, weights_record
 from dualfield.structures import Scores, Structure
@@ -71,20 +72,18 @@ class SequenceModel(Estimator):
     def _read(self, X: Any, lengths: ArrayLike | None) -> tuple[Batch, Batch | None]:
         """Turn input into rows of the columns seen in training; the second batch has those that score label pairs."""
         check_is_fitted(self)
-        opened: Any
-        opened, lengths, connect = (X, lengths, None) if isinstance(X, Batch) else self.structure_.open(X, lengths)
-        if self._of_fit("template") is not None and not isinstance(X, Batch):
-            self._check_no_lengths(lengths)
-            rows = self._template().read(opened, vocabulary=self.vocabulary_, pair_vocabulary=self.pair_vocabulary_)
-            nodes = rows.nodes if connect is None else rows.nodes.connect(connect)
-            return nodes, rows.pairs if self.score_map_.pair is not None else None
-        expansion = self.expansion_
+        expansion, words = self.expansion_, self.vocabulary_
         n_columns = self.score_map_.node.n_columns if expansion is None else expansion.n_columns
-        numeric = None if self.vocabulary_ is not None else n_columns
-        batch = Batch.build(opened, lengths=lengths, vocabulary=self.vocabulary_, n_columns=numeric)
-        batch = batch if connect is None else batch.connect(connect)
-        check_column_names(self, batch, "as in training")
-        return batch, batch if self.score_map_.pair is not None else None
+        numeric = None if words is not None else n_columns
+        template = None if self._of_fit("template") is None else self._template()
+        nodes, pairs = read_examples(
+            self.structure_, X, lengths, template, words, self.pair_vocabulary_, n_columns=numeric
+        )
+        is_plain = template is None or isinstance(X, Batch)
+        if is_plain:
+            check_column_names(self, nodes, "as in training")
+            pairs = nodes
+        return nodes, pairs if self.score_map_.pair is not None else None
 
     def _scored(self, X: Any, lengths: ArrayLike | None) -> Scored:
         """Read input, and find the weights that score it: all, or those in a mapped file that it needs."""
@@ -95,21 +94,11 @@ class SequenceModel(Estimator):
             nodes, pairs = self._read(X, lengths)
             nodes = nodes if expansion is None else expansion.columns(nodes, n_threads(self.n_jobs))
             return Scored(self.score_map_, self.parameters_, nodes, pairs)
-        opened, lengths, connect = self.structure_.open(X, lengths)
         if self._of_fit("template") is None:
-            nodes = pairs = Batch.build(opened, lengths=lengths, vocabulary=Vocabulary(), grow=True)
-        else:
-            self._check_no_lengths(lengths)
-            nodes, pairs = self._template().read(opened)
-        shared = pairs is nodes
-        nodes = nodes.connect(connect)
-        pairs = nodes if shared else pairs
+            nodes, _ = read_examples(self.structure_, X, lengths, None, Vocabulary(), grow=True)
+            return stored.scored(nodes, nodes, words, self.pair_vocabulary_)
+        nodes, pairs = read_examples(self.structure_, X, lengths, self._template(), None)
         return stored.scored(nodes, pairs, words, self.pair_vocabulary_)
-
-    @staticmethod
-    def _check_no_lengths(lengths: ArrayLike | None) -> None:
-        if lengths is not None:
-            raise ValueError("lengths must be None with a template: X is a list of sentences.")
 
     def _scores(self, X: Any, lengths: ArrayLike | None) -> Scores:
         read = self._scored(X, lengths)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield._native import StateError
-from dualfield.data import Batch, Labels
+from dualfield.data import Labels
 from dualfield.data.checks import (
     check_choice,
     check_column_names,
@@ -32,6 +32,7 @@ from dualfield.estimators.crf_data import (
 from dualfield.estimators.kernel_chains import check_kernel_chains, fit_kernel_chains
 from dualfield.estimators.tagger import SequenceTagger
 from dualfield.features import Template
+from dualfield.features.reading import read_examples
 from dualfield.scores import Expansion
 from dualfield.solvers import Moment, Solution, Status, Trace
 from dualfield.solvers.callbacks import FitCallbacks
@@ -97,20 +98,14 @@ class TrainedTagger(SequenceTagger):
         """Read and check everything, and lay out the features."""
         before = (None, None) if grown_from is None else (grown_from.vocabulary_, grown_from.pair_vocabulary_)
         vocabulary, pair_vocabulary = (None if one is None else one.copy() for one in before)
-        grow, pairs = vocabulary is not None, None
+        grow = vocabulary is not None
         width = None if grown_from is None or grow else grown_from.score_map_.node.n_columns
         owner = type(self).__name__
         prototype = structure_of(owner, self.structure)
-        rows: Any
-        rows, lengths, connect = (X, lengths, None) if isinstance(X, Batch) else prototype.open(X, lengths)
-        if self.template is not None and not isinstance(X, Batch):
-            if lengths is not None:
-                raise ValueError("lengths must be None with a template: X is a list of sentences.")
-            nodes, pairs = self._template().read(rows, vocabulary, pair_vocabulary, grow=grow)
-        else:
-            nodes = Batch.build(rows, lengths=lengths, vocabulary=vocabulary, grow=grow, n_columns=width)
-        if connect is not None:
-            nodes = nodes.connect(connect)
+        template = None if self.template is None else self._template()
+        nodes, pairs = read_examples(
+            prototype, X, lengths, template, vocabulary, pair_vocabulary, grow=grow, n_columns=width
+        )
         if grown_from is not None:
             check_column_names(grown_from, nodes, "as in the calls before")
         if nodes.n_nodes == 0:
@@ -130,7 +125,7 @@ class TrainedTagger(SequenceTagger):
             min_freq=int(self.min_freq),
             chosen=chosen,
             with_ends=bool(self.start_stop),
-            with_transitions=self.template is None or self._template().has_transitions,
+            with_transitions=template is None or template.has_transitions,
             old=None if grown_from is None else grown_from.score_map_,
             has_kernel=self.kernel is not None,
         )

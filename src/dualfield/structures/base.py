@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,38 +23,7 @@ from dualfield.structures.checks import (
     draw_seed,
     n_threads,
 )
-from dualfield.structures.scores import KBest, Marginals, Scores
-
-
-@dataclass(frozen=True, eq=False)
-class LabellingParts:
-    """The parts of some labellings.
-
-    Parameters
-    ----------
-    edges : int array of shape (n_edges,)
-        The part of each edge among its own; -1 for none.
-    shared : int array of shape (m,)
-        Shared parts, one example after another, each as often as it occurs: cliques, then labels of ends.
-    begins : int array of shape (n_examples + 1,)
-        Where those of each example begin.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dualfield.structures.base import LabellingParts
-    >>> LabellingParts(np.zeros(0, int), np.array([3, 3, 1]), np.array([0, 2, 3])).owner
-    array([0, 0, 1])
-    """
-
-    edges: NDArray[np.int64]
-    shared: NDArray[np.int64]
-    begins: NDArray[np.int64]
-
-    @property
-    def owner(self) -> NDArray[np.int64]:
-        """The example of each shared part."""
-        return np.repeat(np.arange(len(self.begins) - 1), np.diff(self.begins))
+from dualfield.structures.scores import KBest, LabellingParts, Marginals, Scores
 
 
 class Structure(ABC):
@@ -139,13 +107,6 @@ class Structure(ABC):
         -------
         Structure
             For native calls. Its shared parts are the cliques, then the labels of each end.
-
-        Examples
-        --------
-        >>> from dualfield.data.shapes import Shape
-        >>> from dualfield.structures import Chain
-        >>> Chain(2).native(Shape.of([0, 3, 5]), with_ends=True).n_shared
-        8
         """
 
     def _parts(self, scores: Scores) -> tuple[Floats | None, Floats | None]:
@@ -262,13 +223,6 @@ class Structure(ABC):
         -------
         int array of shape (n_edges,)
             Nodes, counted over all examples.
-
-        Examples
-        --------
-        >>> from dualfield.data.shapes import Shape
-        >>> from dualfield.structures import Chain
-        >>> Chain(2).edge_nodes(Shape.of([0, 3, 5]))
-        array([1, 2, 4])
         """
         return np.zeros(0, dtype=np.int64)
 
@@ -284,13 +238,6 @@ class Structure(ABC):
         -------
         int array
             That an edge leads to, or that is an end.
-
-        Examples
-        --------
-        >>> from dualfield.data.shapes import Shape
-        >>> from dualfield.structures import Chain
-        >>> Chain(2).shared_nodes(Shape.of([0, 3]))  # two edges, the first node, the last
-        array([1, 2, 0, 2])
         """
         return self.edge_nodes(shape)
 
@@ -341,14 +288,6 @@ class Structure(ABC):
         -------
         Structure
             One that knows its labels.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield.data.shapes import Shape
-        >>> from dualfield.structures import Chain
-        >>> Chain().for_labels(["x", "y"], np.array([0, 1], dtype=np.int32), Shape.of([0, 2])).n_labels
-        2
         """
         if self.n_labels not in (0, len(names)):
             raise ValueError(f"structure has {self.n_labels} labels; y has {len(names)}.")
@@ -396,13 +335,6 @@ class Structure(ABC):
         -------
         int array of shape (edge_width,)
             Parts of edges of `old`; -1 for none.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield.structures import Chain
-        >>> Chain(2).matched_edges(Chain(3), np.array([0, -1]))
-        array([ 0, -1, -1, -1])
         """
         return self.matched_cliques(old, labels)
 
@@ -447,14 +379,6 @@ class Structure(ABC):
         -------
         array
             For pairs of labels (n_labels, n_labels), label on the left first.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield.structures import Chain
-        >>> Chain(2).table_of(np.arange(4.0))
-        array([[0., 1.],
-               [2., 3.]])
         """
         return cliques
 
@@ -476,12 +400,6 @@ class Structure(ABC):
             Examples as :meth:`dualfield.data.Batch.build` takes them.
         connect : callable
             From the offsets of the nodes to their shape; None: one after another.
-
-        Examples
-        --------
-        >>> from dualfield.structures import Chain
-        >>> Chain().open([[["a"], ["b"]]])[0]
-        [[['a'], ['b']]]
         """
         return X, lengths, lambda offsets: None
 
@@ -499,14 +417,6 @@ class Structure(ABC):
         -------
         array of shape (n_edges, edge_width), or (edge_width,) where all edges score the same
             Their scores.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield.data.shapes import Shape
-        >>> from dualfield.structures import Chain
-        >>> Chain(2).edge_scores(np.arange(4.0), Shape.of([0, 3]))
-        array([0., 1., 2., 3.])
         """
         return cliques
 

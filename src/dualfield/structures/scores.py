@@ -155,6 +155,37 @@ class KBest:
     scores: Floats
 
 
+@dataclass(frozen=True, eq=False)
+class LabellingParts:
+    """The parts of some labellings.
+
+    Parameters
+    ----------
+    edges : int array of shape (n_edges,)
+        The part of each edge among its own; -1 for none.
+    shared : int array of shape (m,)
+        Shared parts, one example after another, each as often as it occurs: cliques, then labels of ends.
+    begins : int array of shape (n_examples + 1,)
+        Where those of each example begin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.structures.scores import LabellingParts
+    >>> LabellingParts(np.zeros(0, int), np.array([3, 3, 1]), np.array([0, 2, 3])).owner
+    array([0, 0, 1])
+    """
+
+    edges: NDArray[np.int64]
+    shared: NDArray[np.int64]
+    begins: NDArray[np.int64]
+
+    @property
+    def owner(self) -> NDArray[np.int64]:
+        """The example of each shared part."""
+        return np.repeat(np.arange(len(self.begins) - 1), np.diff(self.begins))
+
+
 def _check_offsets(offsets: NDArray[Any], n_nodes: int) -> NDArray[np.int64]:
     if offsets.ndim != 1 or offsets.size == 0 or not np.issubdtype(offsets.dtype, np.integer):
         raise ValueError(

@@ -2,7 +2,9 @@
 // order.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace dualfield {
 
@@ -27,5 +29,20 @@ class RandomStream {
 
     std::uint64_t state_;
 };
+
+// Index drawn with probability proportional to weights; the last one with weight guards against rounding.
+inline std::size_t draw_index(std::span<const double> weights, double uniform) {
+    double total = 0.0;
+    for (const double w : weights) total += w;
+    double left = uniform * total;
+    std::size_t last = 0;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+        if (weights[i] <= 0.0) continue;
+        last = i;
+        left -= weights[i];
+        if (left < 0.0) break;
+    }
+    return last;
+}
 
 }  // namespace dualfield
