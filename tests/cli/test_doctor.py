@@ -60,7 +60,7 @@ def test_a_model_file_that_changes_something_is_found(monkeypatch):
 
     def altered(path):
         model = load(path)
-        model.parameters_ = model.parameters_ + 1e-3 * (model.parameters_ > 0)
+        model._model = model.model_.with_parameters(model.parameters_ + 1e-3 * (model.parameters_ > 0))
         return model
 
     monkeypatch.setattr(dualfield.estimators, "load", altered)

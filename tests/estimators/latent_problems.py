@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dualfield import LatentChain, StructuredSVM
-from dualfield.estimators.latent_data import StateData
+from dualfield.models.latent_data import StateData
 from tests.reference.latent import chain_features, completions, hamming, labellings
 
 
@@ -16,7 +16,7 @@ def tiny(seed, sizes=(2, 2), lengths=(3, 2, 3, 1), n_columns=2, C=1.0, ends=True
     y = [rng.integers(len(sizes), size=n).tolist() for n in lengths]
     y[0][: len(sizes)] = list(range(len(sizes)))[: len(y[0])]  # every label occurs
     base = StructuredSVM(C=C, features="all", start_stop=ends)
-    data = StateData.read(base, LatentChain(list(sizes)), X, y, None, None)
+    data = StateData.read(base, LatentChain(list(sizes)), X, y, None, None, hinge=True)
     listed = []
     for x, truth in zip(X, y, strict=True):
         paths = labellings(len(truth), list(range(len(sizes))), list(sizes))

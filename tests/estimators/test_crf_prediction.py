@@ -137,7 +137,7 @@ def test_score_is_the_share_of_right_labels():
     assert model.score(TEST, [["?"] * len(ys) for ys in TRUTH]) == 0.0
     with pytest.raises(ValueError, match=r"y\[1\] has 1 labels; X\[1\] has"):
         model.score(TEST, [TRUTH[0], ["O"], *TRUTH[2:]])
-    with pytest.raises(ValueError, match=r"y must have a labelling for each of the 15 sequences\. Got 2"):
+    with pytest.raises(ValueError, match=r"y must have a labelling for each of the 15 examples\. Got 2"):
         model.score(TEST, TRUTH[:2])
 
 

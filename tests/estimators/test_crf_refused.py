@@ -105,7 +105,7 @@ def test_columns_of_pair_features():
         ([np.nan] + [1.0] * 7, "sample_weight must be finite numbers of at least 0"),
         ([1.0] * 7, r"sample_weight must have shape \(8,\), one for each sequence. Got \(7,\)"),
         (2.0, r"sample_weight must have shape \(8,\)"),
-        ([0.0] * 8, "sample_weight and class_weight must leave a sequence"),
+        ([0.0] * 8, "sample_weight and class_weight must leave an example"),
     ],
 )
 def test_sample_weights(weights, message):

@@ -23,7 +23,8 @@ from dualfield import (
     StructuredSVM,
 )
 from dualfield.estimators import crfsuite
-from dualfield.estimators.tagger import SequenceTagger
+from dualfield.estimators.prediction import StructuredPredictor
+from dualfield.models.custom import CustomModel
 
 RNG = np.random.default_rng(0)
 POINTS = RNG.normal(size=(24, 2))
@@ -109,10 +110,10 @@ def fitted(name):
 
 def answers(model, X, y):
     """All that the model says."""
-    if hasattr(model, "_is_custom") and model._is_custom:
+    if isinstance(model.model_, CustomModel):
         return pickle.dumps((model.predict(X), model.score(X, y)))
     found = {question: getattr(model, question)(X) for question in QUESTIONS if hasattr(model, question)}
-    if isinstance(model, SequenceTagger) and not (isinstance(model, StructuredSVM) and model._is_single):
+    if isinstance(model, StructuredPredictor):
         found["log probabilities"] = model.score_sequences(X, y)
         found["best"], found["scores"] = model.k_best(X, 2), model.decision_scores(X).node
     if y is not None:

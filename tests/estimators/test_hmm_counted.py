@@ -119,7 +119,9 @@ def test_integers_far_apart_and_strings_are_the_same_model():
     for one in (model, wanted):
         new = [np.array([0, 3, 4, 7, -9, 2**61])]
         known = [k for k, symbol in enumerate(new[0]) if symbol in one.symbols_]
-        np.testing.assert_array_equal(one._read(new, None)[0].indices, np.searchsorted(one.symbols_, new[0][known]))
+        np.testing.assert_array_equal(
+            one.model_.read(new, None)[0].indices, np.searchsorted(one.symbols_, new[0][known])
+        )
 
 
 def test_streams_are_products_of_emissions():
@@ -227,7 +229,7 @@ def test_what_is_known_weighs_as_much_as_it_is():
     """With all states known EM is counting; sequences without any state count nothing but what EM expects."""
     layout = TableLayout(3, [5])
     everything = DiscriminativeHMM(0.0).fit(X, Y)
-    batch = everything._read(X, None)[0]
+    batch = everything.model_.read(X)[0]
     states = FLAT_Y.astype(np.int32)
     allowed = states[:, None] == np.arange(3)
     smoothing = Tables(np.full(3, 0.1), np.full((3, 3), 0.1), [np.full((3, 5), 0.1)])

@@ -10,7 +10,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from dualfield import DiscriminativeHMM
-from dualfield.estimators import hmm_training
+from dualfield.models import hmm_training
 from dualfield.solvers import Simplicial, Status
 from tests.estimators.hmm_reference import (
     drawn,
@@ -221,5 +221,5 @@ def test_no_warning_and_no_solver_when_counting():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = DiscriminativeHMM(0.0, max_iter=1, tol=1e-12).fit(X, y)
-    assert (model.solver_, model.n_iter_, model.dual_gap_, model.status_) == ("counting", 0, 0.0, Status.CONVERGED)
+    assert (model.solver_, model.n_iter_, model.dual_gap_, model.status_) == ("counting", 1, 0.0, Status.CONVERGED)
     assert len(model.trace_) == 1

@@ -204,7 +204,7 @@ def test_draws_can_be_read_again():
     assert rare.rare_classes_
     columns = {name: at for at, name in enumerate(rare.observations_.tables[0].names)}
     wanted = [columns[symbol] for symbol in itertools.chain.from_iterable(words_drawn)]
-    assert rare._read(words_drawn, None)[0].indices.tolist() == wanted
+    assert rare.model_.read(words_drawn)[0].indices.tolist() == wanted
     both = DiscriminativeHMM(0.0).fit([list(zip(a, b.tolist(), strict=True)) for a, b in zip(texts, X, strict=True)], Y)
     pairs, _ = both.sample(2, 4, random_state=1)
     assert np.isfinite(both.score_samples(pairs)).all()
@@ -231,4 +231,4 @@ def test_inspection_names_symbols():
         [["<rare>", "<rare>", "<unknown>", "<unknown>", "x"]], [["u", "v", "u", "v", "u"]]
     )
     assert list(twins.vocabulary_) == ["<rare>", "<unknown>", "<<rare>>", "<<unknown>>"]
-    assert twins._read([["<rare>", "new"]], None)[0].indices.tolist() == [0, 2]
+    assert twins.model_.read([["<rare>", "new"]], None)[0].indices.tolist() == [0, 2]

@@ -42,7 +42,7 @@ def refused(message, X=X, y=Y, fit=None, error=ValueError, **parameters):
         ({"prior": {"start": [1.0, -1.0]}}, "must have finite numbers of at least 0 for 'start'"),
         ({"prior": {"start": [1.0, np.nan]}}, "must have finite numbers of at least 0 for 'start'"),
         ({"prior": {"start": ["a", "b"]}}, "must have numbers for 'start'"),
-        ({"loss": "zero_one"}, "The 'loss' parameter of DiscriminativeHMM must be 'hamming', or finite numbers"),
+        ({"loss": "zero_one"}, "The 'loss' parameter of DiscriminativeHMM must be 'hamming' or an array"),
         ({"loss": np.ones((2, 2))}, "with zeros on the diagonal. Got shape (2, 2) instead"),
         ({"loss": np.zeros((3, 3))}, "of shape (2, 2)"),
         ({"loss": [[0.0, -1.0], [1.0, 0.0]]}, "of at least 0"),

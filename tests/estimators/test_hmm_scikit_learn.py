@@ -90,11 +90,11 @@ def test_functions_are_not_saved(tmp_path):
 def test_what_is_saved_can_be_loaded(tmp_path):
     """Logarithms a little above 0, which rounding may leave in a row with one entry; what load refuses is not saved."""
     model = DiscriminativeHMM(0.0).fit([["a", "a"]], [["x", "x"]])
-    model.parameters_ = model.parameters_ + 2.0**-52
+    model._model = model.model_.with_parameters(model.parameters_ + 2.0**-52)
     model.save(tmp_path / "hmm.model")
     assert equal(dualfield.load(tmp_path / "hmm.model").emissionprob_, model.emissionprob_)
     for change in (1e-6, np.nan, np.inf):
-        model.parameters_ = model.parameters_ + change
+        model._model = model.model_.with_parameters(model.parameters_ + change)
         with pytest.raises(ValueError, match="cannot be saved: its tables must have probabilities"):
             model.save(tmp_path / "other.model")
     assert [path.name for path in tmp_path.iterdir()] == ["hmm.model"]

@@ -20,13 +20,13 @@ def test_rare_symbols_share_a_column():
     assert model.rare_classes_ == ["rare"]
     np.testing.assert_allclose(model.emissionprob_, [[0, 1, 0], [0.5, 0, 0.5], [0, 0, 1]])
     assert model.predict([["the", "bird", "flies"]]) == [["D", "N", "V"]]  # unseen words are rare ones
-    assert model._read([["bird", "dog"]], None)[0].indices.tolist() == [2, 0]
+    assert model.model_.read([["bird", "dog"]], None)[0].indices.tolist() == [2, 0]
 
 
 def test_classes_by_shape():
     model = DiscriminativeHMM(0.0, min_count=2, rare="shape").fit(WORDS, TAGS)
     assert model.rare_classes_ == ["-s", "Capital", "small"]
-    columns = model._read([["Fido", "jumps", "ran", "of", "1984", "the"]], None)[0]
+    columns = model.model_.read([["Fido", "jumps", "ran", "of", "1984", "the"]], None)[0]
     assert np.diff(columns.indptr).tolist() == [1, 1, 1, 1, 0, 1]  # no number was seen: skipped
     assert columns.indices.tolist() == [3, 2, 4, 4, 1]
 
@@ -49,7 +49,7 @@ def test_classes_by_a_function():
     model = DiscriminativeHMM(0.0, min_count=3, rare=len).fit(WORDS, TAGS)
     assert model.symbols_.tolist() == ["the"]
     assert model.rare_classes_ == ["3", "5", "6"]
-    batch = model._read([["cow", "horse", "of"]], None)[0]
+    batch = model.model_.read([["cow", "horse", "of"]], None)[0]
     assert batch.indices.tolist() == [1, 2]
     assert batch.indptr.tolist() == [0, 1, 2, 2]
 
@@ -59,14 +59,14 @@ def test_rare_integers():
     for rare in (None, "shape"):
         model = DiscriminativeHMM(0.0, min_count=2, rare=rare).fit(X, y)
         assert model.symbols_.tolist() == [5]
-        assert model._read([np.array([4, 5, 10**12])], None)[0].indices.tolist() == [1, 0, 1]
+        assert model.model_.read([np.array([4, 5, 10**12])], None)[0].indices.tolist() == [1, 0, 1]
     model = DiscriminativeHMM(0.0, min_count=2, rare=lambda number: number % 2).fit(X, y)
     assert model.rare_classes_ == ["0", "1"]
-    assert model._read([np.array([4, 5, 11])], None)[0].indices.tolist() == [1, 0, 2]
+    assert model.model_.read([np.array([4, 5, 11])], None)[0].indices.tolist() == [1, 0, 2]
     nothing = DiscriminativeHMM(0.0, min_count=9).fit(X, y)
     assert nothing.symbols_.tolist() == []
     assert nothing.emissionprob_.tolist() == [[1.0], [1.0]]
-    assert nothing._read([np.array([5])], None)[0].indices.tolist() == [0]
+    assert nothing.model_.read([np.array([5])])[0].indices.tolist() == [0]
 
 
 def test_skipped_symbols_say_nothing():
@@ -120,7 +120,7 @@ def test_streams_have_their_own_symbols():
     assert [table.shape for table in model.emissionprob_] == [(2, 2), (2, 2)]
     assert list(model.vocabulary_) == ["0:the", "0:<rare>", "0:<unknown>", "1:1", "1:<rare>", "1:<unknown>"]
     one = DiscriminativeHMM(0.0).fit(X, [["D", "N"]] * 2)
-    half = one._read([[("the", 9), ("cow", 3), ("cow", 9)]], None)[0]
+    half = one.model_.read([[("the", 9), ("cow", 3), ("cow", 9)]], None)[0]
     assert np.diff(half.indptr).tolist() == [1, 1, 0]
     assert one.predict([[("the", 1), ("cow", 2)]]) == [["D", "N"]]
 

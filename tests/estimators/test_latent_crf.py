@@ -7,7 +7,7 @@ import pytest
 from scipy.special import logsumexp
 
 from dualfield import CRF, LatentChain, LatentCRF, LatentMulticlass
-from dualfield.estimators.latent_data import StateData
+from dualfield.models.latent_data import StateData
 from tests.estimators.latent_problems import flattened
 from tests.reference.latent import chain_features, completions, hidden_rhythm, labellings
 
@@ -38,7 +38,7 @@ def test_objective_and_probabilities_agree_with_enumeration(solver):
     base = CRF(C=2.0, features="all", start_stop=True)
     with pytest.warns(UserWarning, match="do not improve the objective"):  # noise has no hidden states
         model = LatentCRF(base, LatentChain(SIZES), n_restarts=2, random_state=0, solver=solver).fit(X, y)
-    data = StateData.read(base, LatentChain(SIZES), X, y, None, None)
+    data = StateData.read(base, LatentChain(SIZES), X, y, None, None, hinge=False)
     flat = flattened(data, model.parameters_)
     assert model.objective_ == pytest.approx(objective(X, y, flat, 2.0), rel=1e-9)
     paths = labellings(3, [0, 1], SIZES)
@@ -56,7 +56,7 @@ def test_weights_are_stationary():
     base = CRF(C=2.0, features="all", start_stop=True, tol=1e-7)
     with pytest.warns(UserWarning, match="do not improve the objective"):
         model = LatentCRF(base, LatentChain(SIZES), n_restarts=1, random_state=0).fit(X, y)
-    flat = flattened(StateData.read(base, LatentChain(SIZES), X, y, None, None), model.parameters_)
+    flat = flattened(StateData.read(base, LatentChain(SIZES), X, y, None, None, hinge=False), model.parameters_)
     for step in np.random.default_rng(0).normal(size=(5, len(flat))):
         slope = (objective(X, y, flat + 1e-5 * step, 2.0) - objective(X, y, flat - 1e-5 * step, 2.0)) / 2e-5
         assert abs(slope) <= 1e-4

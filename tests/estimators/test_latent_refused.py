@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from dualfield import CRF, LatentChain, LatentCRF, LatentMulticlass, LatentPosition, LatentStructuredSVM, StructuredSVM
-from dualfield.estimators.latent_data import StateData
+from dualfield.models.latent_data import StateData
 from dualfield.objectives.latent_custom import check_latent_model
 from dualfield.structures import Chain
 from tests.reference.latent import bags, hidden_rhythm
@@ -210,7 +210,7 @@ def test_data():
 def test_zero_weights_are_warned_of():
     X, y = hidden_rhythm(80, 0)
     base = StructuredSVM(C=0.1, features="all", start_stop=True, solver="cutting_plane")
-    size = StateData.read(base, LatentChain(), X, y, None, None).score_map.n_parameters
+    size = StateData.read(base, LatentChain(), X, y, None, None, hinge=True).score_map.n_parameters
     with pytest.warns(
         UserWarning, match="weights of zero: all hidden parts tie|do not improve the objective"
     ) as caught:

@@ -262,6 +262,6 @@ def test_a_class_of_the_users_own_is_not_saved(tmp_path):
 
 def test_a_model_with_weights_that_are_not_finite_is_not_saved(tmp_path):
     model = clone(tagger("attributes")).fit(*sentences(5))
-    model.parameters_ = np.full_like(model.parameters_, np.nan)
+    model._model = model.model_.with_parameters(np.full_like(model.parameters_, np.nan))
     with pytest.raises(ValueError, match="weights that are not finite"):
         model.save(tmp_path / "m.model")

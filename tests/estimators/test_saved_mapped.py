@@ -10,8 +10,10 @@ import dualfield
 from dualfield import CRF
 from dualfield.data import Batch, Labels, Vocabulary
 from dualfield.data.mapped_vocabulary import MappedVocabulary
+from dualfield.models.structured import StructuredModel
 from dualfield.scores import FeatureTable, LinearScores
-from dualfield.solvers import Status, Trace
+from dualfield.scores.stored import LinearWeights
+from dualfield.solvers import Solution
 from dualfield.structures import Chain
 from tests.estimators.saved_models import classifier, equal, forget, points, sentences, tagger, unseen
 
@@ -28,23 +30,15 @@ def made(n_columns: int) -> CRF:
     table = FeatureTable(np.arange(n_columns + 1), rng.integers(0, 3, n_columns).astype(np.int32), 3)
     score_map = LinearScores(Chain(3), table)
     vocabulary = Vocabulary.from_attributes(f"word[0]={number}" for number in range(n_columns))
-    fitted = {
-        "labels_": labels,
-        "classes_": labels.classes,
-        "structure_": score_map.structure,
-        "vocabulary_": vocabulary,
-        "pair_vocabulary_": None,
-        "score_map_": score_map,
-        "n_features_": score_map.n_features,
-        "objective_": 1.0,
-        "dual_gap_": 0.0,
-        "n_iter_": 1,
-        "solver_": "none",
-        "status_": Status.FINISHED,
-        "trace_": Trace.from_rows(np.zeros((1, 5))),
-        "parameters_": score_map.pack(rng.normal(size=n_columns), rng.normal(size=9)),
-    }
-    vars(model).update(fitted)
+    parameters = score_map.pack(rng.normal(size=n_columns), rng.normal(size=9))
+    found = StructuredModel(
+        labels=labels,
+        structure=score_map.structure,
+        vocabulary=vocabulary,
+        pair_vocabulary=None,
+        weights=LinearWeights(score_map, parameters),
+    )
+    model._keep(found, Solution.exact(parameters, "none"))
     return model
 
 
@@ -73,7 +67,7 @@ def test_opening_does_not_take_longer_for_a_million_features(tmp_path):
         again = opened(name)()
         assert again.predict(X) == model.predict(X)
         assert equal(again.predict_proba(X), model.predict_proba(X))
-        assert "parameters_" not in vars(again)
+        assert not again.model_.weights.is_read
 
 
 def mapped(folder, model):
@@ -94,7 +88,7 @@ def test_predictions_look_up_only_what_they_need(tmp_path, name):
     assert equal(again.score_sequences(X, labels), model.score_sequences(X, labels))
     assert equal(again.sample(X, random_state=0), model.sample(X, random_state=0))
     assert again.predict([]) == model.predict([])
-    assert "parameters_" not in vars(again)
+    assert not again.model_.weights.is_read
     assert again.vocabulary_._whole is None
     assert equal(again.parameters_, model.parameters_)
     assert equal(again.predict(X), model.predict(X))

@@ -38,7 +38,7 @@ FAULTS = {
     "ends of single nodes": (
         "single",
         put("model", "weights", "ends", value=True),
-        "has no array 'model.weights.ends'",
+        "its structure has no ends",
     ),
     "attributes of single nodes": ("single", put("model", "vocabulary", value={}), "has no array 'model.vocabulary"),
     "pairs of single nodes": (
@@ -59,8 +59,16 @@ FAULTS = {
     "sub-states": ("chain", put("model", "sizes", value=[1, 1, 2]), "its structure must have 4 labels"),
     "no sub-states": ("chain", put("model", "sizes", value=[1, 3, 0]), "must have sub-states for each of 3 labels"),
     "many sub-states": ("chain", put("model", "sizes", value=[1, 1, 2**62]), "its structure must have"),
-    "template": ("chain", put("model", "template", value=7), "its 'model.template' must be of type dict. Got 7"),
-    "heat": ("chain", put("model", "temperature", value=float("inf")), "temperature' must be in (0, inf)"),
+    "template": (
+        "chain",
+        put("model", "states", "template", value=7),
+        "its 'model.states.template' must be of type dict. Got 7",
+    ),
+    "temperature": (
+        "chain",
+        put("model", "states", "temperature", value=float("inf")),
+        "temperature' must be in (0, inf)",
+    ),
     "hidden": ("chain", array("model.hidden.values", lambda values: values[:-1]), "must cut 128 latent variables"),
     "lengths": ("chain", array("model.hidden.lengths", at(0, 2**62)), "'model.hidden.lengths' must cut"),
     "status": ("chain", put("training", "status", value="converged"), "its 'training.status' must be one of"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from itertools import combinations, permutations
 
 import numpy as np
@@ -228,7 +229,7 @@ def test_weights_cannot_be_written_to():
         StructuredSVM(Greedy()).fit(X, y)
     model = StructuredSVM(Matching()).fit(X, y)
     before = model.parameters_.copy()
-    model._fit_params = {**model._fit_params, "structure": Greedy()}
+    model._model = dataclasses.replace(model.model_, problem=Greedy())
     with pytest.raises(ValueError, match="read-only"):
         model.predict(X)
     np.testing.assert_array_equal(model.parameters_, before)

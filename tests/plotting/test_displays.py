@@ -82,9 +82,9 @@ def test_top_features_are_those_of_the_model(model, n):
 def test_top_features_of_random_weights_against_sorting():
     rng = np.random.default_rng(3)
     model = CRF().fit([rng.normal(size=(6, 40)) for _ in range(4)], [list("abcabc")] * 4)
-    model.parameters_ = np.where(
-        rng.uniform(size=len(model.parameters_)) < 0.2, 0.0, rng.normal(size=len(model.parameters_))
-    )
+    size = len(model.parameters_)
+    weights = np.where(rng.uniform(size=size) < 0.2, 0.0, rng.normal(size=size))
+    model._model = model.model_.with_parameters(weights)
     display = TopFeaturesDisplay.from_estimator(model, n=4)
     for row, label in enumerate("abc"):
         ranked = sorted(((weight, f"x[{at}]") for at, weight in enumerate(model.coef_[row])), reverse=True)

@@ -77,7 +77,7 @@ def _facts(loaded: LoadedModel) -> Iterator[tuple[str, str]]:
         words = tagger.vocabulary_
         columns = f"{tagger.score_map_.node.n_columns:,} features" if words is None else f"{len(words):,} attributes"
         yield "weights", f"{tagger.n_features_:,} for {columns}; {used:,} are not zero"
-        if tagger.template is not None:
+        if tagger.template_ is not None:
             yield "template", _template(tagger)
     yield "training", _training(model)
     if calibration is not ...:

@@ -114,7 +114,7 @@ def _sequence_model(model: Any) -> dict[str, Any]:
     from dualfield.models.explanation import window_labels
 
     found: dict[str, Any] = {"order": model.structure_.order}
-    if model.template is not None:
+    if model.template_ is not None:
         found["template"] = template_text(model)
     found["attributes"] = _triples(model.state_features_)
     weights, names = model.score_map_.unpack(model.parameters_), [str(name) for name in model.classes_]
@@ -146,7 +146,7 @@ def _kernel_machine(model: Any) -> dict[str, Any]:
 
 def template_text(model: Any) -> str:
     """Return the lines of a model's template."""
-    return str(getattr(model.template, "text", model.template))
+    return str(model.template_.text)
 
 
 def _triples(features: dict[Any, float]) -> list[list[Any]]:

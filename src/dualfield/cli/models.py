@@ -41,7 +41,7 @@ class LoadedModel:
     @property
     def names(self) -> list[str]:
         """The labels, as they are written."""
-        return [str(name) for name in fitted(self.model, "classes")]
+        return [str(name) for name in self.model.classes_]
 
     def check_probabilities(self, option: str) -> None:
         """Raise an error if an option needs probabilities, which a model does not have."""
@@ -52,9 +52,44 @@ class LoadedModel:
             )
 
 
+@dataclass(frozen=True)
+class FrozenTagger:
+    """A model that predicts with some threads, without an estimator round it."""
+
+    model: Any
+    threads: int
+
+    @property
+    def classes_(self) -> Any:
+        """The labels."""
+        return self.model.classes
+
+    @property
+    def vocabulary_(self) -> Any:
+        """The attributes."""
+        return self.model.vocabulary
+
+    @property
+    def template_(self) -> Any:
+        """What makes attributes of columns."""
+        return self.model.template
+
+    def predict(self, X: Any) -> Any:
+        """Return the best labelling of each sentence."""
+        return self.model.predict(X, None, self.threads)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probabilities of labels."""
+        return self.model.predict_proba(X, None, self.threads)
+
+    def k_best(self, X: Any, k: int) -> Any:
+        """Return the best labellings with their probabilities."""
+        return self.model.k_best(X, k, None, self.threads)
+
+
 def load_tagger(path: Path, *, mmap: bool, threads: int) -> LoadedModel:
     """Open a model to predict with: as `load_model` does, or without the estimator, whose imports take a while."""
-    from dualfield.models.sequence_tagger import SequenceTagger
+    from dualfield.models.structured import StructuredModel
     from dualfield.persistence.file import open_model
 
     if is_crfsuite_model(path):
@@ -62,15 +97,11 @@ def load_tagger(path: Path, *, mmap: bool, threads: int) -> LoadedModel:
     file = open_model(path, mmap=mmap)
     if file.metadata.get("estimator") == "CRF":
         with file.at_fault():
-            tagger = SequenceTagger.from_record(file.record, threads)
-        if tagger is not None:
-            return LoadedModel(os.fspath(path), tagger, "crfsuite" if tagger.template is None else "conll")
+            frozen = StructuredModel.from_record(file.record.child("model"))
+        if frozen.vocabulary is not None and frozen.expansion is None:
+            tagger = FrozenTagger(frozen, threads)
+            return LoadedModel(os.fspath(path), tagger, "crfsuite" if frozen.template is None else "conll")
     return load_model(path, mmap=mmap, threads=threads)
-
-
-def fitted(model: Any, name: str) -> Any:
-    """Return what an estimator calls by a name with an underscore, and a frozen model by the name alone."""
-    return getattr(model, f"{name}_" if hasattr(model, f"{name}_") else name)
 
 
 def load_model(path: Path, *, mmap: bool = False, threads: int = 1, for_data: bool = True) -> LoadedModel:
@@ -81,7 +112,7 @@ def load_model(path: Path, *, mmap: bool = False, threads: int = 1, for_data: bo
     loaded = LoadedModel(os.fspath(path), model, *_kind(model))
     if for_data and loaded.obstacle:
         raise click.ClickException(f"{path}: {loaded.obstacle}.")
-    model.n_jobs = loaded.tagger.n_jobs = threads
+    model.n_jobs = threads
     return loaded
 
 
@@ -107,17 +138,14 @@ def _kind(model: Any) -> tuple[str, str]:
     if not isinstance(getattr(model, "latent", None), LatentChain | None):
         return "", "does not label sequences; use it in Python"
     tagger = getattr(model, "states_", model)
-    if tagger.template is not None:
+    if tagger.template_ is not None:
         return "conll", ""
     return ("crfsuite", "") if tagger.vocabulary_ is not None else ("", _NUMBERS)
 
 
 def n_columns_of(loaded: LoadedModel) -> int:
     """Return how many columns the template of a model reads."""
-    from dualfield.features import Template
-
-    template = loaded.tagger.template
-    return (template if isinstance(template, Template) else Template(str(template))).n_columns
+    return int(loaded.tagger.template_.n_columns)
 
 
 def checked_columns(loaded: LoadedModel, data: LabelledData) -> None:

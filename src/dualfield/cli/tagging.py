@@ -11,7 +11,7 @@ import click
 
 from dualfield.cli.data_files import DELIMITERS, DOCUMENT, placed, shown
 from dualfield.cli.line_groups import Numbered, counted_from, line_groups, opened_as_it_comes
-from dualfield.cli.models import LoadedModel, fitted, n_columns_of
+from dualfield.cli.models import LoadedModel, n_columns_of
 from dualfield.cli.program import warn
 
 
@@ -189,7 +189,7 @@ def _tagged_items(loaded: LoadedModel, name: str, style: Style, groups: Iterator
 def _begin_with_labels(loaded: LoadedModel, firsts: list[str], name: str) -> bool:
     """Tell whether items have a label in front, by what the model knows; in doubt they have, as for CRFsuite."""
     known = set(loaded.names)
-    words = fitted(loaded.tagger, "vocabulary")
+    words = loaded.tagger.vocabulary_
     n_labels, n_attributes = (sum(first in held for first in firsts) for held in (known, words))
     if n_labels == n_attributes:
         said = f"{name}: {firsts[0]!r} is taken for the label of the first item; --no-label says that there are none."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -104,9 +105,8 @@ def check_label_kernel(owner: str, values: ArrayLike, n_classes: int) -> NDArray
     return table
 
 
-def check_column_names(model: Any, nodes: Batch, source: str) -> None:
-    """Refuse data frames whose columns are not those that the model has seen."""
-    expected = getattr(model, "feature_names_in_", None)
+def check_column_names(expected: Sequence[str] | None, nodes: Batch, source: str) -> None:
+    """Refuse data frames whose columns are not those that the model has seen; None: it saw no names."""
     if expected is None or nodes.column_names is None or list(nodes.column_names) == list(expected):
         return
     raise ValueError(

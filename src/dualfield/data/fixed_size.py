@@ -47,7 +47,7 @@ def read_fixed(model: Any, X: Any, lengths: ArrayLike | None, *, reset: bool) ->
 
 def read_fixed_labels(y: Any) -> tuple[Labels, NDArray[np.int32]]:
     """Return the labels, and their codes of shape (n, n_nodes)."""
-    table = _as_table(y)
+    table = as_table(y)
     if len(np.shape(table)) != 2 or not np.shape(table)[1]:
         raise ValueError(
             f"y must have shape (n, n_nodes), a label for each node of each example. Got {np.shape(table)} instead."
@@ -58,23 +58,10 @@ def read_fixed_labels(y: Any) -> tuple[Labels, NDArray[np.int32]]:
     return labels, labels.encode(table, offsets).reshape(n, n_nodes)
 
 
-def _as_table(y: Any) -> Any:
+def as_table(y: Any) -> Any:
+    """Return labels in rows: sparse indicators and data frames as arrays, lists as they are."""
     if hasattr(y, "toarray"):  # scipy's sparse indicators
         return y.toarray()
     if hasattr(y, "to_numpy"):
         return y.to_numpy()
     return np.asarray(y) if hasattr(y, "__array__") else y
-
-
-def share_of_nodes(predicted: Any, y: Any) -> float:
-    """Return the share of nodes with the right label."""
-    table = _as_table(y)
-    if len(predicted) != len(table):
-        raise ValueError(f"y must have a labelling for each of the {len(predicted)} examples. Got {len(table)}.")
-    right = total = 0
-    for i, (guess, truth) in enumerate(zip(predicted, table, strict=True)):
-        if len(guess) != len(truth):
-            raise ValueError(f"y[{i}] has {len(truth)} labels; X[{i}] has {len(guess)} nodes.")
-        right += sum(a == b for a, b in zip(guess, truth, strict=True))
-        total += len(truth)
-    return float(right / total) if total else 1.0

@@ -1,7 +1,6 @@
 """The models, with scikit-learn's manners."""
 
 from dualfield.estimators.bayes_net import DiscriminativeBayesNet
-from dualfield.estimators.checkpoint import Checkpoint, CheckpointWarning
 from dualfield.estimators.crf import CRF
 from dualfield.estimators.graphical import ConditionalGraphicalModel
 from dualfield.estimators.hmm import DiscriminativeHMM
@@ -12,6 +11,7 @@ from dualfield.estimators.loading import load
 from dualfield.estimators.structured_svm import StructuredSVM
 from dualfield.objectives.latent_bags import LatentPosition
 from dualfield.objectives.latent_states import LatentChain, LatentMulticlass
+from dualfield.persistence.checkpoint import Checkpoint, CheckpointWarning
 
 __all__ = [
     "CRF",

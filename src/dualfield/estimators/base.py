@@ -7,7 +7,7 @@ import functools
 import importlib.metadata
 import numbers
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
 import numpy as np
@@ -50,10 +50,13 @@ class Fitted:
     def __get__(self, estimator: Estimator | None, owner: type) -> Any:
         if estimator is None:
             return self
-        found = getattr(estimator.model_, self._name) if "_model" in vars(estimator) else None
-        if found is None and (self._is_optional or "_model" not in vars(estimator)):
+        found = getattr(estimator.model_, self._name)
+        if found is None and self._is_optional:
             raise AttributeError(f"{owner.__name__!r} object has no attribute {self._public!r}")
         return found
+
+    def __set__(self, estimator: Estimator, value: Any) -> None:
+        raise AttributeError(f"{self._public} is that of the fitted model, which does not change. Fit again instead.")
 
 
 def fitted(name: str, *, is_optional: bool = False) -> Any:
@@ -129,6 +132,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     _saved_with: ClassVar[Parts] = {}  # objects that its parameters may be
     _asked_with: ClassVar[tuple[str, ...]] = ()  # the parameters that predictions go by
     _model_type: ClassVar[type[Model]]
+    _counted: ClassVar[Mapping[str, type]] = {}  # numbers of the training, if there are any, and their types
     _fit_params: dict[str, Any]
     _model: Any
     _source: Source | None = None  # a mapped file, whose numbers are checked when they are first used
@@ -148,6 +152,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return "objective_" in vars(self)
+
+    def _previous(self) -> Any:
+        """Return the model of the fit before; None if there was none."""
+        return self.model_ if self.__sklearn_is_fitted__() else None
 
     def _keep_solution(self, solution: Any) -> None:
         """Set the attributes that say how the fit ended."""
@@ -281,6 +289,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             "solver": str(self.solver_),
             "status": self.status_.value,
             "trace": self.trace_.rows(),
+            **{name.rstrip("_"): getattr(self, name, None) for name in self._counted},
         }
 
     def _restore_training(self, record: Record) -> None:
@@ -289,6 +298,10 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self.n_iter_, self.solver_ = record.integer("n_iter"), record.text("solver")
         self.status_ = Status(record.text("status", [known.value for known in Status]))
         self.trace_ = Trace.from_rows(np.array(record.array("trace", np.float64, (None, 5))))
+        for attribute, kind in self._counted.items():
+            name = attribute.rstrip("_")
+            if record.has(name):
+                setattr(self, attribute, record.integer(name, 0) if kind is int else record.number(name))
 
     def _columns_record(self) -> Fields | None:
         """Return number and names of the columns of X, where scikit-learn has looked at them."""

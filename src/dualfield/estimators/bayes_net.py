@@ -17,7 +17,7 @@ from dualfield.data.checks import check_choice, check_integer, check_number
 from dualfield.data.columns import MISSING, ValueTable, encode, read_table
 from dualfield.data.records import Record
 from dualfield.estimators.base import Estimator, fitted, fitting
-from dualfield.estimators.table_training import check_floor, counted, table_rule, table_solver
+from dualfield.estimators.checks import check_floor, table_rule, table_solver
 from dualfield.models.bayes_net import BayesNet
 from dualfield.objectives import NetworkPlanes
 from dualfield.objectives.network_data import NetworkData, NetworkTask, read_data
@@ -276,7 +276,8 @@ class DiscriminativeBayesNet(ClassifierMixin, Estimator):  # type: ignore[misc]
             refuse_zeros(owner, reference, data.network)
         check_floor(self, reference, data.network.rows)
         if self.eta == 0:
-            solution = counted(floored(normalised(reference, data.network), data.network, float(self.floor)))
+            tables = floored(normalised(reference, data.network), data.network, float(self.floor))
+            solution = Solution.exact(np.log(tables), "counting")
         else:
             solution = self._solve(data, reference, solver)
         self._model = BayesNet(

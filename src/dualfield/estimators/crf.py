@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield.data.checks import check_number
 from dualfield.data.partial_labels import read_labels
-from dualfield.data.records import Fields, Record
-from dualfield.estimators.base import fitting
-from dualfield.estimators.checkpoint import Checkpoint
-from dualfield.estimators.crf_data import TrainingData, carry_over
-from dualfield.estimators.kernel_chains import check_kernel_chains
-from dualfield.estimators.trained import TrainedTagger
+from dualfield.estimators.base import Estimator, fitting
+from dualfield.estimators.checks import check_structured, check_structured_kernel, matrix_rows
+from dualfield.estimators.prediction import StructuredPredictor
+from dualfield.estimators.running import run, run_with_kernel
 from dualfield.features import Template
+from dualfield.models.carry_over import carry_over
+from dualfield.models.structured import StructuredModel
+from dualfield.models.training_data import TrainingData, read_training_data, template_of
 from dualfield.objectives import ChainLoss
-from dualfield.persistence.crfsuite_import import restored_attributes
+from dualfield.persistence.checkpoint import Checkpoint
+from dualfield.persistence.crfsuite_import import UNTRAINED, read_crfsuite
 from dualfield.solvers import SGD, Moment, Solution, StopRule, prototypes
 from dualfield.solvers.callbacks import FitCallbacks
 from dualfield.solvers.convergence import warn_unless_converged
@@ -33,10 +35,8 @@ __all__ = ["CRF"]
 
 Floats = NDArray[np.float64]
 
-_DEFAULT_PASSES = 10_000.0
 
-
-class CRF(TrainedTagger):
+class CRF(StructuredPredictor, Estimator):
     r"""Linear-chain conditional random field, trained to a certified duality gap.
 
     For a sequence x with labels y, score(y) = Σ_t ⟨w_{y_t}, x_t⟩ + Σ_t w_{y_{t-1}, y_t} and p(y | x) is proportional
@@ -119,7 +119,7 @@ class CRF(TrainedTagger):
     Attributes
     ----------
     classes_, labels_, structure_, vocabulary_, score_map_, parameters_
-        See :class:`dualfield.estimators.tagger.SequenceTagger`.
+        See :class:`dualfield.estimators.prediction.StructuredPredictor`.
     coef_ : sparse matrix or array of shape (n_labels, n_columns)
         Weights of attributes.
     transitions_ : array of shape (n_labels, n_labels)
@@ -159,6 +159,10 @@ class CRF(TrainedTagger):
     """
 
     _saved_as = "CRF"
+    _asked_with = ("temperature", "template")
+    _model_type = StructuredModel
+    _counted: ClassVar[dict[str, type]] = {"n_seen_": int}
+    n_seen_: int
 
     def __init__(
         self,
@@ -263,15 +267,17 @@ class CRF(TrainedTagger):
         [['up']]
         """
         solver = self._check_parameters()
-        old = self if self.warm_start and hasattr(self, "parameters_") else None
-        data = self._training_data(X, y, sample_weight, lengths)
+        old = self._previous() if self.warm_start else None
+        data = self._read(X, y, sample_weight, lengths)
         if self.kernel is not None:
-            solution = self._fit_with_kernel(data, float(self.temperature), monitor, checkpoint)
-            warn_unless_converged(solution, float(self.tol))
-            return self
-        start = None if old is None else carry_over(old, data)
-        solution = self._solve(solver, data, start, monitor, Checkpoint.of(checkpoint))
-        self._keep(data, solution)
+            solution, expansion = run_with_kernel(
+                self, data, float(self.temperature), solver, old, monitor=monitor, checkpoint=checkpoint
+            )
+            self._keep(data.model(solution.parameters, float(self.temperature), expansion), solution)
+        else:
+            start = None if old is None else carry_over(old, data)
+            solution = self._solve(solver, data, start, monitor, Checkpoint.of(checkpoint))
+            self._keep(data.model(solution.parameters, float(self.temperature)), solution)
         warn_unless_converged(solution, float(self.tol))
         return self
 
@@ -306,7 +312,7 @@ class CRF(TrainedTagger):
         """
         model = cls()
         model._remember()
-        model.__dict__.update(restored_attributes(path))
+        model._keep(read_crfsuite(path), UNTRAINED)
         return model
 
     @fitting
@@ -346,19 +352,24 @@ class CRF(TrainedTagger):
         self._check_parameters()
         if self.kernel is not None:
             raise ValueError("partial_fit must have kernel=None: it moves weights of columns.")
-        old = self if hasattr(self, "parameters_") else None
-        if old is not None and old.expansion_ is not None:
+        old: StructuredModel | None = self._previous()
+        if old is not None and old.expansion is not None:
             raise ValueError("partial_fit goes on from weights of columns; this model was fitted with a kernel.")
-        known = None if old is None else old.labels_
+        known = None if old is None else old.labels
         if old is None and classes is not None:
             known = read_labels([list(np.asarray(classes).tolist())], np.array([0, np.size(classes)])).labels
-        data = self._training_data(X, y, sample_weight, lengths, known, old)
+        data = self._read(X, y, sample_weight, lengths, known=known, grown_from=old)
         start = None if old is None else carry_over(old, data)
         seen = getattr(self, "n_seen_", 0)
         solution = self._solve(SGD(average=False, n_seen=seen, n_epochs=1), data, start, is_stream=True)
-        self._keep(data, solution)
+        self._keep(data.model(solution.parameters, float(self.temperature)), solution)
         self.n_seen_ = seen + data.nodes.n_examples
         return self
+
+    def _read(self, X: Any, y: Any, sample_weight: Any, lengths: Any, **before: Any) -> TrainingData:
+        if structure_of(type(self).__name__, self.structure).is_flat:
+            X = matrix_rows(self, X, reset=not before.get("grown_from"))
+        return read_training_data(self, X, y, sample_weight, lengths, hinge=False, **before)
 
     def _solve(
         self,
@@ -371,7 +382,7 @@ class CRF(TrainedTagger):
     ) -> Solution[Floats]:
         bound = data.score_map.bind(
             data.nodes,
-            data.pairs if data.score_map.pair is not None else None,
+            data.scoring_pairs,
             np.maximum(data.codes, 0),
             data.weights,
             data.cost,
@@ -380,10 +391,7 @@ class CRF(TrainedTagger):
         )
         objective = ChainLoss(data.score_map, bound, float(self.l1_ratio), data.allowed is None, n_threads(self.n_jobs))
         suited(solver, objective)
-        endless = getattr(solver, "makes_epochs", False)
-        most = (np.inf if endless else _DEFAULT_PASSES) if self.max_iter is None else float(self.max_iter)
-        rule = StopRule(float(self.tol), most)
-
+        rule = StopRule.of(solver, self.tol, self.max_iter)
         # A stream goes on from its weights whatever they are for this part of it.
         is_left_alone = is_stream or getattr(solver, "safeguarded", False)
 
@@ -393,21 +401,19 @@ class CRF(TrainedTagger):
             found: Solution[Floats] = solver.solve(objective, rule, start, callbacks, seed)
             return found
 
-        return self._run(solve, data, start, monitor, checkpoint)
+        return run(
+            self,
+            solve,
+            data=data,
+            start=start,
+            monitor=monitor,
+            checkpoint=checkpoint,
+            model_at=lambda w: data.model(w, float(self.temperature)),
+        )
 
     def _check_restored(self) -> None:
         self._check_parameters()
-        if self.template is not None:
-            self._template()
-
-    def _model_record(self) -> Fields:
-        # What partial_fit has seen so far sets the size of its next steps.
-        return {**super()._model_record(), "n_seen": getattr(self, "n_seen_", None)}
-
-    def _restore_model(self, record: Record) -> None:
-        super()._restore_model(record)
-        if record.has("n_seen"):
-            self.n_seen_ = record.integer("n_seen", 0)
+        template_of(self.template)
 
     def _check_parameters(self) -> Any:
         owner = type(self).__name__
@@ -419,7 +425,7 @@ class CRF(TrainedTagger):
                 f"The 'l1_ratio' parameter of {owner} must be a float in [0, 1]. Got {self.l1_ratio!r} instead."
             )
         check_number(owner, "temperature", self.temperature, 0.0, open_low=True)
-        self._check_shared_parameters()
+        check_structured(self)
         if self.kernel is not None:
-            return check_kernel_chains(self, float(self.temperature))
+            return check_structured_kernel(self, float(self.temperature))
         return pick_solver(owner, self.solver, prototypes.chain_loss(1.0))

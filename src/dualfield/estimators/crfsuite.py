@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 import dualfield.estimators.crf as linear
 from dualfield.data.checks import check_choice, check_integer, check_number
-from dualfield.data.records import Fields, Record
-from dualfield.estimators.base import fitting
-from dualfield.estimators.crf_data import TrainingData
-from dualfield.estimators.tagger import SequenceTagger
-from dualfield.persistence.crfsuite_import import restored_attributes
+from dualfield.estimators.base import Estimator, fitted, fitting
+from dualfield.estimators.prediction import StructuredPredictor
+from dualfield.models.structured import StructuredModel
+from dualfield.models.training_data import TrainingData, read_training_data
+from dualfield.persistence.crfsuite_import import UNTRAINED, read_crfsuite
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.solvers import LBFGS, SGD, Auto, Perceptron, Solver, Status
 from dualfield.solvers.convergence import warn_of_convergence
@@ -38,7 +38,7 @@ _INSTEAD = (
 )
 
 
-class CRF(SequenceTagger):
+class CRF(StructuredPredictor, Estimator):
     r"""Linear-chain CRF that takes the arguments of ``sklearn_crfsuite.CRF``.
 
     Training minimises CRFsuite's objective, :math:`c_1 \|w\|_1 + c_2 \|w\|^2 - \sum_i \log p(y_i \mid x_i)`, over
@@ -114,10 +114,11 @@ class CRF(SequenceTagger):
 
     _saved_as = "crfsuite.CRF"
 
-    # What the other models take as arguments, and scripts for sklearn-crfsuite do not.
-    n_jobs = None
-    template = None
-    temperature = 1.0
+    _model_type = StructuredModel
+    _counted: ClassVar[dict[str, type]] = {"dev_score_": float}
+    classes_: list[Any] = fitted("names")  # type: ignore[assignment]
+    dev_score_: float
+    n_jobs = None  # which scripts for sklearn-crfsuite do not give
 
     def __init__(
         self,
@@ -217,15 +218,13 @@ class CRF(SequenceTagger):
             verbose=int(bool(self.verbose)),
         )
         data = _choose_features(
-            trainer._training_data(X, y, None, None),
+            read_training_data(trainer, X, y, None, None, hinge=False),
             0.0 if self.min_freq is None else float(self.min_freq),
             bool(self.all_possible_states),
             bool(self.all_possible_transitions),
         )
         solution = trainer._solve(solver, data, None)
-        trainer._keep(data, solution)
-        fitted = {name: value for name, value in vars(trainer).items() if name.endswith("_") and name != "classes_"}
-        self.__dict__.update(fitted)
+        self._keep(data.model(solution.parameters, 1.0), solution)
         self.objective_, self.dual_gap_ = strength * solution.objective, strength * solution.gap
         self.trace_ = solution.trace.scaled(strength)
         if solution.status not in (Status.CONVERGED, Status.FINISHED) and not (
@@ -240,30 +239,13 @@ class CRF(SequenceTagger):
             self.dev_score_ = self.score(X_dev, y_dev)
         return self
 
-    @property
-    def classes_(self) -> list[Any]:  # type: ignore[override]
-        """The labels, sorted."""
-        check_is_fitted(self)
-        return self._names()
-
     def __sklearn_is_fitted__(self) -> bool:
-        if "labels_" not in vars(self) and self.model_filename is not None:
-            restored = restored_attributes(self.model_filename)
-            del restored["classes_"]
-            self.__dict__.update(restored)
-        return "labels_" in vars(self)
+        if "_model" not in vars(self) and self.model_filename is not None:
+            self._keep(read_crfsuite(self.model_filename), UNTRAINED)
+        return "_model" in vars(self)
 
     def _check_restored(self) -> None:
         """Predictions do not depend on the parameters."""
-
-    def _model_record(self) -> Fields:
-        return {**super()._model_record(), "dev_score": getattr(self, "dev_score_", None)}
-
-    def _restore_model(self, record: Record) -> None:
-        super()._restore_model(record)
-        del self.__dict__["classes_"]
-        if record.has("dev_score"):
-            self.dev_score_ = record.number("dev_score")
 
     def _solver(self) -> Solver:
         if self.algorithm == "l2sgd":
@@ -325,7 +307,7 @@ def _choose_features(data: TrainingData, min_freq: float, all_states: bool, all_
         elif data.nodes.values is not None and data.allowed is None:
             node = _occurring(data, -np.inf)
         mask = np.ones_like(mask) if all_transitions else mask
-    return data._replace(score_map=LinearScores(chain, node, None, mask))
+    return replace(data, score_map=LinearScores(chain, node, None, mask))
 
 
 def _occurring(data: TrainingData, least: float) -> FeatureTable:

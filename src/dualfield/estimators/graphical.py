@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight
 
 from dualfield.data import Labels
-from dualfield.data.fixed_size import read_fixed, read_fixed_labels, read_sequences, share_of_nodes
+from dualfield.data.fixed_size import read_fixed, read_fixed_labels, read_sequences
 from dualfield.data.records import Fields, Record, Source
 from dualfield.estimators.base import Estimator, fitted, fitting
 from dualfield.estimators.graphical_parameters import (
@@ -28,6 +28,7 @@ from dualfield.estimators.graphical_parameters import (
     unseen_score,
 )
 from dualfield.kernels import Kernel
+from dualfield.metrics.accuracy import share_right
 from dualfield.models.clique_graph import put_together, seen_tuples
 from dualfield.models.clique_readers import Answer
 from dualfield.models.clique_scores import CliqueTable
@@ -551,7 +552,7 @@ class ConditionalGraphicalModel(Estimator):
         >>> ConditionalGraphicalModel(0, loss="log").fit(X, y).score(X, y)
         1.0
         """
-        return share_of_nodes(self.predict(X, lengths=lengths), y)
+        return share_right(self.predict(X, lengths=lengths), y)
 
     def _answer(
         self, X: Any, lengths: ArrayLike | None, *, with_probabilities: bool

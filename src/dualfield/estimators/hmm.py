@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
 
-from dualfield.data import Labels
 from dualfield.data.checks import check_choice, check_integer
+from dualfield.data.costs import cost_table
 from dualfield.data.observations import Observations
-from dualfield.data.records import Fields, Record
-from dualfield.data.symbols import SymbolTable
-from dualfield.estimators.base import fitting
-from dualfield.estimators.hmm_generative import GenerativeTagger
-from dualfield.estimators.hmm_prior import check_positive, check_smoothing, loss_table, reference_tables
-from dualfield.estimators.hmm_training import HMMData, MarginTraining, counted, read_training
-from dualfield.estimators.table_training import check_floor, table_rule, table_solver
-from dualfield.estimators.trained import TrainedTagger
-from dualfield.scores.tables import TableLayout, Tables
-from dualfield.solvers import Simplicial
+from dualfield.data.records import Record
+from dualfield.estimators.base import Estimator, fitted, fitting
+from dualfield.estimators.checks import check_floor, table_rule, table_solver
+from dualfield.estimators.prediction import StructuredPredictor
+from dualfield.estimators.running import run
+from dualfield.models.hmm import HiddenMarkovModel, missing_mass, single
+from dualfield.models.hmm_reference import check_positive, check_smoothing, reference_tables
+from dualfield.models.hmm_training import HMMData, MarginTraining, read_training
+from dualfield.models.state_filter import StateFilter
+from dualfield.scores.tables import Tables, logarithms, normalised
+from dualfield.solvers import Simplicial, Solution, Status
 from dualfield.solvers.convergence import warn_unless_converged
 from dualfield.structures.checks import n_threads
 
@@ -29,7 +32,7 @@ __all__ = ["DiscriminativeHMM"]
 Floats = NDArray[np.float64]
 
 
-class DiscriminativeHMM(GenerativeTagger, TrainedTagger):
+class DiscriminativeHMM(StructuredPredictor, Estimator):
     r"""Hidden Markov model of labelled sequences: counted, or trained for its predictions with a certified gap.
 
     States s are the labels, observations o are symbols, and the parameters are logarithms of tables of probabilities,
@@ -130,11 +133,12 @@ class DiscriminativeHMM(GenerativeTagger, TrainedTagger):
     """
 
     _saved_as = "DiscriminativeHMM"
-    temperature = 1.0
-    template = None
-    kernel = None
-    random_state = 0  # nothing is drawn
+    _model_type = HiddenMarkovModel
+    _counted: ClassVar[dict[str, type]] = {"n_completions_": int}
     n_completions_: int
+    observations_: Observations = fitted("observations")
+    symbols_: Any = fitted("symbols")
+    rare_classes_: Any = fitted("rare_classes")
 
     def __init__(
         self,
@@ -217,23 +221,24 @@ class DiscriminativeHMM(GenerativeTagger, TrainedTagger):
         solver = self._check_parameters()
         owner = type(self).__name__
         data = read_training(owner, X, y, sample_weight, hidden, lengths, int(self.min_count), self.rare)
-        cost = loss_table(owner, self.loss, len(data.labels))
+        cost = cost_table(owner, "loss", self.loss, data.labels.classes.tolist())
         smoothing = check_smoothing(owner, self.smoothing, data.layout)
         counts = self._counts(data, smoothing)
         reference = reference_tables(owner, self.prior, counts, smoothing)
         if float(self.eta) == 0.0:
-            solution, self.n_completions_ = counted(reference, data.layout), 0
+            tables = data.layout.pack(logarithms(normalised(reference)))
+            solution, self.n_completions_ = Solution.exact(tables, "counting"), 0
         else:
             check_positive(owner, reference)
             check_floor(self, data.layout.pack(reference), data.layout.rows())
             training = MarginTraining(data, reference, cost, float(self.eta), float(self.floor), n_threads(self.n_jobs))
             rule, start = table_rule(self), self._warm_start(data)
-            solution = self._run(
-                lambda course, seed: training.solve(solver, rule, start, course), None, None, None, None
-            )
+            solution = run(self, lambda callbacks, seed: training.solve(solver, rule, start, callbacks))
             self.n_completions_ = training.n_completions
-        self._keep_solution(solution)
-        self._keep_tables(data.observations, data.labels, data.layout, solution.parameters)
+        model = HiddenMarkovModel.of(
+            data.observations, data.labels, data.layout, solution.parameters, float(self.floor), self.unknown
+        )
+        self._keep(model, solution)
         warn_unless_converged(solution, float(self.tol))
         return self
 
@@ -246,30 +251,255 @@ class DiscriminativeHMM(GenerativeTagger, TrainedTagger):
 
     def _warm_start(self, data: HMMData) -> Floats | None:
         """Return the tables of the fit before, if they are of the same states and symbols."""
-        if not self.warm_start or not hasattr(self, "labels_"):
+        old: HiddenMarkovModel | None = self._previous() if self.warm_start else None
+        if old is None:
             return None
-        old, new = ([table.names for table in one.tables] for one in (self.observations_, data.observations))
-        if not np.array_equal(self.classes_, data.labels.classes) or old != new:
+        before, now = ([table.names for table in one.tables] for one in (old.observations, data.observations))
+        if not np.array_equal(old.classes, data.labels.classes) or before != now:
             return None
         lowest = float(np.log(self.floor))
-        return data.layout.pack(self._tables().map(lambda table: np.maximum(table, lowest)))
-
-    def _model_record(self) -> Fields:
-        return {
-            "labels": self.labels_.record(),
-            "streams": [table.record() for table in self.observations_.tables],
-            "tables": self._tables().record(),
-            "n_completions": int(self.n_completions_),
-        }
+        return data.layout.pack(old.tables.map(lambda table: np.maximum(table, lowest)))
 
     def _restore_model(self, record: Record) -> None:
-        labels, streams = Labels.from_record(record.child("labels")), record.children("streams")
-        record.check(bool(streams), "it must have records of streams of symbols, at least one.")
-        observations = Observations([SymbolTable.from_record(one, self.rare) for one in streams])
-        layout = TableLayout(len(labels), observations.sizes)
-        tables = Tables.from_record(record.child("tables"), len(labels), observations.sizes)
-        self.n_completions_ = record.integer("n_completions")
-        self._keep_tables(observations, labels, layout, layout.pack(tables))
+        self._model = HiddenMarkovModel.from_record(record, self.rare, float(self.floor), self.unknown)
+
+    def _ask(self) -> HiddenMarkovModel:
+        model: HiddenMarkovModel = self.model_
+        return model if model.unknown == self.unknown else replace(model, unknown=self.unknown)
+
+    @property
+    def startprob_(self) -> Floats:
+        """Probabilities of the first state, shape (n_states,)."""
+        return np.asarray(np.exp(self.model_.tables.start))
+
+    @property
+    def transmat_(self) -> Floats:
+        """Probabilities of the next state, shape (n_states, n_states), a row for each state before it."""
+        return np.asarray(np.exp(self.model_.tables.transition))
+
+    @property
+    def emissionprob_(self) -> Any:
+        """Probabilities of symbols, shape (n_states, n_symbols), a row for each state; a list for several streams.
+
+        Columns are ``symbols_``, then ``rare_classes_``.
+        """
+        return single([np.exp(table) for table in self.model_.tables.emission])
+
+    @property
+    def missing_mass_(self) -> dict[str, Any]:
+        """What rows lack to one, for "start", "transition" and "emission" (a list for several streams).
+
+        The probability of something unknown; 0 up to rounding in most rows. NaN unless the fit has converged: before
+        that a row may lack what the solution does not.
+        """
+        lacks = [missing_mass(table) for table in self.model_.tables.every()]
+        if self.status_ is not Status.CONVERGED:
+            lacks = [np.full_like(lack, np.nan) for lack in lacks]
+        return {"start": float(lacks[0]), "transition": lacks[1], "emission": single(lacks[2:])}
+
+    def predict(self, X: Any, *, known: Any = None, lengths: ArrayLike | None = None) -> list[Any]:
+        """Return the most probable states of each sequence, by the algorithm of Viterbi.
+
+        Parameters
+        ----------
+        X : list of sequences, or flat list or array with `lengths`
+            Observations, as in ``fit``.
+        known : list of lists of labels, default=None
+            States that are known; None at a node: to be predicted.
+        lengths : array of int, default=None
+            How many items of a flat `X` each sequence has.
+
+        Returns
+        -------
+        list of lists, or of arrays if the training labels were arrays
+            States.
+
+        Examples
+        --------
+        >>> from dualfield import DiscriminativeHMM
+        >>> model = DiscriminativeHMM(eta=0.0).fit([["a", "b", "a"]], [["x", "y", "x"]])
+        >>> model.predict([["a", "b"]]), model.predict([["a", "b"]], known=[["y", None]])
+        ([['x', 'y']], [['y', 'y']])
+        """
+        found: list[Any] = self._ask().predict(X, lengths, n_threads(self.n_jobs), known=known)
+        return found
+
+    def predict_proba(
+        self, X: Any, *, pairwise: bool = False, known: Any = None, lengths: ArrayLike | None = None
+    ) -> Any:
+        """Return the probability of each state at each node, given all observations.
+
+        Parameters
+        ----------
+        X, known, lengths
+            As in :meth:`predict`.
+        pairwise : bool, default=False
+            Also return the probability of each pair of neighbouring states.
+
+        Returns
+        -------
+        list of arrays of shape (T_i, n_states)
+            Rows sum to 1; columns follow ``classes_``. With `pairwise`, a second list of arrays of shape
+            (T_i - 1, n_states, n_states), state on the left first.
+
+        Examples
+        --------
+        >>> from dualfield import DiscriminativeHMM
+        >>> model = DiscriminativeHMM(eta=0.0, smoothing=1.0).fit([["a", "b", "a"]], [["x", "y", "x"]])
+        >>> model.predict_proba([["a", "b"]])[0].round(2)
+        array([[0.86, 0.14],
+               [0.2 , 0.8 ]])
+        """
+        return self._ask().predict_proba(X, lengths, n_threads(self.n_jobs), pairwise=pairwise, known=known)
+
+    def score_samples(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> Floats:
+        """Return the log-probability of observations, or of states and observations together.
+
+        Parameters
+        ----------
+        X : list of sequences, or flat list or array with `lengths`
+            Observations, as in ``fit``.
+        y : list of lists of labels, default=None
+            States; None where one is not known, which sums over it. None: no state is known.
+        lengths : array of int, default=None
+            How many items of a flat `X` each sequence has.
+
+        Returns
+        -------
+        array of shape (n_sequences,)
+            log P(observations, states that are known); with ``unknown="skip"``, of the symbols that are known.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield import DiscriminativeHMM
+        >>> model = DiscriminativeHMM(eta=0.0).fit([["a", "b", "b"]], [["x", "x", "y"]])
+        >>> total = model.score_samples([["a"]])
+        >>> joint = model.score_samples([["a"], ["a"]], [["x"], ["y"]])
+        >>> bool(np.isclose(np.exp(joint).sum(), np.exp(total[0])))
+        True
+        """
+        model, threads = self._ask(), n_threads(self.n_jobs)
+        scores = model.known_scores(X, y, lengths, threads, name="y")
+        return model.structure.log_partition(scores, n_jobs=threads)
+
+    def filter(self, X: Any, *, lengths: ArrayLike | None = None) -> list[Floats]:
+        r"""Return the probability of each state given the observations so far: no look ahead.
+
+        .. math::
+            \alpha_t(s) \propto P(o_t \mid s) \sum_{s'} \alpha_{t-1}(s') P(s \mid s')
+
+        Parameters
+        ----------
+        X, lengths
+            As in :meth:`score_samples`.
+
+        Returns
+        -------
+        list of arrays of shape (T_i, n_states)
+            P(state at t | observations up to t). The last row is that of ``predict_proba``, which looks at all.
+
+        Examples
+        --------
+        >>> from dualfield import DiscriminativeHMM
+        >>> model = DiscriminativeHMM(eta=0.0).fit([["a", "b", "b", "b"]] * 9, [["x", "x", "y", "y"]] * 9)
+        >>> model.filter([["a", "b", "b"]])[0].round(2)
+        array([[1.  , 0.  ],
+               [0.33, 0.67],
+               [0.1 , 0.9 ]])
+        """
+        return self._ask().filter(X, lengths, n_threads(self.n_jobs))
+
+    def start_filter(self) -> StateFilter:
+        """Return a filter that is fed one observation at a time.
+
+        Returns
+        -------
+        StateFilter
+            At the start of a sequence.
+
+        Examples
+        --------
+        >>> from dualfield import DiscriminativeHMM
+        >>> model = DiscriminativeHMM(eta=0.0).fit([["a", "b", "b", "b"]] * 9, [["x", "x", "y", "y"]] * 9)
+        >>> state = model.start_filter()
+        >>> for symbol in ("a", "b", "b"):
+        ...     state.step(symbol).round(2)
+        array([1., 0.])
+        array([0.33, 0.67])
+        array([0.1, 0.9])
+        """
+        return StateFilter(self._ask())
+
+    def sample(  # type: ignore[override]
+        self, n_sequences: int = 1, length: int | ArrayLike = 10, *, random_state: Any = None
+    ) -> tuple[list[Any], list[Any]]:
+        """Draw new sequences: states, and observations of them.
+
+        Rows of tables that sum to less than one are normalised first.
+
+        Parameters
+        ----------
+        n_sequences : int, default=1
+            How many.
+        length : int or array of shape (n_sequences,), default=10
+            How long: an HMM does not say when a sequence ends.
+        random_state : int, RandomState or None, default=None
+            Seed.
+
+        Returns
+        -------
+        X : list of lists or arrays
+            Observations in the form that ``fit`` takes: arrays if all symbols are int, tuples for several streams. A
+            class of rare symbols is drawn as its name, such as ``<rare>``.
+        y : list of lists, or of arrays if the training labels were arrays
+            States.
+
+        Examples
+        --------
+        >>> from dualfield import DiscriminativeHMM
+        >>> model = DiscriminativeHMM(eta=0.0, smoothing=0.0).fit([["a", "b", "a", "b"]], [["x", "y", "x", "y"]])
+        >>> model.sample(2, 3, random_state=0)
+        ([['a', 'b', 'a'], ['a', 'b', 'a']], [['x', 'y', 'x'], ['x', 'y', 'x']])
+        """
+        model, owner = self._ask(), f"{type(self).__name__}.sample"
+        check_integer(owner, "n_sequences", n_sequences, 1)
+        lengths = np.asarray(length)
+        if lengths.dtype.kind not in "iu" or lengths.shape not in ((), (n_sequences,)) or not (lengths >= 1).all():
+            raise ValueError(
+                f"The 'length' parameter of {owner} must be an int in [1, inf), or {n_sequences} of them. "
+                f"Got {length!r} instead."
+            )
+        every = np.broadcast_to(lengths, (int(n_sequences),)).astype(np.int64)
+        return model.new_sequences(every, check_random_state(random_state))
+
+    def sample_states(
+        self, X: Any, n_samples: int = 1, *, random_state: Any = None, lengths: ArrayLike | None = None
+    ) -> list[list[Any]]:
+        """Draw states of given observations.
+
+        Parameters
+        ----------
+        X, lengths
+            As in :meth:`score_samples`.
+        n_samples : int, default=1
+            Draws for each sequence.
+        random_state : int, RandomState or None, default=None
+            Seed.
+
+        Returns
+        -------
+        list of lists of labellings
+            ``n_samples`` for each sequence.
+
+        Examples
+        --------
+        >>> from dualfield import DiscriminativeHMM
+        >>> model = DiscriminativeHMM(eta=0.0).fit([["a", "b"]], [["x", "y"]])
+        >>> len(model.sample_states([["a", "b", "b"]], 5, random_state=0)[0])
+        5
+        """
+        return super().sample(X, n_samples, random_state=random_state, lengths=lengths)
 
     def _check_restored(self) -> None:
         self._check_parameters()

@@ -245,7 +245,7 @@ class KernelLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[misc
                 f"{type(self).__name__} needs points of at least 2 classes{only}. "
                 f"Got one class: {classes[counted.classes]}."
             )
-        old = self._previous(classes, counted) if self.warm_start else None
+        old = self._start_of(classes, counted) if self.warm_start else None
         kernel, label_kernel = Kernel("linear"), cast(Any, self.label_kernel)
         with ProgressLine(type(self).__name__, int(self.verbose)) as line:
             if callable(label_kernel):  # which takes the place of the kernel
@@ -377,7 +377,7 @@ class KernelLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[misc
         gamma = chosen_gamma(self.kernel, self.gamma, X, weights)
         return Kernel(self.kernel, gamma, float(self.coef0), float(self.degree), dict(self.kernel_params or {}))
 
-    def _previous(self, classes: NDArray[Any], counted: CountedPoints) -> KernelClassifier | None:
+    def _start_of(self, classes: NDArray[Any], counted: CountedPoints) -> KernelClassifier | None:
         """Return the model of an earlier fit, if it was one to as many points of the same classes."""
         if "_model" not in vars(self) or callable(self.label_kernel) or self.kernel_approx is not None:
             return None

@@ -14,11 +14,11 @@ from threadpoolctl import threadpool_limits
 
 from dualfield.data.checks import check_choice, check_flag, check_integer, check_number
 from dualfield.data.records import Fields, Record
-from dualfield.estimators.base import fitting
-from dualfield.estimators.latent_base import LatentEstimator, hidden_record, read_hidden
-from dualfield.estimators.latent_prediction import LatentPrediction
-from dualfield.estimators.latent_tasks import BagTask, CustomTask, StateTask
+from dualfield.estimators.base import Estimator, fitting
+from dualfield.estimators.latent_prediction import LatentPredictor, hidden_record, read_hidden
 from dualfield.estimators.structured_svm import StructuredSVM
+from dualfield.models.latent import BagModel, CustomLatent
+from dualfield.models.latent_tasks import BagTask, CustomTask, StateTask
 from dualfield.objectives.latent import Completion
 from dualfield.objectives.latent_bags import LatentPosition
 from dualfield.objectives.latent_custom import LatentModel
@@ -30,6 +30,7 @@ from dualfield.solvers.latent.cccp import CCCP
 from dualfield.solvers.latent.records import LatentSolution, LatentStatus
 from dualfield.solvers.progress import ProgressLine
 from dualfield.solvers.trace import relative_gap
+from dualfield.structures.checks import n_threads
 
 __all__ = ["LatentStructuredSVM"]
 
@@ -39,7 +40,7 @@ _MOST_PASSES = 1000
 _NO_BETTER = 0.98  # of the objective without hidden parts
 
 
-class LatentStructuredSVM(LatentPrediction, LatentEstimator):
+class LatentStructuredSVM(LatentPredictor, Estimator):
     r"""Structural SVM whose outputs have hidden parts, trained by the concave-convex procedure with a certificate.
 
     The score of an output y with hidden parts h is ⟨w, Φ(x, y, h)⟩, and the best pair is predicted. Training knows y
@@ -214,6 +215,42 @@ class LatentStructuredSVM(LatentPrediction, LatentEstimator):
         self._warn(best, plain, float(base.tol))
         return self
 
+    def decision_function(self, X: Any, *, lengths: ArrayLike | None = None) -> Floats:
+        """Return the scores of the labels of bags or rows: of each label the maximum over what is hidden.
+
+        Parameters
+        ----------
+        X, lengths
+            As in :meth:`fit`, with LatentPosition or LatentMulticlass.
+
+        Returns
+        -------
+        array of shape (n_examples, n_classes)
+            Scores, no probabilities.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield import LatentPosition, LatentStructuredSVM
+        >>> model = LatentStructuredSVM(latent=LatentPosition(), random_state=0)
+        >>> model = model.fit([np.array([[1.0]]), np.array([[-1.0]])], [1, 0])
+        >>> model.decision_function([np.array([[2.0], [0.0]])]).shape
+        (1, 2)
+        """
+        model = self.model_
+        if isinstance(model, CustomLatent):
+            raise AttributeError("decision_function needs LatentPosition or LatentMulticlass.")
+        scores: Floats = model.decision(X, lengths, n_threads(self.n_jobs))
+        return scores
+
+    @property
+    def intercept_(self) -> Floats:
+        """Weights of the constant feature of instances, one for each row of ``coef_``."""
+        model = self.model_
+        if not isinstance(model, BagModel):
+            raise AttributeError("intercept_ needs LatentPosition.")
+        return model.intercept
+
     def _task(
         self, base: StructuredSVM, X: Any, y: Any, sample_weight: ArrayLike | None, lengths: ArrayLike | None
     ) -> Task:
@@ -230,9 +267,11 @@ class LatentStructuredSVM(LatentPrediction, LatentEstimator):
     def _start(self, task: Task, rng: np.random.RandomState) -> Completion | Floats:
         if isinstance(self.init, str):
             if self.init == "weights":
-                if not hasattr(self, "parameters_") or len(self.parameters_) != task.problem.n_parameters:
+                old = self._previous()
+                if old is None or len(old.parameters) != task.problem.n_parameters:
                     raise ValueError("init='weights' needs an earlier fit of a model with the same weights.")
-                return self.parameters_
+                weights: Floats = old.parameters
+                return weights
             return task.drawn(rng) if self.init == "random" else task.em(rng)
         given: Any = self.init
         if isinstance(given, np.ndarray) and given.dtype.kind == "f":
@@ -245,9 +284,8 @@ class LatentStructuredSVM(LatentPrediction, LatentEstimator):
         return task.given(given)
 
     def _keep(self, task: Task, best: LatentSolution, runs: list[LatentSolution], plain: float | None) -> None:
-        self._decoder = task.decoder(best.parameters, self.n_jobs)
-        self.parameters_, self.objective_, self.dual_gap_ = best.parameters, best.objective, best.gap
-        self.classes_, self.plain_objective_ = task.classes, plain
+        self._model = task.model(best.parameters)
+        self.objective_, self.dual_gap_, self.plain_objective_ = best.objective, best.gap, plain
         self.restarts_ = np.array([one.objective for one in runs])
         self.hidden_ = task.hidden(best.states)
         self.n_iter_, self.status_, self.trace_ = best.n_iter, best.status, best.trace

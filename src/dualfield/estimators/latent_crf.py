@@ -10,15 +10,14 @@ import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from dualfield.data.checks import check_choice, check_integer, check_number
-from dualfield.estimators.base import fitting
+from dualfield.estimators.base import Estimator, fitting
 from dualfield.estimators.crf import CRF
-from dualfield.estimators.latent_base import LatentEstimator
-from dualfield.estimators.latent_data import StateData, StateDecoder, StateTagger
-from dualfield.estimators.latent_start import given_states, hard_em
+from dualfield.estimators.latent_prediction import LatentPredictor
+from dualfield.models.latent_data import StateData
+from dualfield.models.latent_start import given_states, hard_em
 from dualfield.objectives.latent import Completion
 from dualfield.objectives.latent_chain import StateProblem
 from dualfield.objectives.latent_states import LatentChain, LatentMulticlass
@@ -29,6 +28,7 @@ from dualfield.solvers.latent.cccp import CCCP
 from dualfield.solvers.latent.cuts import InnerDescent
 from dualfield.solvers.latent.records import LatentStatus, LatentTrace
 from dualfield.solvers.progress import ProgressLine
+from dualfield.structures.checks import n_threads
 
 __all__ = ["LatentCRF"]
 
@@ -49,7 +49,7 @@ class _Run(NamedTuple):
     trace: Trace | LatentTrace
 
 
-class LatentCRF(LatentEstimator):
+class LatentCRF(LatentPredictor, Estimator):
     r"""Conditional random field whose labels have hidden sub-states: the hidden-state CRF.
 
     With score(z) the score of a sequence of states z = (label, sub-state), p(y | x) sums exp(score(z)) over the states
@@ -120,7 +120,6 @@ class LatentCRF(LatentEstimator):
     _saved_as = "LatentCRF"
     _saved_with: ClassVar[Parts] = {one.__name__: one for one in (CRF, LatentChain, LatentMulticlass)}
     _has_gap = False
-    _decoder: StateDecoder
 
     def __init__(
         self,
@@ -174,7 +173,7 @@ class LatentCRF(LatentEstimator):
         1.0
         """
         base, latent = self._check_parameters()
-        data = StateData.read(base, latent, X, y, sample_weight, lengths)
+        data = StateData.read(base, latent, X, y, sample_weight, lengths, hinge=False)
         problem = data.problem(1.0, 1)
         runs_wanted = int(self.n_restarts) if isinstance(self.init, str) else 1
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=runs_wanted).tolist()
@@ -195,11 +194,9 @@ class LatentCRF(LatentEstimator):
             best = min(runs, key=lambda one: one.objective)
             line.end(f"{best.status.value}, R {best.objective:.6g}, best of {len(runs)}.")
         self.restarts_ = np.array([one.objective for one in runs])
-        self.parameters_, self.objective_, self.n_iter_ = best.parameters, best.objective, best.n_iter
+        self.objective_, self.n_iter_ = best.objective, best.n_iter
         self.status_, self.trace_ = best.status, best.trace
-        self.classes_ = data.data.labels.classes
-        tagger = data.tagger(best.parameters, base, self.n_jobs)
-        self._decoder = StateDecoder(tagger, data.data.labels, data.space, data.single, data.arrays)
+        self._model = data.model(best.parameters)
         self.plain_objective_ = None
         if (data.space.sizes > 1).any():
             plain = data.problem(1.0, 1, plain=True)
@@ -244,9 +241,8 @@ class LatentCRF(LatentEstimator):
         array([[0.27, 0.73],
                [0.5 , 0.5 ]])
         """
-        check_is_fitted(self)
-        batch, rows = self._decoder.marginals(X, lengths, 1.0)
-        return self._decoder.cut(rows, batch)
+        offsets, rows = self.model_.marginals(X, lengths, n_threads(self.n_jobs))
+        return self.model_.cut(rows, offsets)
 
     def predict(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
         """Return the most probable label of each node, summed over sub-states.
@@ -275,74 +271,8 @@ class LatentCRF(LatentEstimator):
         >>> model.predict([[0.0, 3.0], [-2.0, 0.0]])
         ['up or down', 'left or right']
         """
-        check_is_fitted(self)
-        batch, rows = self._decoder.marginals(X, lengths, 1.0)
-        return self._decoder.named(rows.argmax(axis=1), batch)
-
-    def predict_latent(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> Any:
-        """Return the sub-states of the best states: of all, or with `y` of those with these labels.
-
-        Parameters
-        ----------
-        X, lengths
-            As in :meth:`fit`.
-        y : list or array, default=None
-            Labels to complete.
-
-        Returns
-        -------
-        list of arrays, or with LatentMulticlass one array
-            Sub-states. Their numbers are an accident of the start.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield import CRF, LatentCRF, LatentMulticlass
-        >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, -1.0], [-1.0, 0.0]] * 5)
-        >>> y = ["up or down", "left or right"] * 10
-        >>> model = LatentCRF(CRF(C=10.0), LatentMulticlass(2), random_state=0).fit(X, y)
-        >>> above, below = model.predict_latent([[0.0, 3.0], [0.0, -3.0]], ["up or down"] * 2)
-        >>> bool(above != below)
-        True
-        """
-        check_is_fitted(self)
-        return self._decoder.best(X, lengths)[1] if y is None else self._decoder.completed(X, y, lengths)
-
-    def score(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> float:
-        """Return the share of labels that are predicted right.
-
-        Parameters
-        ----------
-        X, lengths
-            As in :meth:`fit`.
-        y : list or array
-            True labels.
-
-        Returns
-        -------
-        float
-            In [0, 1].
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield import CRF, LatentCRF, LatentMulticlass
-        >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, -1.0], [-1.0, 0.0]] * 5)
-        >>> y = ["up or down", "left or right"] * 10
-        >>> model = LatentCRF(CRF(C=10.0), LatentMulticlass(2), random_state=0).fit(X, y)
-        >>> model.score([[0.0, 3.0], [0.0, -3.0]], ["up or down", "left or right"])
-        0.5
-        """
-        return self._decoder.accuracy(self.predict(X, lengths=lengths), y)
-
-    @property
-    def states_(self) -> StateTagger:
-        """A tagger whose labels are the states, written label/sub-state: their weights, probabilities and paths."""
-        check_is_fitted(self)
-        return self._decoder.tagger
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "parameters_")
+        offsets, rows = self.model_.marginals(X, lengths, n_threads(self.n_jobs))
+        return self.model_.named(rows.argmax(axis=1), offsets)
 
     def _warn(self, best: _Run) -> None:
         if best.status not in (Status.CONVERGED, Status.STOPPED, LatentStatus.SETTLED, LatentStatus.SMALL_STEP):

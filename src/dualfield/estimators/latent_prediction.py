@@ -1,34 +1,59 @@
-"""What a trained latent structural SVM can be asked."""
+"""The questions that estimators with latent variables answer, and the record of a training that is not convex."""
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from dualfield.estimators.latent_data import StateDecoder, StateTagger
-from dualfield.estimators.latent_tasks import BagDecoder, CustomDecoder
+from dualfield.data.records import Fields, Record
+from dualfield.estimators.base import fitted
+from dualfield.estimators.prediction import FittedTagger
+from dualfield.metrics.accuracy import share_right
+from dualfield.models.latent import BagModel, CustomLatent, SubstateModel
+from dualfield.solvers import Status, Trace
+from dualfield.solvers.latent.records import LatentStatus, LatentTrace
+from dualfield.structures.checks import n_threads
 
-__all__ = ["LatentPrediction"]
+__all__ = ["LatentPredictor"]
 
 Floats = NDArray[np.float64]
+_COLUMNS = len(dataclasses.fields(LatentTrace))
 
 
-class LatentPrediction:
-    """Predictions of :class:`dualfield.LatentStructuredSVM`, whatever is hidden.
+class LatentPredictor:
+    """Predictions of models with latent variables, whatever these are.
+
+    Attributes
+    ----------
+    parameters_ : array of shape (n_parameters,)
+        The weights.
+    classes_ : array or None
+        The labels, sorted; None for a user-defined model.
 
     Examples
     --------
     >>> from dualfield import LatentStructuredSVM
-    >>> from dualfield.estimators.latent_prediction import LatentPrediction
-    >>> isinstance(LatentStructuredSVM(), LatentPrediction)
+    >>> from dualfield.estimators.latent_prediction import LatentPredictor
+    >>> isinstance(LatentStructuredSVM(), LatentPredictor)
     True
     """
 
-    parameters_: Floats
-    _decoder: StateDecoder | BagDecoder | CustomDecoder
+    _has_gap: ClassVar[bool]  # whether runs end with a gap, and have a certificate
+    model_: Any
+    objective_: float
+    dual_gap_: float
+    n_iter_: int
+    plain_objective_: float | None
+    restarts_: Floats
+    status_: Any
+    trace_: Any
+    n_jobs: int | None
+    classes_: Any = fitted("classes")
+    parameters_: Floats = fitted("parameters")
+    coef_: Any = fitted("coef")
 
     def predict(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
         """Return the output of the best pair of output and hidden parts.
@@ -53,8 +78,7 @@ class LatentPrediction:
         >>> model.predict([[0.0, 3.0], [-2.0, 0.0]])
         ['up or down', 'left or right']
         """
-        check_is_fitted(self)
-        return self._decoder.best(X, lengths)[0]
+        return self.model_.best(X, lengths, n_threads(self.n_jobs))[0]
 
     def predict_latent(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> Any:
         """Return the hidden parts: those of the best pair, or with `y` the best ones of these outputs.
@@ -83,39 +107,8 @@ class LatentPrediction:
         >>> bool(above != below)
         True
         """
-        check_is_fitted(self)
-        return self._decoder.best(X, lengths)[1] if y is None else self._decoder.completed(X, y, lengths)
-
-    def decision_function(self, X: Any, *, lengths: ArrayLike | None = None) -> Floats:
-        """Return the scores of the labels of bags or rows: of each label the maximum over what is hidden.
-
-        Parameters
-        ----------
-        X, lengths
-            As in :meth:`fit`, with LatentPosition or LatentMulticlass.
-
-        Returns
-        -------
-        array of shape (n_examples, n_classes)
-            Scores, no probabilities.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield import LatentPosition, LatentStructuredSVM
-        >>> model = LatentStructuredSVM(latent=LatentPosition(), random_state=0)
-        >>> model = model.fit([np.array([[1.0]]), np.array([[-1.0]])], [1, 0])
-        >>> model.decision_function([np.array([[2.0], [0.0]])]).shape
-        (1, 2)
-        """
-        check_is_fitted(self)
-        if isinstance(self._decoder, BagDecoder):
-            return self._decoder.decision(X, lengths)
-        if isinstance(self._decoder, StateDecoder) and self._decoder.single:
-            decoder = self._decoder
-            node = decoder.scores(*decoder.read(X, lengths)).node
-            return np.asarray(np.maximum.reduceat(node, decoder.space.first, axis=1))
-        raise AttributeError("decision_function needs LatentPosition or LatentMulticlass.")
+        model, threads = self.model_, n_threads(self.n_jobs)
+        return model.best(X, lengths, threads)[1] if y is None else model.completed(X, y, lengths, threads)
 
     def score(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> float:
         """Return the share of right labels; with a model of your own, minus the mean loss.
@@ -142,44 +135,76 @@ class LatentPrediction:
         >>> model.score([[0.0, 3.0], [0.0, -3.0]], ["up or down", "left or right"])
         0.5
         """
-        check_is_fitted(self)
-        found, hidden = self._decoder.best(X, lengths)
-        if len(found) != len(y):
-            raise ValueError(f"y must have an entry for each of the {len(found)} examples. Got {len(y)}.")
-        if isinstance(self._decoder, StateDecoder):
-            return self._decoder.accuracy(found, y)
-        if isinstance(self._decoder, BagDecoder):
-            return float(np.mean([a == b for a, b in zip(found, y, strict=True)]))
-        loss = self._decoder.latent.loss
-        return 0.0 - float(np.mean([loss(true, *pair) for true, *pair in zip(y, found, hidden, strict=True)]))
+        model = self.model_
+        if isinstance(model, CustomLatent):
+            return model.score(X, y)
+        return share_right(self.predict(X, lengths=lengths), y, flat=model.is_flat)
 
     @property
-    def states_(self) -> StateTagger:
+    def states_(self) -> FittedTagger:
         """With sub-states or components: a tagger whose labels are the states, written label/sub-state.
 
         It has their weights (``coef_``, ``transitions_``, ``top_features``) and answers questions about paths of
         states.
         """
-        check_is_fitted(self)
-        if not isinstance(self._decoder, StateDecoder):
+        model = self.model_
+        if not isinstance(model, SubstateModel):
             raise AttributeError("states_ needs LatentChain or LatentMulticlass.")
-        return self._decoder.tagger
+        return FittedTagger(model.states, self.n_jobs)
 
-    @property
-    def coef_(self) -> Any:
-        """Weights of columns: shape (n_states, n_columns), or for bags (n_labels that have weights, n_columns)."""
-        check_is_fitted(self)
-        if isinstance(self._decoder, BagDecoder):
-            return self._decoder.scores.coefficients(self.parameters_)[0]
-        return self.states_.coef_
+    def _restore_model(self, record: Record) -> None:
+        kind = record.text("kind", ("states", "bags") if self._has_gap else ("states",))
+        self._model: Any = (BagModel if kind == "bags" else SubstateModel).from_record(record)
 
-    @property
-    def intercept_(self) -> Floats:
-        """Weights of the constant feature of instances, one for each row of ``coef_``."""
-        check_is_fitted(self)
-        if not isinstance(self._decoder, BagDecoder):
-            raise AttributeError("intercept_ needs LatentPosition.")
-        return self._decoder.scores.coefficients(self.parameters_)[1]
+    def _training_record(self) -> Fields:
+        rows = np.column_stack([getattr(self.trace_, one.name) for one in dataclasses.fields(self.trace_)])
+        return {
+            "objective": float(self.objective_),
+            "plain_objective": None if self.plain_objective_ is None else float(self.plain_objective_),
+            "gap": float(self.dual_gap_) if self._has_gap else None,
+            "n_iter": int(self.n_iter_),
+            "status": self.status_.value,
+            "trace": rows.astype(np.float64),
+            "restarts": self.restarts_,
+        }
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "parameters_")
+    def _restore_training(self, record: Record) -> None:
+        self.objective_, self.n_iter_ = record.number("objective"), record.integer("n_iter")
+        self.plain_objective_ = record.number("plain_objective") if record.has("plain_objective") else None
+        if record.has("gap") != self._has_gap:
+            raise record.fault(f"its {record.place('gap')!r} must be {'a number' if self._has_gap else 'None'}.")
+        if self._has_gap:
+            self.dual_gap_ = record.number("gap")
+        self.restarts_ = np.array(record.array("restarts", np.float64, (None,)))
+        stepwise = self._has_gap or record.shape("trace")[1:] == (_COLUMNS,)
+        rows = np.array(record.array("trace", np.float64, (None, _COLUMNS if stepwise else 5)))
+        known: Any = LatentStatus if stepwise else Status
+        self.status_ = known(record.text("status", [one.value for one in known]))
+        self.trace_ = _steps(record, rows) if stepwise else Trace.from_rows(rows)
+
+
+def hidden_record(hidden: Any) -> Fields:
+    """Return the latent variables of the training examples, which are one array, or one for each sequence."""
+    lengths = None
+    if isinstance(hidden, list):
+        lengths = np.array([len(one) for one in hidden], dtype=np.int64)
+        hidden = np.concatenate(hidden) if hidden else np.zeros(0)
+    return {"values": np.asarray(hidden, dtype=np.int64), "lengths": lengths}
+
+
+def read_hidden(record: Record) -> Any:
+    """Return the latent variables, checked."""
+    hidden = np.array(record.array("values", np.int64, (None,)))
+    if not record.has("lengths"):
+        return hidden
+    lengths = record.array("lengths", np.int64, (None,))
+    if (lengths < 0).any() or sum(lengths.tolist()) != len(hidden):
+        raise record.fault(f"array {record.place('lengths')!r} must cut {len(hidden)} latent variables into sequences.")
+    return np.split(hidden, np.cumsum(lengths)[:-1]) if len(lengths) else []
+
+
+def _steps(record: Record, rows: Floats) -> LatentTrace:
+    counts = rows[:, [4, 5]]  # reached, changed
+    if not (np.isfinite(counts) & (np.abs(counts) < 2.0**53)).all():
+        raise record.fault(f"array {record.place('trace')!r} must have counts of latent variables that change.")
+    return LatentTrace.from_rows([tuple(row) for row in rows.tolist()])

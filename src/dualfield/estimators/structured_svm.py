@@ -4,36 +4,60 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import accuracy_score
+from sklearn.utils import ClassifierTags
+from sklearn.utils.metaestimators import available_if
 
-from dualfield.data import Labels
 from dualfield.data.checks import check_choice, check_number
-from dualfield.estimators.base import fitting
-from dualfield.estimators.checkpoint import Checkpoint
-from dualfield.estimators.crf_data import TrainingData, carry_over
-from dualfield.estimators.kernel_chains import check_kernel_chains
-from dualfield.estimators.margin_data import margin_cost, margin_rule, positive_weights, solve_hinge
-from dualfield.estimators.margin_outputs import MarginOutputs
+from dualfield.estimators.base import Estimator, fitted, fitting
+from dualfield.estimators.checks import check_structured, check_structured_kernel, matrix_and_classes
+from dualfield.estimators.prediction import StructuredPredictor
+from dualfield.estimators.running import run, run_with_kernel
 from dualfield.features import Template
-from dualfield.objectives import ChainLoss, ChainPlanes
+from dualfield.models.carry_over import carry_over
+from dualfield.models.custom import CustomModel
+from dualfield.models.structured import NOT_CALIBRATED, StructuredModel
+from dualfield.models.temperature_scaling import Calibration, choose_temperature
+from dualfield.models.training_data import TrainingData, read_training_data, template_of
+from dualfield.objectives import ChainLoss, ChainPlanes, CustomPlanes
 from dualfield.objectives.planes_slack import SlackArgmax
-from dualfield.solvers import Moment, Solution, prototypes
+from dualfield.persistence.checkpoint import Checkpoint
+from dualfield.scores.signs import check_signs, positive_weights
+from dualfield.solvers import Moment, Solution, StopRule, prototypes
 from dualfield.solvers.convergence import warn_unless_converged
+from dualfield.solvers.hinge import solve_hinge
 from dualfield.solvers.registry import pick_solver, suited
-from dualfield.structures import CustomProblem, Structure
+from dualfield.structures import CustomProblem, Structure, check_custom_problem
 from dualfield.structures.checks import n_threads
-from dualfield.structures.registry import structure_names
+from dualfield.structures.registry import structure_names, structure_of
 
 __all__ = ["StructuredSVM"]
 
 Floats = NDArray[np.float64]
 
 
-class StructuredSVM(MarginOutputs):
+def _is_calibrated(model: Any) -> bool:
+    if not hasattr(model, "calibration_"):
+        raise AttributeError(NOT_CALIBRATED)
+    return True
+
+
+def _is_single(model: Any) -> bool:
+    """Whether every node is an example: of the fitted model, or of the one to be fitted."""
+    if "_model" in vars(model):
+        return isinstance(model._model, StructuredModel) and model._model.structure.is_flat
+    if isinstance(model.structure, str):
+        return model.structure == "single"
+    return isinstance(model.structure, Structure) and model.structure.is_flat
+
+
+class StructuredSVM(StructuredPredictor, Estimator):
     r"""Structural support vector machine: the truth must beat every other output by what that output costs.
 
     .. math::
@@ -104,7 +128,7 @@ class StructuredSVM(MarginOutputs):
     Attributes
     ----------
     classes_, labels_, structure_, vocabulary_, score_map_, parameters_
-        See :class:`dualfield.estimators.tagger.SequenceTagger`. Problems of your own have ``parameters_`` only, and
+        See :class:`dualfield.estimators.prediction.StructuredPredictor`. Custom problems have ``parameters_`` only, and
         ``coef_`` is the same.
     coef_ : sparse matrix or array of shape (n_labels, n_columns)
         Weights of attributes, or of columns; dense for numeric input.
@@ -138,6 +162,9 @@ class StructuredSVM(MarginOutputs):
     """
 
     _saved_as = "StructuredSVM"
+    _asked_with = ("structure", "template")
+    _model_type = StructuredModel
+    calibration_: Calibration = fitted("calibration", is_optional=True)
 
     def __init__(
         self,
@@ -244,23 +271,215 @@ class StructuredSVM(MarginOutputs):
                [-0.5,  0.5]])
         """
         self._check_parameters()
-        old = self if self.warm_start and hasattr(self, "parameters_") else None
-        self.__dict__.pop("calibration_", None)
+        old = self._previous() if self.warm_start else None
         if self._is_custom:
             solution = self._fit_custom(X, y, sample_weight, old, monitor, checkpoint)
             warn_unless_converged(solution, float(self.tol))
             return self
-        single = self._is_single
-        data = self._single_data(X, y, sample_weight) if single else self._training_data(X, y, sample_weight, lengths)
+        if structure_of(type(self).__name__, self.structure).is_flat:
+            X, y = matrix_and_classes(self, X, y)
+        data = read_training_data(self, X, y, sample_weight, lengths, hinge=True)
         if self.kernel is not None:
-            solution = self._fit_with_kernel(data, 0.0, monitor, checkpoint)
-            warn_unless_converged(solution, float(self.tol))
-            return self
-        start = None if old is None else carry_over(old, data)
-        solution = self._solve(data, start, monitor, Checkpoint.of(checkpoint))
-        self._keep(data, solution)
+            solver = check_structured_kernel(self, 0.0)
+            solution, expansion = run_with_kernel(self, data, 0.0, solver, old, monitor=monitor, checkpoint=checkpoint)
+            self._keep(data.model(solution.parameters, None, expansion), solution)
+        else:
+            start = carry_over(old, data) if isinstance(old, StructuredModel) else None
+            solution = self._solve(data, start, monitor, Checkpoint.of(checkpoint))
+            self._keep(data.model(solution.parameters, None), solution)
         warn_unless_converged(solution, float(self.tol))
         return self
+
+    @property
+    def _is_custom(self) -> bool:
+        names = ("joint_feature", "loss", "argmax")
+        structure = self._of_fit("structure")
+        return not isinstance(structure, (str, Structure)) and any(hasattr(structure, name) for name in names)
+
+    @property
+    def temperature(self) -> float:
+        """Temperature of the probabilities, once the model is calibrated."""
+        found: float = self.model_.probability_temperature
+        return found
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if _is_single(self):
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+            tags.input_tags.sparse = tags.target_tags.required = True
+        return tags
+
+    def calibrate(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> Self:
+        r"""Choose the temperature that turns scores into probabilities.
+
+        p(y | x) is proportional to exp(score(y) / T), with T such that the log-loss of the marginals is smallest on
+        these examples, which the model must not have seen in training: on its training data margins are too good.
+        ``calibration_`` tells T and the log-loss; afterwards ``predict_proba``, ``score_sequences``, ``k_best`` and
+        others answer.
+
+        Parameters
+        ----------
+        X, lengths
+            As in ``predict``.
+        y : list of lists of labels, or array of shape (n,) for single nodes
+            True labels.
+
+        Returns
+        -------
+        StructuredSVM
+            The model itself.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield import StructuredSVM
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(300, 2))
+        >>> y = (X[:, 0] + rng.normal(size=300) > 0).astype(int)
+        >>> model = StructuredSVM("single").fit(X[:100], y[:100]).calibrate(X[100:200], y[100:200])
+        >>> p = model.predict_proba(X[200:])[:, 1]
+        >>> bool(abs(p.mean() - y[200:].mean()) < 0.1)
+        True
+        """
+        model = self._ask()
+        if not isinstance(model, StructuredModel):
+            raise ValueError("Only labels of sequences and of single nodes have marginals, and can be calibrated.")
+        scores = self.decision_scores(X, lengths=lengths)
+        if not scores.n_nodes:
+            raise ValueError("X must have at least one node. Got none.")
+        codes = model.encoded(y, scores.offsets)
+        self._model = replace(model, calibration=choose_temperature(model.structure, scores, codes, self.n_jobs))
+        return self
+
+    @available_if(_is_calibrated)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any, *, pairwise: bool = False, lengths: ArrayLike | None = None) -> Any:
+        """Return the probability of each label at each node, at the temperature of :meth:`calibrate`.
+
+        Parameters
+        ----------
+        X, lengths
+            As in ``predict``.
+        pairwise : bool, default=False
+            Also return the probability of each pair of neighbouring labels; chains of order 1 only.
+
+        Returns
+        -------
+        list of arrays of shape (T_i, n_labels), or array of shape (n, n_classes) for single nodes
+            Rows sum to 1; columns follow ``classes_``. With `pairwise`, a second list of arrays of shape
+            (T_i - 1, n_labels, n_labels), label on the left first.
+
+        Examples
+        --------
+        >>> from dualfield import StructuredSVM
+        >>> X, y = [[["a"], ["b"]], [["b"], ["a"]]], [["x", "y"], ["y", "x"]]
+        >>> model = StructuredSVM().fit(X, y).calibrate([[["a"], ["a"]]], [["x", "y"]])
+        >>> model.predict_proba([[["a"]]])[0].sum()
+        np.float64(1.0)
+        """
+        return super().predict_proba(X, pairwise=pairwise, lengths=lengths)
+
+    @available_if(_is_single)  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> Floats:
+        """Return scores, where ``structure="single"``: of the second class over the first with two, else of each class.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            Examples.
+
+        Returns
+        -------
+        array of shape (n,) with two classes, else (n, n_classes)
+            Scores; columns follow ``classes_``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield import StructuredSVM
+        >>> StructuredSVM("single").fit(np.eye(2), [3, 5]).decision_function([[2.0, 0.0]]).round(3)
+        array([-2.])
+        >>> StructuredSVM("single").fit(np.eye(3), [3, 5, 7]).decision_function([[2.0, 0.0, 0.0]]).shape
+        (1, 3)
+        """
+        node = self.decision_scores(X).node
+        return node[:, 1] - node[:, 0] if node.shape[1] == 2 else node
+
+    def score(
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, lengths: ArrayLike | None = None
+    ) -> float:
+        """Return the share of nodes whose label is right; for a problem of your own, minus the mean loss.
+
+        Parameters
+        ----------
+        X, lengths
+            As in :meth:`predict`.
+        y : list of lists of labels
+            True labels; for single nodes of shape (n,), for a problem of your own its outputs.
+        sample_weight : array of shape (n,), default=None
+            Weights of single nodes, or of examples of a problem of your own.
+
+        Returns
+        -------
+        float
+            The higher the better.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield import StructuredSVM
+        >>> StructuredSVM("single").fit(np.eye(2), [3, 5]).score(np.eye(2), [3, 3])
+        0.5
+        """
+        model = self._ask()
+        if isinstance(model, CustomModel):
+            return model.score(X, y, sample_weight)
+        if model.structure.is_flat:
+            return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+        if sample_weight is not None:
+            raise ValueError("sample_weight must be None in the score of sequences: nodes are counted.")
+        return super().score(X, y, lengths=lengths)
+
+    def _fit_custom(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None,
+        old: Any,
+        monitor: Callable[[Moment, Any], Any] | None,
+        checkpoint: Any,
+    ) -> Solution[Floats]:
+        owner, inputs, outputs = type(self).__name__, list(X), list(y)
+        for name, value, default in (("cost", self.cost, "hamming"), ("class_weight", self.class_weight, None)):
+            if not (value is default or (isinstance(value, str) and value == default)):
+                raise ValueError(
+                    f"The {name!r} parameter of {owner} cannot be combined with a custom problem; define it in the "
+                    "problem's loss."
+                )
+        if self.rescaling != "margin":
+            raise ValueError("rescaling='slack' cannot be combined with a custom problem, whose argmax adds the loss.")
+        if checkpoint is not None:
+            raise ValueError("checkpoint cannot be combined with a custom problem.")
+        if len(inputs) != len(outputs) or not inputs:
+            raise ValueError(f"X and y must have as many examples, at least one. Got {len(inputs)} and {len(outputs)}.")
+        problem: Any = self.structure
+        n = check_custom_problem(problem, inputs, outputs)
+        weights = np.ones(len(inputs)) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
+        if weights.shape != (len(inputs),) or not (np.isfinite(weights) & (weights >= 0.0)).all() or not weights.any():
+            raise ValueError(f"sample_weight must be {len(inputs)} finite numbers of at least 0, not all 0.")
+        positive = check_signs(owner, self.positive, n)
+        planes = CustomPlanes(problem, inputs, outputs, float(self.C) * weights, n, positive)
+        start = None if old is None or len(old.parameters) != n else old.parameters
+        solver = pick_solver(owner, self.solver, prototypes.custom_planes())
+        suited(solver, planes)
+        rule = StopRule.of(solver, self.tol, self.max_iter)
+        solution = run(
+            self,
+            partial(solve_hinge, solver, planes, rule, start),
+            monitor=monitor,
+            model_at=lambda w: CustomModel(problem, w),
+        )
+        self._keep(CustomModel(problem, solution.parameters), solution)
+        return solution
 
     def _solve(
         self,
@@ -269,9 +488,30 @@ class StructuredSVM(MarginOutputs):
         monitor: Callable[[Moment, StructuredSVM], Any] | None,
         checkpoint: Checkpoint | None,
     ) -> Solution[Floats]:
+        chains, n = data.as_chains(), data.score_map.n_parameters  # which swaps can take
+        if start is not None:
+            start = np.concatenate([start, np.zeros(chains.score_map.n_parameters - n)])
+        objective, solver = self._objective(chains)
+        if checkpoint is not None and isinstance(objective, ChainPlanes):
+            raise ValueError(
+                f"checkpoint needs a solver in native code: {type(solver).__name__} does not keep its state."
+            )
+        solution = run(
+            self,
+            partial(solve_hinge, solver, objective, StopRule.of(solver, self.tol, self.max_iter), start),
+            data=chains,
+            start=start,
+            monitor=monitor,
+            checkpoint=checkpoint,
+            model_at=lambda w: data.model(w[:n].copy(), None),
+        )
+        return replace(solution, parameters=solution.parameters[:n].copy())
+
+    def _objective(self, data: TrainingData) -> tuple[ChainLoss | ChainPlanes, Any]:
+        """Return the objective in the form that the solver takes, and the solver."""
         assert data.cost is not None
         owner, threads = type(self).__name__, n_threads(self.n_jobs)
-        pairs = data.pairs if data.score_map.pair is not None else None
+        pairs = data.scoring_pairs
         positive = positive_weights(owner, self.positive, data.score_map, data.nodes, data.labels)
         reason = SlackArgmax.missing(data.cost, int(data.nodes.lengths.max())) if self.rescaling == "slack" else None
         if reason is not None:
@@ -286,13 +526,7 @@ class StructuredSVM(MarginOutputs):
             )
             forms.insert(0, ChainLoss(data.score_map, bound, n_threads=threads, as_planes=planes))
         solver = self._picked()
-        objective = suited(solver, *forms)
-        if checkpoint is not None and objective is planes:
-            raise ValueError(
-                f"checkpoint needs a solver in native code: {type(solver).__name__} does not keep its state."
-            )
-        rule = margin_rule(solver, float(self.tol), self.max_iter)
-        return self._run(partial(solve_hinge, solver, objective, rule, start), data, start, monitor, checkpoint)
+        return suited(solver, *forms), solver
 
     def _picked(self) -> Any:
         """Return the solver, which must be one for the loss and the kind of outputs."""
@@ -308,11 +542,7 @@ class StructuredSVM(MarginOutputs):
                 f"which a model file does not hold. Got {self.structure!r:.100} instead."
             )
         self._check_parameters()
-        if self.template is not None:
-            self._template()
-
-    def _cost_table(self, labels: Labels) -> Floats:
-        return margin_cost(type(self).__name__, self.cost, labels)
+        template_of(self.template)
 
     def _check_parameters(self) -> None:
         owner = type(self).__name__
@@ -326,10 +556,11 @@ class StructuredSVM(MarginOutputs):
         elif self._is_custom:
             raise ValueError(f"The 'kernel' parameter of {owner} cannot be combined with a custom problem.")
         else:
-            check_kernel_chains(self, 0.0)
-        self._check_shared_parameters()
-        if self._is_custom or self._is_single:
-            kind = "single nodes" if self._is_single else "custom problems"
+            check_structured_kernel(self, 0.0)
+        check_structured(self)
+        is_single = not self._is_custom and structure_of(owner, self.structure).is_flat
+        if self._is_custom or is_single:
+            kind = "single nodes" if is_single else "custom problems"
             for name in ("pair_features", "start_stop", "template", "constraints"):
                 value = getattr(self, name)
                 if value is not None and not (isinstance(value, (bool, np.bool_)) and not value):

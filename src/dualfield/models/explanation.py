@@ -10,9 +10,10 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from dualfield.data import Batch, Vocabulary
+from dualfield.data import Vocabulary
 from dualfield.models.spans import Restriction, restricted_copies
-from dualfield.scores import FeatureTable, LinearScores
+from dualfield.models.structured import StructuredModel
+from dualfield.scores import FeatureTable
 from dualfield.structures import Scores, Structure
 
 __all__ = ["Explanation", "TokenExplanation"]
@@ -115,19 +116,20 @@ class Explanation:
         return "\n".join(map(str, self.tokens))
 
 
-def explain(sequence: LinearSequence, temperature: float, n_shown: int) -> Explanation:
-    """Hold the best labelling of a sequence against the best one with another label, for each node."""
-    chain, scores, classes = sequence.chain, sequence.scores, sequence.classes
-    best = chain.argmax(scores)
-    likely = chain.marginals(scores, temperature=temperature).node
+def explain(model: StructuredModel, xseq: Any, n_shown: int) -> Explanation:
+    """Hold the best labelling of an example against the best one with another label, for each node."""
+    sequence = _LinearSequence(model, xseq)
+    structure, scores, classes = model.structure, sequence.scores, model.names
+    best = structure.argmax(scores)
+    likely = structure.marginals(scores, temperature=model.probability_temperature).node
     tokens = []
-    for position, other in enumerate(_alternatives(chain, scores, best)):
+    for position, other in enumerate(_alternatives(structure, scores, best)):
         label, probability = classes[best[position]], float(likely[position, best[position]])
         if other is None:
             tokens.append(TokenExplanation(position, label, probability, None, [], np.inf, [], n_shown))
             continue
         contributions = sorted(sequence.contributions(best, other, position), key=lambda item: -abs(item[1]))
-        difference = float((chain.score(scores, best) - chain.score(scores, other))[0])
+        difference = float((structure.score(scores, best) - structure.score(scores, other))[0])
         labels = [classes[code] for code in other]
         tokens.append(
             TokenExplanation(position, label, probability, labels[position], labels, difference, contributions, n_shown)
@@ -135,23 +137,16 @@ def explain(sequence: LinearSequence, temperature: float, n_shown: int) -> Expla
     return Explanation(tokens)
 
 
-class LinearSequence:
-    """One sequence under a linear model: its scores, and the weights that they are sums of."""
+class _LinearSequence:
+    """One example under a linear model: its scores, and the weights that they are sums of."""
 
-    def __init__(
-        self,
-        score_map: LinearScores,
-        parameters: Floats,
-        nodes: Batch,
-        pairs: Batch | None,
-        vocabulary: Vocabulary | None,
-        pair_vocabulary: Vocabulary | None,
-        classes: Sequence[Any],
-    ) -> None:
-        self.chain, self.classes = score_map.structure, classes
-        self.vocabulary, self.pair_vocabulary = vocabulary, pair_vocabulary
-        self.scores = score_map.scores(parameters, nodes, pairs)
-        self.weights = score_map.unpack(parameters)
+    def __init__(self, model: StructuredModel, xseq: Any) -> None:
+        model.need_columns("explain")
+        nodes, pairs = model.read([xseq])
+        self.structure, self.classes, score_map = model.structure, model.names, model.score_map
+        self.vocabulary, self.pair_vocabulary = model.vocabulary, model.pair_vocabulary
+        self.scores = score_map.scores(model.parameters, nodes, pairs)
+        self.weights = score_map.unpack(model.parameters)
         self.nodes, self.pairs = nodes.to_csr(), None if pairs is None else pairs.to_csr()
         self.node_weights = _Lookup(score_map.node, self.weights.node)
         self.pair_weights = None if score_map.pair is None else _Lookup(score_map.pair, self.weights.pair)
@@ -164,7 +159,7 @@ class LinearSequence:
             found += self._attributes(
                 self.nodes, self.node_weights, self.vocabulary, t, int(best[t]), int(other[t]), sides
             )
-        structure, shape, n = self.chain, self.scores.shape, self.chain.n_cliques
+        structure, shape, n = self.structure, self.scores.shape, self.structure.n_cliques
         mine, theirs = (structure.parts_of(labels, shape) for labels in (best, other))
         # As many shared parts, in the same order, whatever the labels.
         at = structure.shared_nodes(shape)
@@ -204,7 +199,7 @@ class LinearSequence:
         ]
 
     def _window(self, clique: int) -> str:
-        return " > ".join(map(str, window_labels(self.classes, self.chain.cliques[clique].tolist())))
+        return " > ".join(map(str, window_labels(self.classes, self.structure.cliques[clique].tolist())))
 
     @staticmethod
     def _place(t: int, position: int) -> str:
@@ -226,16 +221,16 @@ class _Lookup:
         return np.asarray(self.weights[np.where(known, at, len(self.keys))])
 
 
-def _alternatives(chain: Structure, scores: Scores, best: Codes) -> list[Codes | None]:
+def _alternatives(structure: Structure, scores: Scores, best: Codes) -> list[Codes | None]:
     """Return, for each node, the best labelling with another label there; None where there is none."""
-    others = np.ones((len(best), chain.n_labels), dtype=bool)
+    others = np.ones((len(best), structure.n_labels), dtype=bool)
     others[np.arange(len(best)), best] = False
-    possible = (chain.max_marginals(scores) > -np.inf) & others
+    possible = (structure.max_marginals(scores) > -np.inf) & others
     nodes = np.flatnonzero(possible.any(axis=1))
     found: list[Codes | None] = [None] * len(best)
     wanted = [Restriction(0, np.array([t]), others[t : t + 1]) for t in nodes.tolist()]
-    for part, _, copies in restricted_copies(chain, scores, wanted):
-        for t, labels in zip(nodes[part].tolist(), chain.argmax(copies).reshape(-1, len(best)), strict=True):
+    for part, _, copies in restricted_copies(structure, scores, wanted):
+        for t, labels in zip(nodes[part].tolist(), structure.argmax(copies).reshape(-1, len(best)), strict=True):
             found[t] = labels
     return found
 

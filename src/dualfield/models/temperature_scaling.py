@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 import numpy as np
-import scipy.optimize
 from numpy.typing import NDArray
 
 from dualfield.data.records import Fields, Record
@@ -90,6 +89,8 @@ def choose_temperature(
     >>> round(found.temperature, 3)                           # exp(2 / T) = 3
     1.82
     """
+    import scipy.optimize  # slow to import, and predictions do without
+
     places = np.arange(len(codes))
     spread = float(np.std(scores.node))
 

@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from dualfield.data.columns import ValueTable, encode, found_categories, given_categories
+from dualfield.data.costs import cost_table
 from dualfield.structures import Network
 from dualfield.structures.network.naming import (
     CLASS,
@@ -159,14 +160,5 @@ def _read_costs(task: NetworkTask, network: Network, classes: NDArray[Any] | Non
     owner = task.owner
     if classes is None:
         raise ValueError(f"The 'loss' parameter of {owner} must be 'hamming' without a class. Got an array.")
-    n = len(classes)
-    try:
-        table = np.asarray(task.loss, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"The 'loss' parameter of {owner} must be 'hamming' or an array of numbers.") from error
-    if table.shape != (n, n) or not np.isfinite(table).all() or np.diag(table).any() or (table < 0.0).any():
-        raise ValueError(
-            f"The 'loss' parameter of {owner} must be finite numbers of at least 0 of shape {(n, n)}, a row for "
-            f"each class, with zeros on the diagonal. Got shape {table.shape}."
-        )
+    table = cost_table(owner, "loss", task.loss, classes.tolist())
     return [*(np.zeros((size, size)) for size in network.n_values[:-1]), table]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -11,13 +10,26 @@ from numpy.typing import NDArray
 
 from dualfield.data import Labels, Vocabulary
 from dualfield.io import CrfsuiteModel, read_crfsuite_model
+from dualfield.models.structured import StructuredModel
 from dualfield.scores import FeatureTable, LinearScores
-from dualfield.solvers import Status, Trace
+from dualfield.scores.stored import LinearWeights
+from dualfield.solvers import Solution, Status, Trace
 from dualfield.structures import Chain
 
+# What its file does not tell.
+UNTRAINED = Solution(
+    parameters=None,
+    objective=float("nan"),
+    gap=float("nan"),
+    status=Status.FINISHED,
+    n_iter=0,
+    trace=Trace.from_rows(np.zeros((0, 5))),
+    solver="crfsuite",
+)
 
-def restored_attributes(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the fitted attributes of the model in a file of CRFsuite.
+
+def read_crfsuite(path: str | os.PathLike[str]) -> StructuredModel:
+    """Return the model in a file of CRFsuite.
 
     Parameters
     ----------
@@ -26,8 +38,8 @@ def restored_attributes(path: str | os.PathLike[str]) -> dict[str, Any]:
 
     Returns
     -------
-    dict
-        From the name of an attribute of :class:`dualfield.CRF` to its value.
+    StructuredModel
+        With the features and weights of the file.
 
     Raises
     ------
@@ -38,24 +50,14 @@ def restored_attributes(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not model.labels:
         raise ValueError(f"{os.fspath(path)} has no labels: a model must have at least one.")
     labels = Labels.fit(model.labels)
-    vocabulary = Vocabulary.from_attributes(model.attributes)
     score_map, parameters = _score_map(model, labels)
-    return {
-        "labels_": labels,
-        "classes_": labels.classes,
-        "structure_": score_map.structure,
-        "vocabulary_": vocabulary,
-        "pair_vocabulary_": None,
-        "score_map_": score_map,
-        "parameters_": parameters,
-        "n_features_": score_map.n_features,
-        "objective_": float("nan"),
-        "dual_gap_": float("nan"),
-        "n_iter_": 0,
-        "solver_": "crfsuite",
-        "status_": Status.FINISHED,
-        "trace_": Trace.from_rows(np.zeros((0, 5))),
-    }
+    return StructuredModel(
+        labels=labels,
+        structure=score_map.structure,
+        vocabulary=Vocabulary.from_attributes(model.attributes),
+        pair_vocabulary=None,
+        weights=LinearWeights(score_map, parameters),
+    )
 
 
 def _score_map(model: CrfsuiteModel, labels: Labels) -> tuple[LinearScores, NDArray[np.float64]]:

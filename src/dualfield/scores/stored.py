@@ -1,8 +1,10 @@
-"""Linear weights in records: all of them, or those of a mapped file that a batch needs, looked up where they lie."""
+"""Linear scores with their weights: in memory, or in a mapped file, looked up where they lie as a batch needs them."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +18,42 @@ from dualfield.structures import Structure
 Floats = NDArray[np.float64]
 
 
-def weights_record(score_map: LinearScores, parameters: Floats) -> Fields:
-    """Return a score map and its weights, in no particular layout of memory."""
+@dataclass(frozen=True, eq=False)
+class LinearWeights:
+    """A score map and its weights, in memory.
+
+    Parameters
+    ----------
+    score_map : LinearScores
+        Which features there are.
+    parameters : array of shape (n_parameters,)
+        Their weights.
+    """
+
+    score_map: LinearScores
+    parameters: Floats
+
+    @property
+    def n_features(self) -> int:
+        """Number of weights."""
+        return self.score_map.n_features
+
+    @property
+    def n_columns(self) -> int:
+        """Columns that score labels."""
+        return self.score_map.node.n_columns
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether columns score pairs of labels, too."""
+        return self.score_map.pair is not None
+
+    def record(self) -> Fields:
+        """Return a score map and its weights, in no particular layout of memory."""
+        return _weights_record(self.score_map, self.parameters)
+
+
+def _weights_record(score_map: LinearScores, parameters: Floats) -> Fields:
     weights = score_map.unpack(parameters)
     for part in (weights.node, weights.cliques, weights.start, weights.stop, weights.pair):
         if not np.isfinite(part).all():
@@ -46,10 +82,10 @@ class Scored(NamedTuple):
 
 
 class StoredWeights:
-    """The weights of a structure in their record."""
+    """A score map and its weights, in a record: read as a whole when they are asked for, or looked up for a batch."""
 
     def __init__(self, record: Record, structure: Structure) -> None:
-        self.record, self.structure = record, structure
+        self._record, self._structure = record, structure
         n_cliques, n_labels = structure.n_cliques, structure.n_labels
         self.n_features, self.with_ends = record.integer("n_features", 0), record.has("ends")
         self.cliques = record.array("cliques", np.float64, (n_cliques,), finite=True)
@@ -62,13 +98,46 @@ class StoredWeights:
         self.node = _StoredTable(record.child("node"), n_labels)
         self.pair = _StoredTable(record.child("pair"), structure.edge_width) if record.has("pair") else None
 
-    def whole(self) -> tuple[LinearScores, Floats]:
-        """Return the score map and all weights, checked against their digests."""
-        with self.record.source.at_fault():
+    @property
+    def n_columns(self) -> int:
+        """Columns that score labels."""
+        return self.node.n_columns
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether columns score pairs of labels, too."""
+        return self.pair is not None
+
+    @property
+    def score_map(self) -> LinearScores:
+        """Which features there are."""
+        return self.whole.score_map
+
+    @property
+    def parameters(self) -> Floats:
+        """All weights."""
+        return self.whole.parameters
+
+    @property
+    def is_read(self) -> bool:
+        """Whether all weights are in memory by now."""
+        return "whole" in vars(self)
+
+    def record(self) -> Fields:
+        """Return what was read."""
+        return self.whole.record()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LinearWeights, (self.score_map, self.parameters)
+
+    @cached_property
+    def whole(self) -> LinearWeights:
+        """The score map and all weights, checked against their digests."""
+        with self._record.source.at_fault():
             score_map, parameters = self._packed(self.node.whole(), None if self.pair is None else self.pair.whole())
         n = score_map.n_features
-        self.record.check(n == self.n_features, f"it has {n} features, not {self.n_features}.")
-        return score_map, parameters
+        self._record.check(n == self.n_features, f"it has {n} features, not {self.n_features}.")
+        return LinearWeights(score_map, parameters)
 
     def scored(
         self, nodes: Batch, pairs: Batch | None, vocabulary: Vocabulary, pair_vocabulary: Vocabulary | None
@@ -85,11 +154,11 @@ class StoredWeights:
         self, node: tuple[FeatureTable, Floats], pair: tuple[FeatureTable, Floats] | None
     ) -> tuple[LinearScores, Floats]:
         table, weights = (None, None) if pair is None else pair
-        score_map = LinearScores(self.structure, node[0], table, self.mask, self.with_ends)
+        score_map = LinearScores(self._structure, node[0], table, self.mask, self.with_ends)
         try:
             return score_map, score_map.pack(node[1], self.cliques, self.ends[0], self.ends[1], weights)
         except ValueError as error:  # the native twins of the tables refuse what is not sound
-            raise self.record.fault(f"its features are not sound: {error}.") from None
+            raise self._record.fault(f"its features are not sound: {error}.") from None
 
 
 class _StoredTable:

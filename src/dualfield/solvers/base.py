@@ -17,6 +17,7 @@ __all__ = ["KernelParts", "KernelPoint", "Solution", "Status", "StopRule"]
 Floats = NDArray[np.float64]
 Progress = Callable[[float, float, float, float, float], None]  # objective, dual, gap, passes, seconds
 Point = TypeVar("Point")
+_DEFAULT_PASSES = 10_000.0
 
 
 class Status(Enum):
@@ -86,6 +87,31 @@ class StopRule:
 
     tol: float
     max_passes: float = np.inf
+
+    @classmethod
+    def of(cls, solver: Any, tol: float, max_iter: int | None) -> StopRule:
+        """Return the rule that the parameters of an estimator stand for.
+
+        Parameters
+        ----------
+        solver : Solver
+            One that makes epochs knows how many; others stop after 10,000 passes.
+        tol, max_iter
+            The parameters.
+
+        Returns
+        -------
+        StopRule
+            The rule.
+
+        Examples
+        --------
+        >>> from dualfield.solvers import LBFGS, SGD, StopRule
+        >>> StopRule.of(SGD(), 1e-3, None).max_passes, StopRule.of(LBFGS(), 1e-3, 7).max_passes
+        (inf, 7.0)
+        """
+        most = np.inf if getattr(solver, "makes_epochs", False) else _DEFAULT_PASSES
+        return cls(float(tol), most if max_iter is None else float(max_iter))
 
     def after(self, course: Trace) -> StopRule:
         """Return the rule for what is left to do.
@@ -204,6 +230,40 @@ class Solution(Generic[Point]):
     trace: Trace
     solver: str
     dual: dict[str, NDArray[Any]] | None = None
+
+    @classmethod
+    def exact(cls, parameters: Point, solver: str) -> Solution[Point]:
+        """Return a point that was found without iterations, such as a table of counts.
+
+        Parameters
+        ----------
+        parameters : ndarray
+            The point.
+        solver : str
+            What found it.
+
+        Returns
+        -------
+        Solution
+            With a gap of zero.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.solvers import Solution
+        >>> Solution.exact(np.zeros(2), "counting").gap
+        0.0
+        """
+        trace = Trace.from_rows(np.array([[0.0, 0.0, 0.0, 1.0, 0.0]]))
+        return cls(
+            parameters=parameters,
+            objective=0.0,
+            gap=0.0,
+            status=Status.CONVERGED,
+            n_iter=1,
+            trace=trace,
+            solver=solver,
+        )
 
     @property
     def relative_gap(self) -> float:

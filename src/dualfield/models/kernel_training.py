@@ -1,4 +1,4 @@
-"""Models of label sequences whose node scores come from a kernel: how they are trained."""
+"""Structured models whose node scores come from a kernel: how they are trained."""
 
 from __future__ import annotations
 
@@ -8,52 +8,41 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.data.checks import check_number
-from dualfield.estimators.crf_data import TrainingData
 from dualfield.kernels import Kernel
-from dualfield.kernels.gamma import check_kernel, chosen_gamma
-from dualfield.kernels.kernel import KERNEL_NAMES
-from dualfield.kernels.landmarks import check_landmarks, choose_landmarks
+from dualfield.kernels.gamma import chosen_gamma
+from dualfield.kernels.landmarks import choose_landmarks
 from dualfield.kernels.mercer import check_mercer, refusals
+from dualfield.models.structured import StructuredModel
+from dualfield.models.training_data import TrainingData
 from dualfield.objectives import KernelChain, KernelMargin
 from dualfield.scores import Expansion
 from dualfield.scores.kernel import rows_of
-from dualfield.solvers import Auto, KernelAscent, KernelParts, Solution, StopRule, prototypes
+from dualfield.solvers import Auto, KernelAscent, KernelParts, Solution, StopRule
 from dualfield.solvers.callbacks import FitCallbacks
 from dualfield.solvers.kernel.reduced_chains import solve_reduced
-from dualfield.solvers.registry import pick_solver, suited
+from dualfield.solvers.registry import suited
+from dualfield.structures.checks import n_threads
 
 Floats = NDArray[np.float64]
-_NAMES = tuple(name for name in KERNEL_NAMES if name != "precomputed")
 _DEFAULT_PASSES = 1000.0
 
 
-def check_kernel_chains(model: Any, temperature: float) -> Any:
-    """Raise unless the parameters of a model with a kernel make sense together; return its solver."""
-    owner = type(model).__name__
-    check_kernel(owner, model, _NAMES)
-    check_landmarks(owner, model.kernel_approx)
-    check_number(owner, "cache_size", model.cache_size, 0.0)
-    check_number(owner, "transition_scale", model.transition_scale, 0.0, open_low=True)
-    for name, plain in (("l1_ratio", 0.0), ("pair_features", False), ("min_freq", 0), ("positive", None)):
-        value = getattr(model, name, plain)
-        if value is not plain and value != plain:
-            raise ValueError(f"The {name!r} parameter of {owner} is for features, and a kernel has none to list.")
-    if getattr(model, "rescaling", "margin") != "margin":
-        raise ValueError(f"The 'rescaling' parameter of {owner} must be 'margin' with a kernel.")
-    return pick_solver(owner, model.solver, prototypes.kernel_chain(temperature))
-
-
-def fit_kernel_chains(
-    model: Any, data: TrainingData, temperature: float, solver: Any, threads: int, callbacks: FitCallbacks, seed: int
+def fit_with_kernel(
+    settings: Any,
+    data: TrainingData,
+    temperature: float,
+    solver: Any,
+    old: StructuredModel | None,
+    callbacks: FitCallbacks,
+    seed: int,
 ) -> tuple[Solution[Floats], Expansion]:
     """Train the model; its parameters are the clique scores, and the expansion gives the node scores."""
     if data.allowed is not None:
         raise ValueError("A kernel needs the label of every node: y must not be labelled in part.")
-    points = rows_of(data.nodes)
+    threads, points = n_threads(settings.n_jobs), rows_of(data.nodes)
     weights = np.repeat(data.weights, data.nodes.lengths)
-    gamma = chosen_gamma(model.kernel, model.gamma, points, weights)
-    kernel = Kernel(model.kernel, gamma, float(model.coef0), float(model.degree))
+    gamma = chosen_gamma(settings.kernel, settings.gamma, points, weights)
+    kernel = Kernel(settings.kernel, gamma, float(settings.coef0), float(settings.degree))
     check_mercer(kernel, points, threads)
     problem = KernelChain(
         data.structure,
@@ -66,20 +55,20 @@ def fit_kernel_chains(
         temperature,
         data.score_map.clique_mask > 0,
         data.score_map.with_ends,
-        float(model.transition_scale),
-        int(model.cache_size),
+        float(settings.transition_scale),
+        int(settings.cache_size),
         threads,
         data.nodes.connected,
     )
-    rule = StopRule(float(model.tol), _DEFAULT_PASSES if model.max_iter is None else float(model.max_iter))
+    rule = StopRule(float(settings.tol), _DEFAULT_PASSES if settings.max_iter is None else float(settings.max_iter))
     with refusals(kernel):
-        if model.kernel_approx is not None:
-            landmarks = choose_landmarks(kernel, points, model.kernel_approx, seed, threads)
+        if settings.kernel_approx is not None:
+            landmarks = choose_landmarks(kernel, points, settings.kernel_approx, seed, threads)
             return solve_reduced(problem, landmarks, rule, callbacks, seed)
         suited(solver, problem)
         if temperature == 0.0 and isinstance(solver, Auto | KernelAscent) and _has_nodes_only(problem):
             return _solve_nodes(problem, solver, rule, callbacks, seed)
-        solution: Solution[KernelParts] = solver.solve(problem, rule, _start(model, problem), callbacks, seed)
+        solution: Solution[KernelParts] = solver.solve(problem, rule, _start(old, problem), callbacks, seed)
         return as_linear(problem, solution), _supported(kernel, points, solution.parameters.coefficients)
 
 
@@ -121,18 +110,18 @@ def _has_nodes_only(problem: KernelChain) -> bool:
     return problem.structure.is_free and not problem.with_ends and not problem.score_map.clique_mask.any()
 
 
-def _start(model: Any, problem: KernelChain) -> KernelParts | None:
-    """Return coefficients and weights of the last fit if it was one to the same nodes."""
-    old: Expansion | None = getattr(model, "expansion_", None)
-    if not model.warm_start or old is None or old.points.shape != problem.points.shape:
+def _start(old: StructuredModel | None, problem: KernelChain) -> KernelParts | None:
+    """Return coefficients and weights of an earlier model if it was fitted to the same nodes."""
+    before = None if old is None else old.expansion
+    if old is None or before is None or before.points.shape != problem.points.shape:
         return None
-    if old.n_labels != problem.structure.n_labels or len(model.parameters_) != problem.score_map.n_parameters:
+    if before.n_labels != problem.structure.n_labels or len(old.parameters) != problem.score_map.n_parameters:
         return None
-    if not _equal(old.points, problem.points):
+    if not _equal(before.points, problem.points):
         return None
-    weights = problem.score_map.unpack(model.parameters_)
+    weights = problem.score_map.unpack(old.parameters)
     ends = [weights.start, weights.stop] if problem.with_ends else []
-    return KernelParts(old.coefficients, np.concatenate([weights.cliques, *ends]))
+    return KernelParts(before.coefficients, np.concatenate([weights.cliques, *ends]))
 
 
 def _equal(one: Any, other: Any) -> bool:

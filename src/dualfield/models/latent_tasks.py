@@ -1,24 +1,24 @@
-"""What training a latent structural SVM needs of each kind of latent model: problem, solvers, starts, predictions."""
+"""What training a latent structural SVM needs of each kind of latent model: problem, solvers, starts, the model."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 
-from dualfield.data import Batch, Labels, Vocabulary
+from dualfield.data import Batch, Labels
 from dualfield.data.input_forms import unwrapped
-from dualfield.data.mapped_vocabulary import read_vocabulary
-from dualfield.data.records import Fields, Record
-from dualfield.estimators.crf_data import example_weights
-from dualfield.estimators.latent_data import StateData, StateDecoder
-from dualfield.estimators.latent_start import given_states, hard_em
+from dualfield.data.weights import example_weights
+from dualfield.models.latent import BagModel, CustomLatent, SubstateModel, read_bags
+from dualfield.models.latent_data import StateData
+from dualfield.models.latent_start import given_states, hard_em
+from dualfield.models.training_data import structured_cost
 from dualfield.objectives.latent import Completion
-from dualfield.objectives.latent_bags import BagProblem, BagScores, LatentPosition, best_in_bags
+from dualfield.objectives.latent_bags import BagProblem, BagScores, LatentPosition
 from dualfield.objectives.latent_chain import StateProblem
 from dualfield.objectives.latent_custom import CustomLatentProblem, LatentModel, check_latent_model
 from dualfield.objectives.latent_states import LatentChain, LatentMulticlass
@@ -30,19 +30,8 @@ from dualfield.solvers.latent.cuts import InnerCuts
 from dualfield.solvers.latent.records import InnerSolver
 from dualfield.solvers.latent.states import StateSolver
 from dualfield.solvers.registry import suited
-from dualfield.structures.custom_answers import read_only
 
 Floats = NDArray[np.float64]
-
-
-class Decoder(Protocol):
-    """A trained model: outputs and hidden parts of inputs."""
-
-    def best(self, X: Any, lengths: ArrayLike | None) -> tuple[Any, Any]:
-        """Return the best outputs and their hidden parts."""
-
-    def completed(self, X: Any, y: Any, lengths: ArrayLike | None) -> Any:
-        """Return the best hidden parts of given outputs."""
 
 
 class StateTask:
@@ -61,7 +50,7 @@ class StateTask:
         lengths: ArrayLike | None,
     ) -> None:
         self.base = base
-        self.data = StateData.read(base, latent, X, y, sample_weight, lengths)
+        self.data = StateData.read(base, latent, X, y, sample_weight, lengths, hinge=True)
         if self.data.data.allowed is not None:
             raise ValueError(
                 "y must have the label of every node: margins need the whole truth. Use LatentCRF instead."
@@ -106,7 +95,8 @@ class StateTask:
 
     def hidden(self, states: NDArray[Any]) -> Any:
         """Return sub-states as users see them."""
-        return self.decoder(np.zeros(0), None).cut(self.data.space.substates(states), self.data.data.nodes)
+        values, offsets = self.data.space.substates(states), self.data.data.nodes.offsets
+        return values if self.data.single else [values[a:b] for a, b in itertools.pairwise(offsets.tolist())]
 
     def plain(self, rule: StopRule, seed: int) -> float | None:
         """Return the objective of the model without sub-states; None if this is it."""
@@ -116,11 +106,9 @@ class StateTask:
         completion = Completion(self.data.data.codes, problem.features(self.data.data.codes))
         return self.inner(problem).minimise(completion, None, rule, seed).objective
 
-    def decoder(self, parameters: Floats, n_jobs: int | None) -> StateDecoder:
+    def model(self, parameters: Floats) -> SubstateModel:
         """Return the trained model."""
-        data = self.data
-        tagger = data.tagger(parameters, self.base, n_jobs)
-        return StateDecoder(tagger, data.data.labels, data.space, data.single, data.arrays)
+        return self.data.model(parameters)
 
     def _of(self, states: NDArray[Any]) -> Completion:
         return Completion(states, self.problem.features(states))
@@ -154,7 +142,7 @@ class BagTask:
         weights = float(base.C) * example_weights(
             own, self.labels, codes, sample_weight, base.class_weight, type(base).__name__
         )
-        cost = base._cost_table(self.labels)
+        cost = structured_cost(base, self.labels, hinge=True)
         scores = BagScores(batch.n_columns, n, latent.background_code(self.labels), bool(latent.intercept))
         self.problem = BagProblem(scores, batch, codes, weights, 1.0 - np.eye(n) if cost is None else cost)
 
@@ -200,74 +188,10 @@ class BagTask:
         """Return None: without a hidden instance there is no model of bags."""
         return None
 
-    def decoder(self, parameters: Floats, n_jobs: int | None) -> BagDecoder:
+    def model(self, parameters: Floats) -> BagModel:
         """Return the trained model."""
         batch = self.problem.batch
-        return BagDecoder(parameters, self.problem.scores, self.labels, self.arrays, batch.vocabulary)
-
-
-@dataclass(frozen=True, eq=False)
-class BagDecoder:
-    """A trained model of bags."""
-
-    parameters: Floats
-    scores: BagScores
-    labels: Labels
-    arrays: bool
-    vocabulary: Vocabulary | None
-
-    def record(self) -> Fields:
-        """Return what the model consists of."""
-        if not np.isfinite(self.parameters).all():
-            raise ValueError("The model cannot be saved: it has weights that are not finite.")
-        return {
-            "kind": "bags",
-            "labels": self.labels.record(),
-            "n_columns": int(self.scores.n_columns),
-            "background": int(self.scores.background),
-            "intercept": bool(self.scores.intercept),
-            "arrays": bool(self.arrays),
-            "vocabulary": None if self.vocabulary is None else self.vocabulary.record(),
-            "weights": self.parameters,
-        }
-
-    @classmethod
-    def from_record(cls, record: Record) -> BagDecoder:
-        """Make a model of its record, which is checked."""
-        labels = Labels.from_record(record.child("labels"))
-        n_columns, background = record.integer("n_columns", 0), record.integer("background", -1, len(labels) - 1)
-        record.check(len(labels) >= 2, "bags need two labels.")
-        scores = BagScores(n_columns, len(labels), background, record.flag("intercept"))
-        weights = np.array(record.array("weights", np.float64, (scores.n_parameters,), finite=True))
-        vocabulary = read_vocabulary(record.child("vocabulary"), n_columns) if record.has("vocabulary") else None
-        return cls(weights, scores, labels, record.flag("arrays"), vocabulary)
-
-    def best(self, X: Any, lengths: ArrayLike | None) -> tuple[Any, Any]:
-        """Return the best label of each bag, and the instance that speaks for it."""
-        best, at = self._best(X, lengths)
-        codes = best.argmax(axis=1)
-        names = self.labels.classes[codes]
-        return names if self.arrays else names.tolist(), self._heard(codes, at)
-
-    def completed(self, X: Any, y: Any, lengths: ArrayLike | None) -> Any:
-        """Return the instance that speaks most for a given label of each bag."""
-        at = self._best(X, lengths)[1]
-        codes = self.labels.encode(unwrapped(y))
-        if len(codes) != len(at):
-            raise ValueError(f"y must have a label for each of the {len(at)} bags. Got {len(codes)}.")
-        return self._heard(codes, at)
-
-    def decision(self, X: Any, lengths: ArrayLike | None) -> Floats:
-        """Return the score of each label for each bag."""
-        return self._best(X, lengths)[0]
-
-    def _heard(self, codes: NDArray[Any], at: NDArray[Any]) -> NDArray[Any]:
-        return np.where(codes == self.scores.background, -1, at[np.arange(len(codes)), codes])
-
-    def _best(self, X: Any, lengths: ArrayLike | None) -> tuple[Floats, NDArray[np.int64]]:
-        numeric = None if self.vocabulary is not None else self.scores.n_columns
-        batch = read_bags(X, lengths, self.vocabulary, numeric)
-        return best_in_bags(self.scores.instances(self.parameters, batch), batch.offsets)
+        return BagModel(parameters, self.problem.scores, self.labels, self.arrays, batch.vocabulary)
 
 
 class CustomTask:
@@ -331,37 +255,9 @@ class CustomTask:
         """Return None: nobody knows the model without hidden parts."""
         return None
 
-    def decoder(self, parameters: Floats, n_jobs: int | None) -> CustomDecoder:
+    def model(self, parameters: Floats) -> CustomLatent:
         """Return the trained model."""
-        return CustomDecoder(self.latent, parameters)
-
-
-@dataclass(frozen=True, eq=False)
-class CustomDecoder:
-    """A trained model of the user's own."""
-
-    latent: LatentModel
-    parameters: Floats
-
-    def best(self, X: Any, lengths: ArrayLike | None) -> tuple[Any, Any]:
-        """Return the best outputs and their hidden parts."""
-        pairs = [self.latent.infer(read_only(self.parameters), x) for x in X]
-        return [y for y, _ in pairs], [h for _, h in pairs]
-
-    def completed(self, X: Any, y: Any, lengths: ArrayLike | None) -> Any:
-        """Return the best hidden parts of given outputs."""
-        w = read_only(self.parameters)
-        return [self.latent.complete(w, x, each) for x, each in zip(X, y, strict=True)]
-
-
-def read_bags(X: Any, lengths: ArrayLike | None, vocabulary: Vocabulary | None, n_columns: int | None) -> Batch:
-    """Read bags, each with at least one instance."""
-    batch = Batch.build(X, lengths=lengths, vocabulary=vocabulary, n_columns=n_columns)
-    empty = np.flatnonzero(batch.lengths == 0)
-    if empty.size or not batch.n_examples:
-        what = f"X[{empty[0]}] has none" if empty.size else "there are no bags"
-        raise ValueError(f"Every bag must have at least one instance; {what}.")
-    return batch
+        return CustomLatent(self.latent, parameters)
 
 
 def _only_cuts(base: Any) -> None:

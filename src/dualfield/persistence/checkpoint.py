@@ -25,7 +25,7 @@ from dualfield.structures import Chain
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
-    from dualfield.estimators.crf_data import TrainingData
+    from dualfield.models.training_data import TrainingData
 
 __all__ = ["Checkpoint", "CheckpointWarning"]
 

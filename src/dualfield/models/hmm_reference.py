@@ -43,24 +43,6 @@ def check_smoothing(owner: str, smoothing: Any, layout: TableLayout) -> Tables:
     )
 
 
-def loss_table(owner: str, loss: Any, n_states: int) -> Floats:
-    """Return the cost of each state by true state."""
-    if isinstance(loss, str) and loss == "hamming":
-        return 1.0 - np.eye(n_states)
-    try:
-        table = np.array(loss, dtype=np.float64)
-    except (TypeError, ValueError):
-        table = np.zeros(0)
-    good = table.shape == (n_states, n_states)
-    if not good or not np.isfinite(table).all() or (table < 0.0).any() or np.diag(table).any():
-        found = repr(loss) if isinstance(loss, str) or not table.size else f"shape {table.shape}"
-        raise ValueError(
-            f"The 'loss' parameter of {owner} must be 'hamming', or finite numbers of at least 0 of shape "
-            f"{(n_states, n_states)} with zeros on the diagonal. Got {found} instead."
-        )
-    return table
-
-
 def reference_tables(owner: str, prior: Any, counts: Tables, smoothing: Tables) -> Tables:
     """Return c of the objective."""
     smooth = counts.map(np.add, smoothing)

@@ -1,4 +1,4 @@
-"""What a structural SVM is told beside its data: costs, signs of weights, and which solver to use."""
+"""Which weights must not be negative, in the forms in which users say so."""
 
 from __future__ import annotations
 
@@ -8,57 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.data import Batch, Labels
-from dualfield.objectives import ChainLoss, ChainPlanes, CustomPlanes
-from dualfield.scores import LinearScores
-from dualfield.solvers import Solution, StopRule
-from dualfield.solvers.callbacks import FitCallbacks
-from dualfield.solvers.planes.course import offered
-from dualfield.solvers.primal.relay import never_worse_than_zero
-
-Floats = NDArray[np.float64]
-_DEFAULT_PASSES = 10_000.0
-
-
-def solve_hinge(
-    solver: Any,
-    objective: ChainLoss | ChainPlanes | CustomPlanes,
-    rule: StopRule,
-    start: Floats | None,
-    callbacks: FitCallbacks,
-    seed: int,
-) -> Solution[Floats]:
-    """Solve a form of the problem to a point that is never worse than weights of zero."""
-    if not isinstance(objective, ChainLoss):  # solvers of planes keep the best point
-        start = offered(objective, start)
-    solution: Solution[Floats] = solver.solve(objective, rule, start, callbacks, seed)
-    return never_worse_than_zero(objective, solution, rule.tol) if isinstance(objective, ChainLoss) else solution
-
-
-def margin_rule(solver: Any, tol: float, max_iter: int | None) -> StopRule:
-    """Return when training stops."""
-    endless = getattr(solver, "makes_epochs", False)
-    return StopRule(tol, (np.inf if endless else _DEFAULT_PASSES) if max_iter is None else float(max_iter))
-
-
-def margin_cost(owner: str, cost: Any, labels: Labels) -> Floats:
-    """Return the cost of each label by true label."""
-    n, kinds = len(labels), "'hamming', an array or a callable"
-    if isinstance(cost, str) and cost == "hamming":
-        return 1.0 - np.eye(n)
-    if cost is None or isinstance(cost, str):
-        raise ValueError(f"The 'cost' parameter of {owner} must be {kinds}. Got {cost!r} instead.")
-    names = labels.classes.tolist()
-    table = np.array([[cost(a, b) for b in names] for a in names]) if callable(cost) else np.asarray(cost)
-    try:
-        table = np.ascontiguousarray(table, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"The 'cost' parameter of {owner} must be {kinds}. Got {cost!r} instead.") from error
-    if table.shape != (n, n) or not np.isfinite(table).all() or np.diag(table).any() or (table < 0.0).any():
-        raise ValueError(
-            f"The 'cost' parameter of {owner} must be finite numbers of at least 0 of shape {(n, n)} with zeros on the "
-            f"diagonal. Got shape {table.shape}."
-        )
-    return table
+from dualfield.scores.linear import LinearScores
 
 
 def check_signs(owner: str, positive: Any, n_parameters: int) -> NDArray[np.bool_] | None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from dualfield import CRF
 from dualfield.features import Template
-from dualfield.models.sequence_tagger import SequenceTagger
+from dualfield.models.structured import StructuredModel
 from dualfield.persistence.file import open_model
 from dualfield.structures import Chain
 
@@ -30,8 +33,7 @@ CASES = {
 def test_answers_are_those_of_the_estimator(case, mmap, tmp_path):
     model, X = CASES[case]
     model.fit(X, LABELS).save(tmp_path / "model")
-    tagger = SequenceTagger.from_record(open_model(tmp_path / "model", mmap=mmap).record)
-    assert tagger is not None
+    tagger = StructuredModel.from_record(open_model(tmp_path / "model", mmap=mmap).record.child("model"))
     assert tagger.predict(X) == model.predict(X)
     assert tagger.k_best(X, 3) == model.k_best(X, 3)
     for own, other in zip(tagger.predict_proba(X), model.predict_proba(X), strict=True):
@@ -39,8 +41,23 @@ def test_answers_are_those_of_the_estimator(case, mmap, tmp_path):
     assert tagger.classes.tolist() == model.classes_.tolist()
 
 
-def test_numbers_and_kernels_are_left_to_the_estimator(tmp_path):
+def test_numbers_and_kernels(tmp_path):
     X = [np.arange(len(labels) * 2.0).reshape(-1, 2) for labels in LABELS]
     for model in (CRF(), CRF(kernel="rbf")):
         model.fit(X, LABELS).save(tmp_path / "model")
-        assert SequenceTagger.from_record(open_model(tmp_path / "model").record) is None
+        again = StructuredModel.from_record(open_model(tmp_path / "model").record.child("model"))
+        assert again.predict(X) == model.predict(X)
+
+
+def test_predictions_do_not_import_scikit_learn(tmp_path):
+    """Its import takes longer than to tag a few sentences."""
+    CRF().fit(ITEMS, LABELS).save(tmp_path / "model")
+    code = """
+import sys
+from dualfield.models.structured import StructuredModel
+from dualfield.persistence.file import open_model
+model = StructuredModel.from_record(open_model(sys.argv[1]).record.child("model"))
+print(model.predict([[["word"]]]), "sklearn" in sys.modules)
+"""
+    said = subprocess.run([sys.executable, "-c", code, tmp_path / "model"], capture_output=True, text=True, check=True)
+    assert said.stdout.endswith("False\n")

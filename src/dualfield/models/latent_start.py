@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from dualfield.estimators.latent_data import StateData
+from dualfield.models.latent_data import StateData
 from dualfield.objectives.latent_chain import StateProblem, States
 from dualfield.structures import Scores
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
-import time
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield.data import Batch, Labels
-from dualfield.data.input_forms import unwrapped
 from dualfield.data.observations import Observations, read_streams
-from dualfield.data.partial_labels import PartialLabels, read_labels
+from dualfield.data.states import read_hidden, read_states
 from dualfield.data.symbols import Rare
-from dualfield.estimators.crf_data import example_weights
+from dualfield.data.weights import example_weights
 from dualfield.objectives import ChainPlanes
 from dualfield.regularisers import TableDivergence
-from dualfield.scores.tables import TableLayout, Tables, clamped, logarithms, normalised
-from dualfield.solvers import Simplicial, Solution, Status, StopRule, Trace
+from dualfield.scores.tables import TableLayout, Tables, clamped
+from dualfield.solvers import Simplicial, Solution, Status, StopRule
 from dualfield.solvers.base import Progress
 
 Floats = NDArray[np.float64]
@@ -29,7 +25,8 @@ Codes = NDArray[np.int32]
 MOST_COMPLETIONS = 20
 
 
-class HMMData(NamedTuple):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HMMData:
     """Everything that a fit needs, checked; states are -1 where they are not known."""
 
     batch: Batch
@@ -60,64 +57,20 @@ def read_training(
     weights = example_weights(batch, labels, states, sample_weight, None, owner)
     if not weights.any():
         raise ValueError("sample_weight must leave a sequence with a weight above zero.")
-    fixed = None if hidden is None else ~_read_hidden(hidden, streams.offsets)
+    fixed = None if hidden is None else ~read_hidden(hidden, streams.offsets)
     if fixed is not None and (fixed & (states < 0)).any():
         place = streams.place(int(np.argmax(fixed & (states < 0))))[1:]
         raise ValueError(f"hidden{place} is False, so that the state is known; y{place} does not tell it.")
     layout = TableLayout(len(labels), observations.sizes)
-    return HMMData(batch, observations, labels, states, allowed, fixed, weights, layout)
-
-
-def read_states(y: Any, offsets: NDArray[np.int64], known: Labels | None = None, *, name: str = "y") -> PartialLabels:
-    """Read states; None, or a set of states, where they are not known. Errors call them by the name."""
-    y = list(y) if isinstance(y, Iterator) else unwrapped(y)
-    if isinstance(y, (list, tuple)) and len(y):
-        rows = [unwrapped(one) for one in y]
-        arrays = [one for one in rows if isinstance(one, np.ndarray) and one.ndim == 1 and one.dtype.kind in "iu"]
-        if len(arrays) == len(rows) and [len(one) for one in arrays] == np.diff(offsets).tolist():
-            return read_labels(np.concatenate(arrays), offsets, known, name=name)  # no state becomes a Python object
-        flat = not any(isinstance(one, (list, tuple, np.ndarray)) for one in rows)
-        if flat and len(rows) == offsets[-1]:
-            y = rows = [rows[a:b] for a, b in itertools.pairwise(offsets.tolist())]
-        if any(isinstance(one, (list, tuple)) and None in one for one in rows):
-            y = [one.tolist() if isinstance(one, np.ndarray) else one for one in rows]
-            if known is None and all(label is None for one in y for label in one):
-                raise ValueError("y must have at least one state that is known. Got None everywhere.")
-    return read_labels(y, offsets, known, name=name)
-
-
-def _read_hidden(hidden: Any, offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which states are to be predicted."""
-    rows = [np.asarray(one) for one in hidden]
-    lengths = np.diff(offsets).tolist()
-    if rows and rows[0].ndim == 0 and len(rows) == offsets[-1]:  # all sequences in a row
-        flat = np.asarray(hidden)
-        rows = [flat[a:b] for a, b in itertools.pairwise(offsets.tolist())]
-    if len(rows) != len(lengths):
-        raise ValueError(f"hidden has {len(rows)} sequences; X has {len(lengths)}.")
-    for i, (row, length) in enumerate(zip(rows, lengths, strict=True)):
-        if row.shape != (length,) or row.dtype != np.bool_:
-            raise ValueError(
-                f"hidden[{i}] must be {length} bool, one for each symbol of X[{i}]. Got shape {row.shape} and dtype "
-                f"{row.dtype} instead."
-            )
-    return np.concatenate(rows)
-
-
-def counted(reference: Tables, layout: TableLayout) -> Solution[Floats]:
-    """Return the rows of the reference, normalised: the solution for eta = 0."""
-    began = time.perf_counter()
-    tables = normalised(reference)
-    parameters = layout.pack(logarithms(tables))
-    trace = Trace.from_rows(np.array([[0.0, 0.0, 0.0, 0.0, time.perf_counter() - began]]))
-    return Solution(
-        parameters=parameters,
-        objective=0.0,
-        gap=0.0,
-        status=Status.CONVERGED,
-        n_iter=0,
-        trace=trace,
-        solver="counting",
+    return HMMData(
+        batch=batch,
+        observations=observations,
+        labels=labels,
+        states=states,
+        allowed=allowed,
+        fixed=fixed,
+        weights=weights,
+        layout=layout,
     )
 
 

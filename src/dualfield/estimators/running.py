@@ -1,0 +1,102 @@
+"""A solver at work for an estimator: progress, a monitor that looks on, and states that are kept in a file."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualfield._native import StateError
+from dualfield.data.checks import fixed_random_state
+from dualfield.models.kernel_training import fit_with_kernel
+from dualfield.models.structured import StructuredModel
+from dualfield.models.training_data import TrainingData
+from dualfield.persistence.checkpoint import Checkpoint, fingerprint
+from dualfield.scores import Expansion
+from dualfield.solvers import Moment, Solution, Status, Trace
+from dualfield.solvers.callbacks import FitCallbacks
+from dualfield.solvers.kept_state import refuse_unused
+from dualfield.solvers.progress import ProgressLine
+
+Floats = NDArray[np.float64]
+Solve = Callable[[FitCallbacks, int], Solution[Floats]]
+Monitor = Callable[[Moment, Any], Any]
+
+
+def run(
+    estimator: Any,
+    solve: Solve,
+    *,
+    data: TrainingData | None = None,
+    start: Floats | None = None,
+    monitor: Monitor | None = None,
+    checkpoint: Checkpoint | None = None,
+    model_at: Callable[[Floats], Any] | None = None,
+) -> Solution[Floats]:
+    """Call a solver with callbacks that show progress, let a monitor see the model of a moment, and keep states."""
+    seed = int(fixed_random_state(getattr(estimator, "random_state", None)).randint(2**31 - 1))
+    states = None
+    if checkpoint is not None and data is not None:
+        states = checkpoint.open(fingerprint(estimator, data, start), seed)
+        seed = states.seed
+    with ProgressLine(type(estimator).__name__, int(estimator.verbose)) as line:
+        callbacks = FitCallbacks(
+            line,
+            None if monitor is None else lambda moment, w: monitor(moment, _at(estimator, moment, w, model_at)),
+            None if states is None else states.keep,
+            None if states is None else states.is_due,
+            None if states is None else states.resume,
+        )
+        try:
+            if data is not None and callbacks.resume is not None:
+                refuse_unused(callbacks.resume, data.score_map.used)
+            solution = solve(callbacks, seed)
+        except StateError as error:
+            raise error if states is None else states.refused(error) from None
+        callbacks.last(solution.moment, solution.parameters)
+        line.end(f"{solution.status.value}, relative gap {solution.relative_gap:.1e}.")
+    if states is not None:
+        states.close(solution.status)
+    return solution
+
+
+def run_with_kernel(
+    estimator: Any,
+    data: TrainingData,
+    temperature: float,
+    solver: Any,
+    old: StructuredModel | None,
+    **looking_on: Any,
+) -> tuple[Solution[Floats], Expansion]:
+    """Train with node scores from a kernel."""
+    for name, value in looking_on.items():
+        if value is not None:
+            raise ValueError(f"{name} must be None with a kernel: the model is there at the end of the fit only.")
+    found: list[Expansion] = []
+
+    def solve(callbacks: FitCallbacks, seed: int) -> Solution[Floats]:
+        solution, expansion = fit_with_kernel(estimator, data, temperature, solver, old, callbacks, seed)
+        found.append(expansion)
+        return solution
+
+    return run(estimator, solve, data=data), found[0]
+
+
+def _at(estimator: Any, moment: Moment, parameters: Floats, model_at: Callable[[Floats], Any] | None) -> Any:
+    """Return the estimator with the model of a moment."""
+    there = copy.copy(estimator)
+    solution = Solution(
+        parameters=parameters,
+        objective=moment.objective,
+        gap=moment.gap,
+        status=Status.STOPPED,
+        n_iter=1,
+        trace=Trace.from_rows(np.array([dataclasses.astuple(moment)])),
+        solver="monitor",
+    )
+    there._keep(None if model_at is None else model_at(parameters), solution)
+    return there

@@ -1,0 +1,358 @@
+"""What a fit of labels that depend on each other has found: a frozen value that answers every question."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import ArrayLike, NDArray
+
+from dualfield import _native
+from dualfield.data import Batch, Labels, Vocabulary
+from dualfield.data.checks import check_column_names
+from dualfield.data.mapped_vocabulary import read_vocabulary
+from dualfield.data.records import Fields, Record
+from dualfield.data.value_records import names_record, read_names
+from dualfield.features import Template
+from dualfield.features.reading import read_examples
+from dualfield.models.temperature_scaling import Calibration
+from dualfield.scores import Expansion, LinearScores
+from dualfield.scores.stored import LinearWeights, Scored, StoredWeights
+from dualfield.structures import Scores, Structure
+from dualfield.structures.registry import structure_from_record
+
+Floats = NDArray[np.float64]
+NOT_CALIBRATED = (
+    "Margins are not probabilities. Call calibrate(X, y) with data that the model was not trained on; it chooses the "
+    "temperature at which they are."
+)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StructuredModel:
+    """A structure with linear or kernel scores: it reads input, scores it, and answers.
+
+    Weights are in memory, or in a mapped file that is looked up for every batch until all of them are asked for.
+    Questions take the number of threads; answers do not depend on it.
+
+    Parameters
+    ----------
+    labels : Labels
+        Names and codes.
+    structure : Structure
+        How the labels of an example depend on each other.
+    vocabulary, pair_vocabulary : Vocabulary or None
+        Attributes of nodes, and those that score pairs of labels; None: input is numeric, or there are none.
+    weights : LinearWeights or StoredWeights
+        The score map and its weights.
+    expansion : Expansion, default=None
+        Node scores from a kernel; its columns are those that the weights take.
+    template : Template, default=None
+        What makes attributes of columns; None: items come with attributes.
+    temperature : float, default=1.0
+        p(y | x) is proportional to exp(score(y) / T). None: scores are margins, which need a calibration first.
+    calibration : Calibration, default=None
+        The temperature of margins.
+    column_names : tuple of str, default=None
+        Names of the columns, where the training data had names.
+
+    Examples
+    --------
+    >>> from dualfield import CRF
+    >>> model = CRF().fit([[["a"], ["b"]], [["b"], ["a"]]], [["x", "y"], ["y", "x"]]).model_
+    >>> model.predict([[["a"], ["b"]]])
+    [['x', 'y']]
+    """
+
+    labels: Labels
+    structure: Structure
+    vocabulary: Vocabulary | None
+    pair_vocabulary: Vocabulary | None
+    weights: LinearWeights | StoredWeights
+    expansion: Expansion | None = None
+    template: Template | None = None
+    temperature: float | None = 1.0
+    calibration: Calibration | None = None
+    column_names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Check that the template makes what the vocabularies hold: attributes of tokens, and of pairs or not."""
+        own_pairs = self.pair_vocabulary is not None and self.pair_vocabulary is not self.vocabulary
+        given = self.template
+        if own_pairs != (given is not None and given.has_pairs) or (given is not None and self.vocabulary is None):
+            raise ValueError("The template does not make the attributes that the model has weights for.")
+
+    # What it consists of
+
+    def with_parameters(self, parameters: Floats) -> Self:
+        """Return the same model with other weights."""
+        return replace(self, weights=LinearWeights(self.score_map, parameters))
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The labels, in the order of their codes."""
+        return self.labels.classes
+
+    @property
+    def names(self) -> list[Any]:
+        """The labels as a list."""
+        names: list[Any] = self.labels.classes.tolist()
+        return names
+
+    @property
+    def score_map(self) -> LinearScores:
+        """Which features there are."""
+        return self.weights.score_map
+
+    @property
+    def parameters(self) -> Floats:
+        """Their weights, in the order of the score map."""
+        return self.weights.parameters
+
+    @property
+    def n_features(self) -> int:
+        """Number of weights, and of coefficients of a kernel."""
+        return self.weights.n_features + (0 if self.expansion is None else self.expansion.coefficients.size)
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the input."""
+        return self.weights.n_columns if self.expansion is None else self.expansion.n_columns
+
+    @property
+    def coef(self) -> scipy.sparse.csr_array | Floats:
+        """Weights of the columns, shape (n_labels, n_columns): sparse for attributes, dense for numeric input."""
+        self.need_columns("coef_")
+        weights = self.score_map.state_weights(self.parameters)
+        return weights if self.vocabulary is not None else weights.toarray()
+
+    @property
+    def transitions(self) -> Floats:
+        """Weights of cliques, in the shape that the structure shows them in."""
+        return self.structure.table_of(self.score_map.unpack_shared(self.parameters)[0])
+
+    @property
+    def start(self) -> Floats:
+        """Weights of the first label."""
+        return self.score_map.unpack(self.parameters).start
+
+    @property
+    def stop(self) -> Floats:
+        """Weights of the last label."""
+        return self.score_map.unpack(self.parameters).stop
+
+    @property
+    def probability_temperature(self) -> float:
+        """T of the probabilities; margins have one once they are calibrated."""
+        if self.temperature is not None:
+            return self.temperature
+        if self.calibration is None:
+            from sklearn.exceptions import NotFittedError  # slow to import, and seldom needed
+
+            raise NotFittedError(NOT_CALIBRATED)
+        return self.calibration.temperature
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether input is a matrix, with a row for each example."""
+        return self.structure.is_flat and self.vocabulary is None
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether weights are looked up in a mapped file, as input needs them."""
+        stored = self.weights
+        waits = isinstance(stored, StoredWeights) and not stored.is_read
+        return waits and self.vocabulary is not None and self.expansion is None
+
+    def need_columns(self, what: str) -> None:
+        """Raise where node scores come from a kernel, which gives columns no weights."""
+        if self.expansion is not None:
+            raise AttributeError(f"{what} needs weights of columns. With a kernel see expansion_ and transitions_.")
+
+    # From input to scores
+
+    def read(self, X: Any, lengths: ArrayLike | None = None) -> tuple[Batch, Batch | None]:
+        """Turn input into rows of the columns seen in training; the second batch has those that score label pairs."""
+        numeric = None if self.vocabulary is not None else self.n_columns
+        nodes, pairs = read_examples(
+            self.structure, X, lengths, self.template, self.vocabulary, self.pair_vocabulary, n_columns=numeric
+        )
+        if self.template is None or isinstance(X, Batch):
+            check_column_names(self.column_names, nodes, "as in training")
+            pairs = nodes
+        return nodes, pairs if self.weights.has_pairs else None
+
+    def scored(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Scored:
+        """Read input, and find the weights that score it: all, or those in a mapped file that it needs."""
+        stored = self.weights
+        if self.looks_up and not isinstance(X, Batch):
+            assert isinstance(stored, StoredWeights)
+            assert self.vocabulary is not None
+            growing = Vocabulary() if self.template is None else None
+            nodes, pairs = read_examples(self.structure, X, lengths, self.template, growing, grow=growing is not None)
+            pairs = nodes if self.template is None else pairs
+            return stored.scored(nodes, pairs, self.vocabulary, self.pair_vocabulary)
+        nodes, pairs = self.read(X, lengths)
+        nodes = nodes if self.expansion is None else self.expansion.columns(nodes, n_threads)
+        return Scored(self.score_map, self.parameters, nodes, pairs)
+
+    def scores(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Scores:
+        """Return the scores of all labels and transitions: what the structure can be asked about."""
+        read = self.scored(X, lengths, n_threads)
+        return read.score_map.scores(read.parameters, read.nodes, read.pairs, n_threads)
+
+    def decoded(self, codes: NDArray[np.int32], offsets: NDArray[np.int64]) -> Any:
+        """Return labels as users pass them: for each example, or in a row where every node is one."""
+        return self.labels.decode(codes, None if self.structure.is_flat else offsets)
+
+    def encoded(self, y: Any, offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Return the codes of labels that users pass."""
+        if not self.structure.is_flat:
+            return self.labels.encode(y, offsets)
+        targets, n = np.asarray(y), int(offsets[-1])
+        if targets.shape != (n,):
+            raise ValueError(f"y must have shape ({n},), a label for each row of X. Got {targets.shape}.")
+        unknown = sorted(set(targets.tolist()) - set(self.names), key=str)
+        if unknown:
+            raise ValueError(f"y has labels not seen in training: {unknown}.")
+        return np.searchsorted(self.classes, targets).astype(np.int32)
+
+    # Answers
+
+    def predict(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Any:
+        """Return the best labelling of each example."""
+        score_map, parameters, nodes, pairs = self.scored(X, lengths, n_threads)
+        return self.decoded(_native.tag(score_map.bind(nodes, pairs), parameters, n_threads), nodes.offsets)
+
+    def predict_proba(
+        self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1, *, pairwise: bool = False
+    ) -> Any:
+        """Return the probability of each label at each node, and with `pairwise` of labels of neighbours."""
+        reason = self.structure.no_pairs if pairwise else None
+        if reason is not None:
+            raise ValueError(f"pairwise {reason}")
+        return self.marginals(self.scores(X, lengths, n_threads), n_threads, pairwise=pairwise)
+
+    def marginals(self, scores: Scores, n_threads: int = 1, *, pairwise: bool = False) -> Any:
+        """Return probabilities under given scores, cut into examples."""
+        cliques = "each" if pairwise else None
+        answer = self.structure.marginals(
+            scores, cliques=cliques, temperature=self.probability_temperature, n_jobs=n_threads
+        )
+        if self.structure.is_flat:
+            return answer.node
+        nodes = _split(answer.node, scores.offsets)
+        if answer.clique is None:
+            return nodes
+        return nodes, _split(answer.clique, np.searchsorted(self.structure.edge_nodes(scores.shape), scores.offsets))
+
+    def log_probabilities(self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Floats:
+        """Return the log-probability of given labellings."""
+        scores, T = self.scores(X, lengths, n_threads), self.probability_temperature
+        codes = self.encoded(y, scores.offsets)
+        total = self.structure.log_partition(scores, temperature=T, n_jobs=n_threads)
+        return np.asarray((self.structure.score(scores, codes, n_jobs=n_threads) - total) / T)
+
+    def k_best(
+        self, X: Any, k: int, lengths: ArrayLike | None = None, n_threads: int = 1
+    ) -> list[list[tuple[Any, float]]]:
+        """Return up to k labellings of each example with their probabilities, best first."""
+        scores, T = self.scores(X, lengths, n_threads), self.probability_temperature
+        best = self.structure.k_best(scores, k, n_jobs=n_threads)
+        total = self.structure.log_partition(scores, temperature=T, n_jobs=n_threads)
+        probability, found = np.exp((best.scores - total[:, None]) / T), np.isfinite(best.scores)
+        ranked = [self.decoded(np.maximum(codes, 0), scores.offsets) for codes in best.labels]
+        return [
+            [(ranked[r][i], float(probability[i, r])) for r in range(k) if found[i, r]]
+            for i in range(scores.n_examples)
+        ]
+
+    def sample(
+        self, X: Any, n_samples: int, random_state: Any, lengths: ArrayLike | None = None, n_threads: int = 1
+    ) -> list[list[Any]]:
+        """Draw labellings of each example."""
+        scores = self.scores(X, lengths, n_threads)
+        draws = self.structure.sample(
+            scores, n_samples, random_state=random_state, temperature=self.probability_temperature, n_jobs=n_threads
+        )
+        by_draw = [self.decoded(codes, scores.offsets) for codes in draws]
+        return [[one[i] for one in by_draw] for i in range(scores.n_examples)]
+
+    # Records
+
+    def record(self) -> Fields:
+        """Return what the model consists of."""
+        return {
+            "labels": self.labels.record(),
+            "expansion": None if self.expansion is None else self.expansion.record(),
+            "names": names_record(self.column_names),
+            "template": None if self.template is None else self.template.record(),
+            "temperature": self.temperature,
+            "calibration": None if self.calibration is None else self.calibration.record(),
+            "structure": self.structure.record(),
+            **vocabularies_record(self.vocabulary, self.pair_vocabulary),
+            "weights": self.weights.record(),
+        }
+
+    @classmethod
+    def from_record(cls, record: Record) -> StructuredModel:
+        """Make a model of its record, which is checked; the weights of a mapped file stay there."""
+        labels, expansion = Labels.from_record(record.child("labels")), None
+        if record.has("expansion"):
+            expansion = Expansion.from_record(record.child("expansion"), len(labels))
+        structure = structure_from_record(record.child("structure"))
+        n, found = len(labels), structure.n_labels
+        record.check(found == n, f"its structure must have {n} labels. Got {found}.")
+        weights = StoredWeights(record.child("weights"), structure)
+        n_columns = weights.n_columns if expansion is None else expansion.n_columns
+        vocabulary, pair_vocabulary = read_vocabularies(record, n_columns, weights)
+        names = read_names(record, "names", n_columns)
+        return cls(
+            labels=labels,
+            structure=structure,
+            vocabulary=vocabulary,
+            pair_vocabulary=pair_vocabulary,
+            weights=weights if record.source.is_mapped else weights.whole,
+            expansion=expansion,
+            template=Template.from_record(record.child("template")) if record.has("template") else None,
+            temperature=record.number("temperature", above=0.0) if record.has("temperature") else None,
+            calibration=Calibration.from_record(record.child("calibration")) if record.has("calibration") else None,
+            column_names=None if names is None else tuple(names),
+        )
+
+
+def vocabularies_record(vocabulary: Vocabulary | None, pair_vocabulary: Vocabulary | None) -> Fields:
+    """Return the attributes of nodes and pairs, which may be the same."""
+    kind = "none" if pair_vocabulary is None else "shared" if pair_vocabulary is vocabulary else "own"
+    return {
+        "vocabulary": None if vocabulary is None else vocabulary.record(),
+        "pair_attributes": kind,
+        "pair_vocabulary": pair_vocabulary.record() if pair_vocabulary is not None and kind == "own" else None,
+    }
+
+
+def read_vocabularies(
+    record: Record, n_columns: int, weights: StoredWeights
+) -> tuple[Vocabulary | None, Vocabulary | None]:
+    """Return the attributes of nodes and pairs, checked against the columns that have weights."""
+    words = read_vocabulary(record.child("vocabulary"), n_columns) if record.has("vocabulary") else None
+    n_pairs = None if weights.pair is None else weights.pair.n_columns
+    kind = record.text("pair_attributes", ("none", "shared", "own"))
+    is_own = kind == "own"
+    record.check(record.has("pair_vocabulary") == is_own, "it has attributes of pairs that it does not use.")
+    if is_own:
+        own = record.child("pair_vocabulary")
+        return words, read_vocabulary(own, own.shape("offsets")[0] - 1 if n_pairs is None else n_pairs)
+    if kind == "none":
+        return words, None
+    width = weights.n_columns
+    record.check(n_pairs in (width, None), f"it has {n_pairs} columns of pairs for {width} attributes.")
+    return words, words
+
+
+def _split(rows: NDArray[Any], offsets: Sequence[int] | NDArray[Any]) -> list[NDArray[Any]]:
+    return [rows[a:b] for a, b in itertools.pairwise(offsets)]

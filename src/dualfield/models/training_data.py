@@ -1,0 +1,187 @@
+"""From what users pass to what the objective of a structured model is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dualfield.data import Batch, Labels
+from dualfield.data.checks import check_column_names
+from dualfield.data.costs import cost_table
+from dualfield.data.partial_labels import PartialLabels, read_labels
+from dualfield.data.weights import example_weights
+from dualfield.features import Template
+from dualfield.features.reading import read_examples
+from dualfield.models.structured import StructuredModel
+from dualfield.scores import Expansion, LinearScores
+from dualfield.scores.selection import build_score_map, pair_columns
+from dualfield.scores.stored import LinearWeights
+from dualfield.structures import Chain, Structure
+from dualfield.structures.registry import structure_of
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TrainingData:
+    """Everything that a fit needs, checked.
+
+    Parameters
+    ----------
+    nodes, pairs : Batch
+        Features of nodes, and those of pairs of labels; None if there are none.
+    labels : Labels
+        Names of the labels.
+    codes : int32 array of shape (n_nodes,)
+        True labels; -1 where one is not known.
+    allowed : bool array of shape (n_nodes, n_labels) or None
+        What is known of them; None: all of them are.
+    structure : Structure
+        For these labels.
+    score_map : LinearScores
+        Which features there are.
+    weights : array of shape (n_examples,)
+        C times the weight of each example.
+    cost : array of shape (n_labels, n_labels) or None
+        Δ of the formula; None: wrong labels cost nothing.
+    template : Template or None
+        What made the attributes.
+    """
+
+    nodes: Batch
+    pairs: Batch | None
+    labels: Labels
+    codes: NDArray[np.int32]
+    allowed: NDArray[np.bool_] | None
+    structure: Structure
+    score_map: LinearScores
+    weights: Floats
+    cost: Floats | None
+    template: Template | None
+
+    @property
+    def scoring_pairs(self) -> Batch | None:
+        """Features of pairs of labels, where these have weights."""
+        return self.pairs if self.score_map.pair is not None else None
+
+    def as_chains(self) -> TrainingData:
+        """Return single nodes as chains of one node, which more solvers of the hinge can take; others as they are.
+
+        The parameters of the chains begin with those of the single nodes; weights of transitions follow, all zero.
+        """
+        if not self.structure.is_flat:
+            return self
+        chain = Chain(self.structure.n_labels)
+        mask = np.zeros(chain.n_cliques, dtype=bool)
+        return replace(self, structure=chain, score_map=LinearScores(chain, self.score_map.node, None, mask))
+
+    def model(
+        self, parameters: Floats, temperature: float | None, expansion: Expansion | None = None
+    ) -> StructuredModel:
+        """Return the model with given parameters."""
+        return StructuredModel(
+            labels=self.labels,
+            structure=self.structure,
+            vocabulary=self.nodes.vocabulary,
+            pair_vocabulary=None if self.pairs is None else self.pairs.vocabulary,
+            weights=LinearWeights(self.score_map, parameters),
+            expansion=expansion,
+            template=self.template,
+            temperature=temperature,
+            column_names=self.nodes.column_names,
+        )
+
+
+def template_of(template: Any) -> Template | None:
+    """Return the template that a parameter stands for."""
+    return template if template is None or isinstance(template, Template) else Template.parse(str(template))
+
+
+def structured_cost(settings: Any, labels: Labels, *, hinge: bool) -> Floats | None:
+    """Return the cost of each label by true label; None if wrong labels cost nothing, which hinges cannot do with."""
+    owner, names = type(settings).__name__, labels.classes.tolist()
+    if hinge:
+        return cost_table(owner, "cost", settings.cost, names, callables=True)
+    return (
+        None if settings.cost is None else cost_table(owner, "cost", settings.cost, names, negative=True, also="None")
+    )
+
+
+def read_training_data(
+    settings: Any,
+    X: Any,
+    y: Any,
+    sample_weight: ArrayLike | None,
+    lengths: ArrayLike | None,
+    *,
+    hinge: bool,
+    known: Labels | None = None,
+    grown_from: StructuredModel | None = None,
+) -> TrainingData:
+    """Read and check everything, and lay out the features.
+
+    `settings` has the parameters of the estimator; `y` may have been read already. Labels may be `known`, and
+    vocabularies and features be `grown_from` those of an earlier model.
+    """
+    owner, template = type(settings).__name__, template_of(settings.template)
+    prototype = structure_of(owner, settings.structure)
+    nodes, pairs = _read_nodes(prototype, template, X, lengths, grown_from)
+    read = y if isinstance(y, PartialLabels) else read_labels(y, nodes.offsets, known)
+    labels, codes, allowed = read
+    structure = prototype.for_labels(labels.classes.tolist(), codes, nodes.shape, settings.constraints, owner)
+    chosen = pair_columns(settings.pair_features, nodes, owner)
+    if pairs is None and chosen is not None:
+        pairs = nodes
+    is_matrix = structure.is_flat and nodes.vocabulary is None  # whose columns have weights for every class
+    score_map = build_score_map(
+        structure,
+        nodes,
+        pairs,
+        codes,
+        everything=settings.features == "all" or is_matrix,
+        min_freq=int(settings.min_freq),
+        chosen=chosen,
+        with_ends=bool(settings.start_stop),
+        with_transitions=template is None or template.has_transitions,
+        old=None if grown_from is None else grown_from.score_map,
+        has_kernel=settings.kernel is not None,
+    )
+    weights = float(settings.C) * example_weights(nodes, labels, codes, sample_weight, settings.class_weight, owner)
+    if not weights.any():
+        raise ValueError("sample_weight and class_weight must leave an example with a weight above zero.")
+    cost = structured_cost(settings, labels, hinge=hinge)
+    if cost is not None and allowed is not None:
+        raise ValueError("cost needs the true label of every node: it cannot be used with partly labelled y.")
+    return TrainingData(
+        nodes=nodes,
+        pairs=pairs,
+        labels=labels,
+        codes=codes,
+        allowed=allowed,
+        structure=structure,
+        score_map=score_map,
+        weights=weights,
+        cost=cost,
+        template=template,
+    )
+
+
+def _read_nodes(
+    structure: Structure, template: Template | None, X: Any, lengths: ArrayLike | None, before: StructuredModel | None
+) -> tuple[Batch, Batch | None]:
+    """Read the features of nodes and of pairs, into the vocabularies of an earlier model where there is one."""
+    words = (None, None) if before is None else (before.vocabulary, before.pair_vocabulary)
+    vocabulary, pair_vocabulary = (None if one is None else one.copy() for one in words)
+    grow = vocabulary is not None
+    width = None if before is None or grow else before.weights.n_columns
+    nodes, pairs = read_examples(
+        structure, X, lengths, template, vocabulary, pair_vocabulary, grow=grow, n_columns=width
+    )
+    if before is not None:
+        check_column_names(before.column_names, nodes, "as in the calls before")
+    if nodes.n_nodes == 0:
+        raise ValueError("X must have at least one node. Got none.")
+    return nodes, pairs
