@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import joblib
 import numpy as np
@@ -22,11 +22,11 @@ from dualfield.objectives.latent import Completion
 from dualfield.objectives.latent_chain import StateProblem
 from dualfield.objectives.latent_states import LatentChain, LatentMulticlass
 from dualfield.persistence.parameters import Parts
-from dualfield.solvers import LBFGS, Status, StopRule, Trace
+from dualfield.solvers import LBFGS, Solution, Status, StopRule
 from dualfield.solvers.convergence import warn_of_convergence
 from dualfield.solvers.latent.cccp import CCCP
 from dualfield.solvers.latent.cuts import InnerDescent
-from dualfield.solvers.latent.records import LatentStatus, LatentTrace
+from dualfield.solvers.latent.records import LatentSolution, LatentStatus
 from dualfield.solvers.progress import ProgressLine
 from dualfield.structures.checks import n_threads
 
@@ -37,16 +37,6 @@ _FIRST = StopRule(1e-2, 50.0)  # the convex fit to the hidden parts of the start
 _MOST_PASSES = 10_000.0
 _MOST_STEPS, _PATIENCE = 1000, 1e-3
 _NO_BETTER = 0.98
-
-
-class _Run(NamedTuple):
-    """Where one run ended."""
-
-    parameters: Floats
-    objective: float
-    n_iter: int
-    status: Status | LatentStatus
-    trace: Trace | LatentTrace
 
 
 class LatentCRF(LatentPredictor, Estimator):
@@ -182,7 +172,7 @@ class LatentCRF(LatentPredictor, Estimator):
         with threadpool_limits(1, user_api="blas"), ProgressLine(type(self).__name__, int(self.verbose)) as line:
             callbacks = line if self.verbose else None
 
-            def run(seed: int) -> _Run:
+            def run(seed: int) -> Solution[Floats] | LatentSolution:
                 rng = np.random.RandomState(seed)
                 if isinstance(self.init, str):
                     states = problem.start(rng) if self.init == "random" else hard_em(problem, rng)
@@ -206,16 +196,16 @@ class LatentCRF(LatentPredictor, Estimator):
         self._warn(best)
         return self
 
-    def _run(self, problem: StateProblem, states: NDArray[Any], rule: StopRule, callbacks: Any) -> _Run:
+    def _run(
+        self, problem: StateProblem, states: NDArray[Any], rule: StopRule, callbacks: Any
+    ) -> Solution[Floats] | LatentSolution:
         if self.solver == "em":
             # Random sub-states are near a saddle, which EM leaves in many small steps: it must not stop there.
             steps = CCCP(_MOST_STEPS, _PATIENCE * rule.tol, _PATIENCE * rule.tol, rule.max_passes, temperature=1.0)
             start = Completion(states, problem.features(states))
-            end = steps.solve(problem, InnerDescent(problem), start, callbacks)
-            return _Run(end.parameters, end.objective, end.n_iter, end.status, end.trace)
+            return steps.solve(problem, InnerDescent(problem), start, callbacks)
         first = LBFGS().solve(problem.objective(states), _FIRST)
-        whole = LBFGS().solve(problem.objective(states, allowed=True), rule, first.parameters, callbacks)
-        return _Run(whole.parameters, whole.objective, whole.n_iter, whole.status, whole.trace)
+        return LBFGS().solve(problem.objective(states, allowed=True), rule, first.parameters, callbacks)
 
     def predict_proba(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
         """Return the probability of each label: the sum over its sub-states.
@@ -274,7 +264,7 @@ class LatentCRF(LatentPredictor, Estimator):
         offsets, rows = self.model_.marginals(X, lengths, n_threads(self.n_jobs))
         return self.model_.named(rows.argmax(axis=1), offsets)
 
-    def _warn(self, best: _Run) -> None:
+    def _warn(self, best: Solution[Floats] | LatentSolution) -> None:
         if best.status not in (Status.CONVERGED, Status.STOPPED, LatentStatus.SETTLED, LatentStatus.SMALL_STEP):
             warn_of_convergence(f"{best.status.sentence} {best.status.remedy}")
         plain = self.plain_objective_
