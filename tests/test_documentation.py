@@ -184,10 +184,10 @@ def test_the_guide_gives_the_arguments_in_their_order():
     """Tables of methods name arguments as the methods do."""
     import inspect
 
-    from dualfield.structures import Chain, Graph
+    from dualfield.structures import Chain, FactorGraph
 
     text = (DOCS / "guide" / "structures.md").read_text(encoding="utf-8")
-    for structure, first in ((Chain, "scores"), (Graph, "tables")):
+    for structure, first in ((Chain, "scores"), (FactorGraph, "tables")):
         rows = re.findall(r"^\| `(\w+)\((\w+(?:, \w+)*)\)`", text, re.MULTILINE)
         told = [(name, names.split(", ")) for name, names in rows if first in names.split(", ")]
         assert told

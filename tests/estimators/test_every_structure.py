@@ -11,7 +11,7 @@ import dualfield
 from dualfield import CRF, StructuredSVM
 from dualfield.data.shapes import Shape
 from dualfield.structures import Chain, Tree, UserStructure
-from tests.reference.parts import Chains, Enumerator, Singles, Trees, draw_tree, enumerators
+from tests.reference.parts import Enumerator, Singles, Trees, draw_tree, enumerators
 
 N_COLUMNS, C = 2, 0.7
 
@@ -37,7 +37,7 @@ def features(table: Enumerator, nodes, i, labels, with_ends, with_pairs):
         own[:, label] += nodes[first + t]
     pairs = np.zeros((N_COLUMNS, structure.edge_width if with_pairs else 0))
     at = structure.edge_nodes(table.shape)
-    begin = np.searchsorted(at, first)
+    begin = structure.edge_offsets(table.shape)[i]
     for row, part in table.edges(i, labels) if with_pairs else []:
         pairs[:, part] += nodes[at[begin + row]]
     shared = np.zeros(structure.n_cliques + structure.n_ends * k)
@@ -76,14 +76,10 @@ def users_input(table, nodes, codes):
 
 def named(table):
     """The structure as users pass it: one that does not know its labels yet, or one with constraints."""
-    if isinstance(table, Chains) and table.structure.order == 2:
-        return table.structure
-    if isinstance(table, Trees):
-        limited = table.structure.allowed is not None
-        return table.structure if limited else Tree(n_types=table.structure.n_types)
-    if isinstance(table, Chains) and table.structure.allowed is not None:
-        return table.structure
-    return table.structure.name
+    structure = table.structure
+    if getattr(structure, "order", 1) == 2 or getattr(structure, "allowed", None) is not None:
+        return structure
+    return type(structure)(n_types=structure.n_types) if hasattr(structure, "n_types") else structure.name
 
 
 def has_all_labels(table, codes):

@@ -13,7 +13,7 @@ from scipy.special import log_softmax
 from sklearn.metrics.pairwise import rbf_kernel
 
 from dualfield import ConditionalGraphicalModel
-from dualfield.structures import Graph
+from dualfield.structures import FactorGraph
 
 
 def data(seed: int = 0, n: int = 20, n_nodes: int = 4, *, shared: bool = True) -> tuple[np.ndarray, np.ndarray]:
@@ -242,7 +242,7 @@ def test_lists_of_seen_tuples_are_the_same_as_tables(loss: str, tying: str, monk
     test = random.normal(size=(25, 2))
     labels = model.predict(test)
     chances = model.predict_proba(test) if loss == "log" else None
-    monkeypatch.setattr("dualfield.models.clique_graph.Graph", partial(_narrow, Graph))
+    monkeypatch.setattr("dualfield.models.clique_graph.FactorGraph", partial(_narrow, FactorGraph))
     np.testing.assert_array_equal(model.predict(test), labels)
     if chances is not None:
         np.testing.assert_allclose(model.predict_proba(test), chances, atol=1e-12)
@@ -250,7 +250,7 @@ def test_lists_of_seen_tuples_are_the_same_as_tables(loss: str, tying: str, monk
 
 def _narrow(graph: Any, n_labels: Any, cliques: Any, **_: Any) -> Any:
     if len(n_labels) == 5:
-        raise ValueError("Graph is too wide for exact answers: of no use here. So lists are needed.")
+        raise ValueError("FactorGraph is too wide for exact answers: of no use here. So lists are needed.")
     return graph(n_labels, cliques)
 
 

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 
 from dualfield.data.shapes import Shape
-from dualfield.structures import Chain, Single, Tree, TreeShape
+from dualfield.structures import Chain, Graph, GraphShape, Single, Tree, TreeShape
 
 
 class Enumerator:
@@ -98,6 +98,24 @@ class Trees(Enumerator):
         return nodes, self._parents(i), self._types(i)
 
 
+class Graphs(Enumerator):
+    def _edges(self, i):
+        return slice(*self.shape.edge_offsets[i : i + 2])
+
+    def edges(self, i, labels):
+        pairs = self.shape.edges[self._edges(i)].tolist()
+        return [(at, labels[a] * self.n_labels + labels[b]) for at, (a, b) in enumerate(pairs)]
+
+    def shared(self, i, labels):
+        k, parts = self.n_labels, self.edges(i, labels)
+        types = [0] * len(parts) if self.shape.types is None else self.shape.types[self._edges(i)].tolist()
+        return [types[at] * k * k + part for at, part in parts]
+
+    def input(self, i, nodes):
+        edges = self.shape.edges[self._edges(i)]
+        return (nodes, edges) if self.shape.types is None else (nodes, edges, self.shape.types[self._edges(i)])
+
+
 def _offsets(lengths):
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
@@ -117,6 +135,17 @@ def draw_tree(rng, lengths, n_types=1):
     return TreeShape(_offsets(lengths), flat, types)
 
 
+def draw_graph(rng, lengths, n_types=1):
+    """Graphs with circles, in any direction, some with two edges between nodes, some in several parts."""
+    edges = []
+    for n in lengths:
+        pairs = np.array([(a, b) for a in range(n) for b in range(n) if a != b and rng.random() < 0.35])
+        edges.append(pairs.reshape(-1, 2).astype(np.int32))
+    flat = np.concatenate([np.zeros((0, 2), dtype=np.int32), *edges])
+    types = rng.integers(n_types, size=len(flat)).astype(np.int32) if n_types > 1 else None
+    return GraphShape(_offsets(lengths), flat, _offsets([len(one) for one in edges]), types)
+
+
 def enumerators(rng):
     """Small batches of every structure, with and without constraints."""
     lengths = [3, 0, 1, 4, 2]
@@ -131,4 +160,7 @@ def enumerators(rng):
         "tree": Trees(Tree(3), draw_tree(rng, lengths), 3),
         "tree types": Trees(Tree(2, 3), draw_tree(rng, [5, 1, 0, 6], 3), 2),
         "tree limited": Trees(Tree(3, 1, pairs, ends), draw_tree(rng, lengths), 3),
+        "graph": Graphs(Graph(3), draw_graph(rng, lengths), 3),
+        "graph types": Graphs(Graph(2, 3), draw_graph(rng, [5, 1, 0, 6], 3), 2),
+        "graph limited": Graphs(Graph(3, 1, pairs), draw_graph(rng, [4, 0, 1, 5]), 3),
     }

@@ -1,254 +1,156 @@
-"""Graph: its order of elimination, its limits, known special cases, and what it refuses."""
-
-from __future__ import annotations
-
-import math
-import pickle
-from dataclasses import FrozenInstanceError
-from itertools import combinations
+"""Graphs: known special cases, scores of any size, what elimination costs, and what is refused."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from dualfield.structures import Chain, Graph, Scores, spanning_tree
-from tests.structures.graph_problems import grid_edges
-
-TOLERANCE = {"rtol": 1e-10, "atol": 1e-10}
+import dualfield
+from dualfield import CRF, StructuredSVM
+from dualfield.structures import Chain, FactorGraph, Graph, GraphShape, Scores, Tree, TreeShape
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.integers(1, 10), st.sampled_from([0.2, 0.4, 0.6]), st.integers(1, 3), st.integers(0, 2**32 - 1))
-def test_elimination_is_min_fill(n_nodes, density, most_labels, seed):
-    rng = np.random.default_rng(seed)
-    edges = [pair for pair in combinations(range(n_nodes), 2) if rng.random() < density]
-    n_labels = [int(size) for size in rng.integers(1, most_labels + 1, size=n_nodes)]
-    near = {v: {b if a == v else a for a, b in edges if v in (a, b)} for v in range(n_nodes)}
-    want, widest = [], 0
-    while near:
+def shape_of(n_nodes, edges, types=None):
+    pairs = np.array(edges, dtype=np.int32).reshape(-1, 2)
+    types = None if types is None else np.array(types, dtype=np.int32)
+    return GraphShape(np.array([0, n_nodes]), pairs, np.array([0, len(pairs)]), types)
 
-        def price(v, near=near):
-            missing = sum(b not in near[a] for a, b in combinations(near[v], 2))
-            return missing, math.prod(n_labels[u] for u in [v, *near[v]]), v
 
-        node = min(near, key=price)
-        around = near.pop(node)
-        for other in around:
-            near[other] = (near[other] | around) - {node, other}
-        want.append(node)
-        widest = max(widest, len(around))
-    got = Graph(n_labels, edges)
-    assert got.elimination_order == tuple(want)
-    assert got.width == widest
+def grid(height, width):
+    at = np.arange(height * width).reshape(height, width)
+    right = np.column_stack([at[:, :-1].ravel(), at[:, 1:].ravel()])
+    down = np.column_stack([at[:-1].ravel(), at[1:].ravel()])
+    return np.concatenate([right, down])
 
 
 @pytest.mark.parametrize(
-    ("n_nodes", "cliques", "width"),
+    ("n_nodes", "edges", "width"),
     [
-        (1, [], 0),
-        (5, [(0, 1), (1, 2), (1, 3), (3, 4)], 1),
-        (6, [(v, (v + 1) % 6) for v in range(6)], 2),
-        (5, list(combinations(range(5), 2)), 4),
-        (9, grid_edges(3, 3), 3),
-        (1000, [(0, leaf) for leaf in range(1, 1000)], 1),
+        (4, [], 0),
+        (5, [(0, 1), (1, 2), (3, 2), (3, 4)], 1),
+        (5, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)], 2),
+        (6, [(a, b) for a in range(6) for b in range(a)], 5),
+        (16, grid(4, 4), 4),
     ],
 )
-def test_width(n_nodes, cliques, width):
-    assert Graph([2] * n_nodes, cliques).width == width
+def test_width(n_nodes, edges, width):
+    assert Graph(2).width(shape_of(n_nodes, edges)) == width
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.3, 0.0])
-@pytest.mark.parametrize("order", [1, 2])
-def test_a_chain_is_a_graph(order, temperature):
-    rng = np.random.default_rng(order)
-    n, length, n_labels = 6, 7, 3
-    node = rng.integers(-2, 3, size=(n, length, n_labels)).astype(float)  # equals occur
-    transition = rng.integers(-2, 3, size=(n_labels,) * (order + 1)).astype(float)
-    transition[(0,) * (order + 1)] = -np.inf
-    windows = [tuple(range(t, t + order + 1)) for t in range(length - order)]
-    one = Graph([n_labels] * length, [*((t,) for t in range(length)), *windows])
-    tables = [*(node[:, t] for t in range(length)), *([transition] * len(windows))]
-    scores = Scores(node.reshape(-1, n_labels), np.arange(0, n * length + 1, length), transition)
-    chain = Chain(n_labels, order)
-
-    np.testing.assert_allclose(
-        one.log_partition(tables, temperature=temperature), chain.log_partition(scores, temperature=temperature)
-    )
-    want = chain.marginals(scores, temperature=temperature, cliques="each")
-    got = np.stack(one.node_marginals(tables, temperature=temperature), axis=1)
-    np.testing.assert_allclose(got.reshape(-1, n_labels), want.node, **TOLERANCE)
-    np.testing.assert_array_equal(one.argmax(tables).ravel(), chain.argmax(scores))
-    if order == 1:
-        pairs = np.stack(one.marginals(tables, temperature=temperature)[length:], axis=1)
-        np.testing.assert_allclose(pairs.reshape(want.clique.shape), want.clique, **TOLERANCE)
-
-
-def test_evidence_is_the_joint_probability():
-    """In a Bayesian network the log-partition is the log-probability of what is known, whatever is hidden."""
-    rng = np.random.default_rng(3)
-    parents = {0: (), 1: (0,), 2: (0,), 3: (1, 2), 4: (3,)}
-    sizes = [2, 3, 2, 3, 2]
-    tables, joint = [], np.ones(sizes)
-    for node, above in parents.items():
-        probability = rng.dirichlet(np.ones(sizes[node]), size=[sizes[p] for p in above])
-        tables.append(np.log(probability))
-        shape = [sizes[v] if v in (*above, node) else 1 for v in range(5)]  # parents are lower: axes are in order
-        joint = joint * probability.reshape(shape)
-    network = Graph(sizes, [(*above, node) for node, above in parents.items()])
-    evidence = np.array([[rng.integers(-1, size) for size in sizes] for _ in range(40)])
-    want = [joint[tuple(slice(None) if code < 0 else code for code in row)].sum() for row in evidence]
-    np.testing.assert_allclose(np.exp(network.log_partition(tables, evidence=evidence)), want)
-    np.testing.assert_allclose(np.exp(network.log_partition(tables)), [1.0])
-
-
-def test_far_apart_scores():
+def test_chains_and_trees_are_graphs():
     rng = np.random.default_rng(0)
-    weights = rng.random((30, 30))
-    edges = spanning_tree(weights + weights.T)
-    one = Graph([4] * 30, edges)
-    tables = [1e5 * rng.standard_normal((2, 4, 4)) for _ in edges]
-    np.testing.assert_allclose(one.log_partition(tables), one.maximum(tables))
-    for table in one.marginals(tables):
-        np.testing.assert_allclose(table.sum(axis=(1, 2)), 1.0)
+    node, table = rng.normal(size=(7, 3)), rng.normal(size=(3, 3))
+    chain = Scores(node, transition=table)
+    graph = Scores(node, transition=table, shape=shape_of(7, [(t, t + 1) for t in range(6)]))
+    up = np.array([-1, 0, 0, 1, 1, 2, -1], dtype=np.int32)
+    tree = Scores(node, transition=table, shape=TreeShape(np.array([0, 7]), up))
+    forest = Scores(node, transition=table, shape=shape_of(7, [(u, t) for t, u in enumerate(up) if u >= 0]))
+    for structure, given, other in ((Chain(3), chain, graph), (Tree(3), tree, forest)):
+        assert Graph(3).argmax(other).tolist() == structure.argmax(given).tolist()
+        for question in ("log_partition", "entropy", "max_marginals"):
+            wanted = getattr(structure, question)(given)
+            np.testing.assert_allclose(getattr(Graph(3), question)(other), wanted, rtol=1e-12)
+        both = structure.marginals(given, cliques="sum"), Graph(3).marginals(other, cliques="sum")
+        np.testing.assert_allclose(both[1].node, both[0].node, atol=1e-13)
+        np.testing.assert_allclose(both[1].clique, both[0].clique, atol=1e-13)
 
 
-def test_free_nodes():
-    free = Graph([2, 3], [])
-    np.testing.assert_allclose(free.log_partition([]), [math.log(6)])
-    np.testing.assert_array_equal(free.argmax([], evidence=[[-1, 2], [1, -1]]), [[0, 2], [1, 0]])
-    np.testing.assert_allclose(free.node_marginals([])[1], [[1 / 3] * 3])
-    assert free.marginals([]) == []
+@pytest.mark.parametrize("size", [1.0, 1e2, 1e4])
+def test_a_grid_with_scores_of_any_size(size):
+    """Products of exponentials vanish; logarithms do not."""
+    rng = np.random.default_rng(1)
+    edges, k = grid(4, 5), 3
+    node, tables = size * rng.normal(size=(20, k)), size * rng.normal(size=(len(edges), k, k))
+    scores = Scores(node, transition=tables, shape=shape_of(20, edges))
+    factors = FactorGraph([k] * 20, [*((t,) for t in range(20)), *map(tuple, edges.tolist())])
+    given = [row[None] for row in node] + [table[None] for table in tables]
+    np.testing.assert_allclose(Graph(k).log_partition(scores), factors.log_partition(given), rtol=1e-12)
+    assert Graph(k).argmax(scores).tolist() == factors.argmax(given)[0].tolist()
+    found = Graph(k).marginals(scores, cliques="each")
+    wanted = factors.marginals(given)
+    np.testing.assert_allclose(found.node, np.concatenate(wanted[:20]), atol=1e-9)
+    np.testing.assert_allclose(found.clique, np.concatenate(wanted[20:]), atol=1e-9)
 
 
-def test_no_examples():
-    one = Graph([2, 2], [(0, 1)])
-    nothing = [np.zeros((0, 2, 2))]
-    assert one.argmax(nothing).shape == (0, 2)
-    assert one.log_partition(nothing).shape == (0,)
-    assert one.marginals(nothing)[0].shape == (0, 2, 2)
-    assert one.score(nothing, np.zeros((0, 2), dtype=int)).shape == (0,)
+def test_edges_have_a_direction():
+    table = np.array([[0.0, 1.0], [0.0, 0.0]])
+    for edge, labels in (((0, 1), [0, 1]), ((1, 0), [1, 0])):
+        assert Graph(2).argmax(Scores(np.zeros((2, 2)), transition=table, shape=shape_of(2, [edge]))).tolist() == labels
 
 
-def test_arguments_stay_as_they_are():
-    tables = [np.array([[0.5, -1.0], [0.0, 2.0]]), np.array([1.0, -np.inf])]
-    before = [table.copy() for table in tables]
-    one, known = Graph([2, 2], [(0, 1), (1,)]), np.array([[-1, 0], [1, -1]])
-    for ask in (one.argmax, one.maximum, one.log_partition, one.marginals, one.node_marginals):
-        ask(tables, evidence=known)
-    np.testing.assert_array_equal(known, [[-1, 0], [1, -1]])
-    for table, copy in zip(tables, before, strict=True):
-        np.testing.assert_array_equal(table, copy)
+def test_several_edges_between_two_nodes_add_up():
+    table = np.array([[0.3, 0.0], [0.0, -0.1]])
+    twice = Scores(np.zeros((2, 2)), transition=table, shape=shape_of(2, [(0, 1), (1, 0)]))
+    once = Scores(np.zeros((2, 2)), transition=table + table.T, shape=shape_of(2, [(0, 1)]))
+    np.testing.assert_allclose(Graph(2).log_partition(twice), Graph(2).log_partition(once), rtol=1e-14)
 
 
-def test_record():
-    one = Graph([2, 3], [[0, 1], np.array([1])], max_table=10)
-    assert repr(one) == "Graph(n_labels=(2, 3), cliques=((0, 1), (1,)), max_table=10)"
-    assert one == pickle.loads(pickle.dumps(one))
-    assert hash(one) == hash(Graph((2, 3), ((0, 1), (1,)), max_table=10))
-    assert one != Graph([2, 3], [(0, 1)], max_table=10)
-    with pytest.raises(FrozenInstanceError):
-        one.max_table = 3
+def test_one_label_and_a_large_clique():
+    shape = shape_of(70, [(a, b) for a in range(70) for b in range(a)])
+    scores = Scores(np.zeros((70, 1)), transition=np.array([[0.5]]), shape=shape)
+    assert Graph(1).log_partition(scores).round(9) == [0.5 * 70 * 69 / 2]
 
 
-def test_too_wide_is_refused():
-    cliques = list(combinations(range(5), 2))
-    assert Graph([3] * 5, cliques, max_table=3**5).width == 4
-    with pytest.raises(
-        ValueError, match=r"width 4 and needs a table of 5 nodes and 243 numbers, more than max_table=242"
+def test_too_wide_a_graph_is_refused_before_memory_is_taken():
+    clique = [(a, b) for a in range(40) for b in range(a)]
+    with pytest.raises(ValueError, match=r"Example 0 needs tables of more than 1000000000 bytes .* 39 neighbours .* 4"):
+        Graph(4).argmax(Scores(np.zeros((40, 4)), shape=shape_of(40, clique)))
+    shape = shape_of(25, grid(5, 5))
+    assert Graph(2, budget=10_000).width(shape) == 5
+    with pytest.raises(ValueError, match="Raise the budget, leave out edges"):
+        Graph(2, budget=1_000).width(shape)
+    with pytest.raises(ValueError, match=r"'budget' parameter of Graph must be an int in \[1, inf\)"):
+        Graph(2, budget=0)
+
+
+def test_what_is_no_graph_is_refused():
+    for edges, message in (
+        ([(0, 3)], r"Example 0 has the edge \(0, 3\), but its nodes are 0 to 2"),
+        ([(1, 1)], r"Example 0 has the edge \(1, 1\), which joins a node with itself"),
     ):
-        Graph([3] * 5, cliques, max_table=242)
-    with pytest.raises(ValueError, match=r"spanning tree .* or raise max_table where memory holds .* 1944 bytes"):
-        Graph([3] * 5, cliques, max_table=242)
-    with pytest.raises(ValueError, match=r"width 99 .* 1267650600228229401496703205376 numbers"):
-        Graph([2] * 100, [tuple(range(100))])
-    with pytest.raises(ValueError, match=r"width 39 .* nodes with one label can be left out"):
-        Graph([1] * 40, [tuple(range(40))])
-
-
-@pytest.mark.parametrize(
-    ("n_labels", "cliques", "message"),
-    [
-        ([], [], r"The 'n_labels' parameter of Graph must have an entry for each node. Got none."),
-        ([2, 0], [], r"The 'n_labels\[1\]' parameter of Graph must be an int in \[1, inf\). Got 0 instead."),
-        ([2, 2], [(0, 1), (1, 2)], r"cliques\[1\] must hold nodes in \[0, 2\), as n_labels has. Got 2 instead."),
-        ([2, 2], [(0, -1)], r"cliques\[0\] must hold nodes in \[0, 2\), as n_labels has. Got -1 instead."),
-        ([2, 2], [(0, 1.0)], r"Got 1.0 instead."),
-        ([2, 2], [(0,), (1, 1)], r"cliques\[1\] must hold distinct nodes. Got \(1, 1\) instead."),
-        ([2, 2], [()], r"cliques\[0\] must name at least one node."),
-        ([2, 2], [0, 1], r"cliques\[0\] must be a tuple of nodes. Got 0 instead."),
-    ],
-)
-def test_wrong_graphs(n_labels, cliques, message):
-    with pytest.raises(ValueError, match=message):
-        Graph(n_labels, cliques)
-
-
-PAIR = np.zeros((4, 2, 3))
-WRONG_PAIR = np.where(np.arange(24).reshape(4, 2, 3) == 16, np.nan, 0.0)
-ENDLESS = np.array([0.0, np.inf])
-
-
-@pytest.mark.parametrize(
-    ("tables", "evidence", "message"),
-    [
-        ([PAIR], None, r"tables must hold 2 arrays, one for each clique. Got 1 instead."),
-        ([PAIR, np.zeros((4, 3))], None, r"tables\[1\] must have shape \(n_examples, 2\), or \(2,\) if all .* \(0,\)"),
-        ([np.zeros((3, 2)), [0.0, 0.0]], None, r"tables\[0\] must have shape \(n_examples, 2, 3\), or \(2, 3\)"),
-        ([PAIR, np.zeros((5, 2))], None, r"tables\[1\] has 5 examples; expected 4, as in tables\[0\]."),
-        ([PAIR, np.zeros((1, 2))], None, r"tables\[1\] has 1 examples; expected 4, .* share has no axis for them."),
-        ([WRONG_PAIR, [0.0, 0.0]], None, r"clique \(0, 1\), .* Got nan for the labels \(1, 1\) of example 2 instead."),
-        ([PAIR, ENDLESS], None, r"tables\[1\], the scores of clique \(0,\), .* Got inf for the labels \(1,\) instead."),
-        ([PAIR, ["a", "b"]], None, r"tables\[1\] must be an array of numbers."),
-        ([PAIR, [0.0, 0.0]], [[0, 0]], r"evidence has 1 examples; expected 4, as in tables\[0\]."),
-        ([PAIR, [0.0, 0.0]], [0, 0], r"evidence must be integer codes of shape \(n_examples, 2\)"),
-        ([PAIR, [0.0, 0.0]], [[0.0, 0.0]] * 4, r"evidence must be integer codes .* dtype float64 instead."),
-        (
-            [PAIR, [0.0, 0.0]],
-            [[0, 3]] * 4,
-            r"node 1 must lie in \[0, 3\), or be -1 if unknown. Got evidence\[0, 1\] = 3",
-        ),
-        ([PAIR, [0.0, -np.inf]], [[-1, 0]] * 3 + [[1, 0]], r"Example 3 has no allowed labelling"),
-    ],
-)
-def test_wrong_questions(tables, evidence, message):
-    one = Graph([2, 3], [(0, 1), (0,)])
-    for ask in (one.argmax, one.maximum, one.log_partition, one.marginals, one.node_marginals):
         with pytest.raises(ValueError, match=message):
-            ask(tables, evidence=evidence)
+            Graph(2).argmax(Scores(np.zeros((3, 2)), shape=shape_of(3, edges)))
+    with pytest.raises(ValueError, match="Graph needs to be told how nodes are connected"):
+        Graph(2).argmax(np.zeros((3, 2)))
+    with pytest.raises(ValueError, match=r"types must be in \[0, 2\), the edge types of this graph. Got 2"):
+        Graph(2, 2).argmax(Scores(np.zeros((2, 2)), shape=shape_of(2, [(0, 1)], [2])))
+    with pytest.raises(ValueError, match="Got NaN or"):
+        Graph(2).argmax(Scores(np.zeros((2, 2)), transition=np.full((2, 2), np.nan), shape=shape_of(2, [(0, 1)])))
 
 
-def test_wrong_labels_and_temperatures():
-    one = Graph([2, 3], [(0, 1)])
-    with pytest.raises(ValueError, match=r"labels of node 0 must lie in \[0, 2\). Got labels\[1, 0\] = -1 instead."):
-        one.score([np.zeros((2, 3))], [[0, 0], [-1, 0]])
-    with pytest.raises(ValueError, match=r"labels has 2 examples; expected 4, as in tables\[0\]."):
-        one.score([PAIR], [[0, 0], [1, 0]])
-    for ask in (one.log_partition, one.marginals, one.node_marginals):
-        with pytest.raises(ValueError, match=r"The 'temperature' parameter of .* must be a float in \[0, inf\)"):
-            ask([PAIR], temperature=-1.0)
+@pytest.mark.parametrize(
+    ("example", "message"),
+    [
+        (np.zeros((2, 1)), r"X\[0\] must be a graph, a tuple \(nodes, edges\) or"),
+        ((np.zeros((2, 1)), [0, 1]), r"X\[0\]\[1\] must be pairs of nodes, of shape \(n_edges, 2\). Got shape \(2,\)"),
+        ((np.zeros((2, 1)), [(0.0, 1.0)]), r"X\[0\]\[1\] must be pairs of nodes"),
+        ((np.zeros((2, 1)), [(0, 2)]), r"X\[0\]\[1\] has the edge \(0, 2\); its graph has nodes 0 to 1"),
+        ((np.zeros((2, 1)), [(0, 1)], [0, 0]), r"X\[0\]\[2\] has 2 types; X\[0\]\[1\] has 1 edges"),
+    ],
+)
+def test_input_that_is_no_graph(example, message):
+    with pytest.raises(ValueError, match=message):
+        CRF("graph").fit([example], [["a", "b"]])
 
 
-def test_scores_that_cannot_be_added_up_are_refused():
-    """Finite scores whose sums are infinite would give NaN."""
-    graph = Graph([3, 3], [(0,), (1,), (0, 1)])
-    large, forbidden = np.array([1e308, -1e308, 0.0]), np.array([-np.inf, 0.0, 1.0])
-    for ask in (graph.log_partition, graph.marginals, graph.node_marginals, graph.argmax, graph.maximum):
-        with pytest.raises(ValueError, match=r"add up to more than 8.9e307. Divide all scores by a constant"):
-            ask([large, large, np.eye(3)])
-        ask([large / 4, large / 4, np.eye(3)])
-        ask([forbidden, large / 4, np.eye(3)])  # what is forbidden is not large
-    total = graph.log_partition([large / 4, -large / 4, 0.0 * np.eye(3)])
-    assert total == pytest.approx(5e307)
-    np.testing.assert_allclose(graph.node_marginals([large / 4, large / 4, np.eye(3)])[0], [[1.0, 0.0, 0.0]])
+def test_a_model_of_noisy_pictures(tmp_path):
+    """Neighbouring pixels agree: a graph knows, single pixels do not; and a file remembers."""
+    rng = np.random.default_rng(0)
+    edges, types = grid(6, 6), np.repeat([0, 1], 30)  # to the right, and down
 
+    def pictures(n):
+        X, y = [], []
+        for _ in range(n):
+            truth = np.zeros((6, 6), dtype=int)
+            truth[:, rng.integers(1, 5) :] = 1
+            X.append((np.column_stack([truth.ravel() + rng.normal(size=36), np.ones(36)]), edges, types))
+            y.append(truth.ravel().tolist())
+        return X, y
 
-def test_chain_and_graph_take_the_same_temperatures():
-    graph, chain = Graph([2], [(0,)]), Chain(2)
-    for ask in (graph.log_partition, graph.marginals, graph.node_marginals, chain.log_partition, chain.marginals):
-        scores = [[0.0, 0.5]]
-        for temperature in (1e-310, 9e-301, 5e-324):
-            with pytest.raises(ValueError, match=r"must be 0, which maximises, or at least 1e-300"):
-                ask(scores, temperature=temperature)
-        for temperature in (0.0, 1e-300, 1e300):
-            ask(scores, temperature=temperature)
+    train, test = pictures(20), pictures(20)
+    rows = [np.concatenate([x for x, *_ in X]) for X in (train[0], test[0])]
+    labels = [np.concatenate([np.array(one) for one in y]) for y in (train[1], test[1])]
+    for estimator in (CRF, StructuredSVM):
+        model = estimator("graph").fit(*train)
+        alone = estimator("single").fit(rows[0], labels[0])
+        assert model.score(*test) > alone.score(rows[1], labels[1]) + 0.15
+        model.save(tmp_path / "model")
+        assert dualfield.load(tmp_path / "model").predict(test[0]) == model.predict(test[0])

@@ -139,7 +139,7 @@ def test_large_tables_are_refused() -> None:
     n = 16
     network = Network([4] * n, [[]] + [[v - 1] for v in range(1, n - 1)] + [list(range(0, n - 1, 2))])
     hidden = np.ones((1, n), dtype=bool)
-    with pytest.raises(ValueError, match=r"are too many to be predicted exactly\. Graph is too wide"):
+    with pytest.raises(ValueError, match=r"are too many to be predicted exactly\. FactorGraph is too wide"):
         condition(network, np.zeros((1, n), dtype=np.int32), hidden, max_table=1000)
 
 

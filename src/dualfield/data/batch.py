@@ -347,7 +347,34 @@ class Batch:
     def _take(self, examples: NDArray[np.intp]) -> Batch:
         """Copy the examples in the given order."""
         offsets, rows = rows_of_examples(self.offsets, examples)
-        part = None if self.connected is None else self.connected.take(examples)
+        return self.rows(offsets, rows, None if self.connected is None else self.connected.take(examples))
+
+    def rows(self, offsets: NDArray[np.int64], rows: NDArray[np.int64], connected: Shape | None = None) -> Batch:
+        """Return examples made of some rows.
+
+        Parameters
+        ----------
+        offsets : int64 array of shape (n_examples + 1,)
+            Where each example begins.
+        rows : int array of shape (n_nodes,)
+            The row of each of their nodes; rows may be used several times.
+        connected : Shape, default=None
+            How these nodes are connected.
+
+        Returns
+        -------
+        Batch
+            With the same columns.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.data import Batch
+        >>> batch = Batch.build([np.array([[1.0], [2.0]])])
+        >>> batch.rows(np.array([0, 3]), np.array([1, 0, 1])).dense.ravel()
+        array([2., 1., 2.])
+        """
+        part = connected
         if self.dense is not None:
             return replace(self, offsets=offsets, dense=self.dense[rows], n_unknown=0, connected=part)
         assert self.indptr is not None

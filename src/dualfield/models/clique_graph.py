@@ -8,7 +8,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.structures import Graph
+from dualfield.structures import FactorGraph
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -28,7 +28,7 @@ class FixedGraph:
     """
 
     def __init__(
-        self, labels: Sequence[Codes], cliques: Sequence[Clique], lists: Mapping[Clique, Codes], graph: Graph
+        self, labels: Sequence[Codes], cliques: Sequence[Clique], lists: Mapping[Clique, Codes], graph: FactorGraph
     ) -> None:
         self.labels, self.cliques, self.lists, self.graph = labels, cliques, lists, graph
         self._links = [
@@ -80,7 +80,7 @@ def put_together(n_nodes: int, n_labels: int, seen: Mapping[Clique, Codes], *, w
     too_large = next((clique for clique in cliques if n_labels ** len(clique) > MOST_NUMBERS), None)
     if too_large is None:
         try:
-            return FixedGraph(labels, cliques, {}, Graph(sizes, cliques, max_table=MOST_NUMBERS))
+            return FixedGraph(labels, cliques, {}, FactorGraph(sizes, cliques, max_table=MOST_NUMBERS))
         except ValueError as error:
             reason = _reason(error)
     else:
@@ -103,14 +103,14 @@ def _reason(error: ValueError) -> str:
     return str(error).partition(": ")[2].partition(". ")[0].replace("max_table=", "")
 
 
-def _with_lists(sizes: Sequence[int], cliques: Sequence[Clique], lists: Mapping[Clique, Codes]) -> Graph:
+def _with_lists(sizes: Sequence[int], cliques: Sequence[Clique], lists: Mapping[Clique, Codes]) -> FactorGraph:
     """Return a graph that has a node for each list behind the others, linked to the nodes of its clique."""
     n = len(sizes)
     whole = [clique for clique in cliques if clique not in lists]
     own = [(n + at,) for at in range(len(lists))]
     links = [(n + at, node) for at, clique in enumerate(lists) for node in clique]
     n_labels = [*sizes, *(len(tuples) + 1 for tuples in lists.values())]
-    return Graph(n_labels, [*whole, *own, *links], max_table=MOST_NUMBERS)
+    return FactorGraph(n_labels, [*whole, *own, *links], max_table=MOST_NUMBERS)
 
 
 def _name(clique: Clique) -> str:

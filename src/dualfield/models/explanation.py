@@ -173,11 +173,12 @@ class _LinearSequence:
             sides = f"{self._place(t, position)}: {self.classes[best[t]]}, not {self.classes[other[t]]}"
             found.append((f"{end}{sides}", float(weights[best[t]] - weights[other[t]])))
         if self.pairs is not None and self.pair_weights is not None:
-            leads_to = structure.edge_nodes(shape)
+            leads_to, rows = structure.edge_nodes(shape), structure.edge_rows(shape)
             for edge in np.flatnonzero(mine.edges != theirs.edges).tolist():
                 one, two, t = int(mine.edges[edge]), int(theirs.edges[edge]), int(leads_to[edge])
                 sides = f"{self._place(t, position)}: {self._window(one)}, not {self._window(two)}"
-                found += self._attributes(self.pairs, self.pair_weights, self.pair_vocabulary, t, one, two, sides)
+                row = int(rows[edge])
+                found += self._attributes(self.pairs, self.pair_weights, self.pair_vocabulary, row, one, two, sides)
         return [(what, value) for what, value in found if value]
 
     @staticmethod

@@ -16,7 +16,7 @@ from dualfield.models.clique_readers import Answer, ChainReader, GraphReader
 from dualfield.models.clique_scores import CliqueBank, CliqueTable
 from dualfield.scores.cliques import Tying, check_graph, graph_cliques
 from dualfield.solvers.kernel.cliques import CliqueModel
-from dualfield.structures import Graph
+from dualfield.structures import FactorGraph
 from dualfield.structures.checks import n_threads
 
 # Predictions make tables of these sizes; no record may ask for more.
@@ -262,4 +262,4 @@ class GraphicalModel:
             raise fault(f"its cliques must have all of its nodes, {self.n_nodes!r:.100}.")
         if max(map(len, self.graph)) > _MOST_NODES:
             raise fault(f"a clique must have at most {_MOST_NODES} nodes.")
-        Graph([self.n_states] * len(nodes), self.graph)  # says what is too wide
+        FactorGraph([self.n_states] * len(nodes), self.graph)  # says what is too wide

@@ -78,7 +78,7 @@ def restricted_copies(
         An example for each of them, with scores of -inf for the other labels.
     """
     per_edge = scores.transition is not None and scores.transition.ndim == 2
-    first_edge = np.searchsorted(structure.edge_nodes(scores.shape), scores.offsets)
+    first_edge = structure.edge_offsets(scores.shape)
     row_size = scores.n_labels + (scores.transition.shape[1] if per_edge and scores.transition is not None else 0)
     example = np.array([one.example for one in wanted], dtype=np.int64)
     portion = np.cumsum(scores.lengths[example] * row_size) // _PORTION if len(wanted) else example

@@ -183,7 +183,7 @@ class StructuredModel:
         )
         if self.template is None or isinstance(X, Batch):
             check_column_names(self.column_names, nodes, "as in training")
-            pairs = nodes
+            pairs = self.structure.pair_batch(nodes) if self.weights.has_pairs else None
         return nodes, pairs if self.weights.has_pairs else None
 
     def scored(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Scored:
@@ -194,7 +194,7 @@ class StructuredModel:
             assert self.vocabulary is not None
             growing = Vocabulary() if self.template is None else None
             nodes, pairs = read_examples(self.structure, X, lengths, self.template, growing, grow=growing is not None)
-            pairs = nodes if self.template is None else pairs
+            pairs = self.structure.pair_batch(nodes) if self.template is None else pairs
             return stored.scored(nodes, pairs, self.vocabulary, self.pair_vocabulary)
         nodes, pairs = self.read(X, lengths)
         nodes = nodes if self.expansion is None else self.expansion.columns(nodes, n_threads)
@@ -248,7 +248,7 @@ class StructuredModel:
         nodes = _split(answer.node, scores.offsets)
         if answer.clique is None:
             return nodes
-        return nodes, _split(answer.clique, np.searchsorted(self.structure.edge_nodes(scores.shape), scores.offsets))
+        return nodes, _split(answer.clique, self.structure.edge_offsets(scores.shape))
 
     def log_probabilities(self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Floats:
         """Return the log-probability of given labellings."""

@@ -134,7 +134,7 @@ def read_training_data(
     structure = prototype.for_labels(labels.classes.tolist(), codes, nodes.shape, settings.constraints, owner)
     chosen = pair_columns(settings.pair_features, nodes, owner)
     if pairs is None and chosen is not None:
-        pairs = nodes
+        pairs = structure.pair_batch(nodes)
     is_matrix = structure.is_flat and nodes.vocabulary is None  # whose columns have weights for every class
     score_map = build_score_map(
         structure,

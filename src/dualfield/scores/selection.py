@@ -58,7 +58,8 @@ def build_score_map(
     has_kernel: bool = False,
 ) -> LinearScores:
     """Decide which features there are; node scores that come from a kernel are columns that score their own label."""
-    edges, shared = _known_parts(structure, codes, nodes)
+    n_rows = max(nodes.n_nodes, len(structure.edge_rows(nodes.shape))) if pairs is None else pairs.n_nodes
+    edges, shared = _known_parts(structure, codes, nodes, n_rows)
     if has_kernel:
         node = Expansion.table(structure.n_labels)
     elif everything:
@@ -87,11 +88,11 @@ def build_score_map(
 
 
 def _known_parts(
-    structure: Structure, codes: NDArray[np.int32], nodes: Batch
+    structure: Structure, codes: NDArray[np.int32], nodes: Batch, n_rows: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Return the part of the edge that leads to each node, -1 for none, and all cliques; parts with known labels."""
-    parts, at = structure.parts_of(np.maximum(codes, 0), nodes.shape), structure.edge_nodes(nodes.shape)
-    edges = np.full(nodes.n_nodes, -1, dtype=np.int32)
+    """Return the part of each edge by its row, -1 for none, and all cliques; parts with known labels."""
+    parts, at = structure.parts_of(np.maximum(codes, 0), nodes.shape), structure.edge_rows(nodes.shape)
+    edges = np.full(n_rows, -1, dtype=np.int32)
     edges[at] = parts.edges
     if (codes >= 0).all():
         return edges, np.unique(parts.shared[(parts.shared >= 0) & (parts.shared < structure.n_cliques)])

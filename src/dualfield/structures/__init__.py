@@ -4,7 +4,8 @@ from dualfield.structures.base import Structure
 from dualfield.structures.chain import Chain
 from dualfield.structures.constraints import span_constraints
 from dualfield.structures.custom import CustomProblem, check_custom_problem
-from dualfield.structures.graph import Graph
+from dualfield.structures.factor_graph import FactorGraph
+from dualfield.structures.graph import Graph, GraphShape
 from dualfield.structures.learnt_trees import mutual_information, spanning_tree
 from dualfield.structures.network import Network
 from dualfield.structures.network.hidden import Conditioned
@@ -17,7 +18,9 @@ __all__ = [
     "Chain",
     "Conditioned",
     "CustomProblem",
+    "FactorGraph",
     "Graph",
+    "GraphShape",
     "KBest",
     "Marginals",
     "Network",

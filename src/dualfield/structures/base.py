@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield import _native
+from dualfield.data import Batch
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
 from dualfield.structures.checks import (
@@ -225,6 +226,51 @@ class Structure(ABC):
             Nodes, counted over all examples.
         """
         return np.zeros(0, dtype=np.int64)
+
+    def edge_rows(self, shape: Shape) -> NDArray[np.int64]:
+        """Return which row of :meth:`pair_batch` has the features of each edge.
+
+        Parameters
+        ----------
+        shape : Shape
+            The shapes of the examples.
+
+        Returns
+        -------
+        int array of shape (n_edges,)
+            Rows.
+        """
+        return self.edge_nodes(shape)
+
+    def pair_batch(self, nodes: Batch) -> Batch:
+        """Return the features that score edges where those of nodes do.
+
+        Parameters
+        ----------
+        nodes : Batch
+            Features of nodes.
+
+        Returns
+        -------
+        Batch
+            The same, if an edge has those of the node that it leads to and no other edge does.
+        """
+        return nodes
+
+    def edge_offsets(self, shape: Shape) -> NDArray[np.int64]:
+        """Return where the edges of each example begin.
+
+        Parameters
+        ----------
+        shape : Shape
+            The shapes of the examples.
+
+        Returns
+        -------
+        int array of shape (n_examples + 1,)
+            Places among all edges.
+        """
+        return np.searchsorted(self.edge_nodes(shape), shape.offsets)
 
     def shared_nodes(self, shape: Shape) -> NDArray[np.int64]:
         """Return the node that each shared part of a labelling belongs to, in the order of :meth:`parts_of`.

@@ -149,10 +149,10 @@ def spanning_tree(weights: ArrayLike) -> list[tuple[int, int]]:
 
     As cliques of a graph, with one clique for each node:
 
-    >>> from dualfield.structures import Graph, mutual_information
+    >>> from dualfield.structures import FactorGraph, mutual_information
     >>> columns = [[0, 0, 1], [0, 0, 1], [1, 1, 0], [1, 1, 1]]
     >>> edges = spanning_tree(mutual_information(columns))
-    >>> Graph([2, 2, 2], [(0,), (1,), (2,), *edges]).cliques
+    >>> FactorGraph([2, 2, 2], [(0,), (1,), (2,), *edges]).cliques
     ((0,), (1,), (2,), (0, 1), (0, 2))
     """
     matrix = as_floats("weights", weights, 2)

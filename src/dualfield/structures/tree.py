@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,9 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from dualfield import _native
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
-from dualfield.structures.base import Structure
-from dualfield.structures.checks import Codes, Floats, check_int
-from dualfield.structures.scores import Scores
+from dualfield.structures.pairwise import Pairwise, check_flags, integers
 
 __all__ = ["Tree", "TreeShape"]
 
@@ -47,7 +45,7 @@ class TreeShape(Shape):
         return type(self)(offsets, self.parents[rows], None if self.types is None else self.types[rows])
 
 
-class Tree(Structure):
+class Tree(Pairwise):
     r"""A rooted tree in which every label depends on that of its parent.
 
     .. math::
@@ -91,7 +89,7 @@ class Tree(Structure):
 
     name = "tree"
     n_ends = 1
-    has_edges = True
+    _edge_by_edge = "one for the edge of each node to its parent"
 
     def __init__(
         self,
@@ -100,78 +98,51 @@ class Tree(Structure):
         allowed: ArrayLike | None = None,
         allowed_root: ArrayLike | None = None,
     ) -> None:
-        self.n_labels = 0 if n_labels is None else check_int("Tree", "n_labels", n_labels, 1)
-        self.n_types = 0 if n_types is None else check_int("Tree", "n_types", n_types, 1)
-        if n_labels is None and not (allowed is None and allowed_root is None):
+        super().__init__(n_labels, n_types, allowed)
+        if n_labels is None and allowed_root is not None:
             raise ValueError("Tree needs n_labels to say which labels are allowed.")
-        if n_labels is not None:
-            self.n_types = max(self.n_types, 1)
-        k = self.n_labels
-        self.allowed = _check_flags("allowed", allowed, [(k, k), (self.n_types, k, k)])
-        self.allowed_root = _check_flags("allowed_root", allowed_root, [(k,)])
+        self.allowed_root = check_flags("Tree", "allowed_root", allowed_root, [(self.n_labels,)])
+
+    def _like(self, n_labels: int, n_types: int, allowed: ArrayLike | None) -> Tree:
+        return Tree(n_labels, n_types, allowed)
+
+    def _types(self, shape: Shape) -> NDArray[np.int32] | None:
+        return shape.types if isinstance(shape, TreeShape) else None
+
+    def _n_edges(self, shape: Shape) -> int:
+        return shape.n_nodes
+
+    def _settings(self) -> tuple[Any, ...]:
+        return *super()._settings(), None if self.allowed_root is None else self.allowed_root.tobytes()
 
     def record(self) -> Fields:
         """Return what the tree consists of."""
-        flags = {"allowed": self.allowed, "allowed_root": self.allowed_root}
-        return {**super().record(), "n_types": self.n_types or None, **flags}
+        return {**super().record(), "allowed_root": self.allowed_root}
 
     @classmethod
     def from_record(cls, record: Record) -> Tree:
         """Make a tree of its record, which is checked."""
         record.text("kind", (cls.name,))
-        n_labels, n_types = (record.integer(name, 1) if record.has(name) else None for name in ("n_labels", "n_types"))
-        most = record.source.most_entries
-        record.check((n_types or 1) * (n_labels or 1) ** 2 <= most, f"a tree has more than {most} pairs of labels.")
-        flags = [np.array(record.array(name)) if record.has(name) else None for name in ("allowed", "allowed_root")]
-        return cls(n_labels, n_types, *flags)
-
-    @property
-    def n_cliques(self) -> int:
-        """Number of scores that edges share: pairs of labels for each edge type."""
-        return self.n_types * self.n_labels**2
-
-    @property
-    def cliques(self) -> Codes:
-        """The labels of parent and child of each clique, shape (n_cliques, 2)."""
-        pairs = np.indices((self.n_labels, self.n_labels), dtype=np.int32).reshape(2, -1).T
-        return np.tile(pairs, (self.n_types, 1))
-
-    @property
-    def clique_allowed(self) -> NDArray[np.bool_]:
-        """Which cliques may occur, shape (n_cliques,)."""
-        if self.allowed is None:
-            return np.ones(self.n_cliques, dtype=bool)
-        return np.broadcast_to(self.allowed, (self.n_types, self.n_labels, self.n_labels)).ravel()
-
-    @property
-    def edge_width(self) -> int:
-        """Number of scores that an edge may have of its own: pairs of labels."""
-        return self.n_labels**2
+        roots = np.array(record.array("allowed_root")) if record.has("allowed_root") else None
+        return cls(*cls._read_tables(record), roots)
 
     def over_states(self, label: NDArray[np.int64]) -> Tree:
         """Return the tree over states that belong to labels."""
-        allowed = None if self.allowed is None else self.allowed[..., label[:, None], label]
-        return Tree(len(label), self.n_types, allowed, None if self.allowed_root is None else self.allowed_root[label])
+        found = super().over_states(label)
+        roots = None if self.allowed_root is None else self.allowed_root[label]
+        return Tree(found.n_labels, found.n_types, found.allowed, roots)
 
     @property
     def is_free(self) -> bool:
         """Whether every labelling is allowed."""
         return super().is_free and self.allowed_root is None
 
-    @property
-    def no_pairs(self) -> str | None:
-        """Why edges are not pairs of labels: they are."""
-        return None
-
     def native(self, shape: Shape, *, with_edges: bool = False, with_ends: bool = False) -> _native.TreeStructure:
         """Hand out the native twin for trees of given shapes."""
         if not isinstance(shape, TreeShape):
             raise ValueError("Tree needs to be told how nodes are connected: give a TreeShape.")
-        if shape.types is not None:
-            wrong = shape.types[(shape.types < 0) | (shape.types >= self.n_types)]
-            if wrong.size:
-                raise ValueError(f"types must be in [0, {self.n_types}), the edge types of this tree. Got {wrong[0]}.")
-        limits = None if self.allowed is None else np.where(self.clique_allowed, 0.0, -np.inf)
+        self._check_types(shape.types)
+        limits = self._limits()
         roots = None if self.allowed_root is None else np.where(self.allowed_root, 0.0, -np.inf)
         return _native.TreeStructure(
             self.n_labels, shape.offsets, shape.parents, shape.types, self.n_types, with_edges, with_ends, limits, roots
@@ -180,96 +151,6 @@ class Tree(Structure):
     def edge_nodes(self, shape: Shape) -> NDArray[np.int64]:
         """Return all nodes: each has a row for the edge to its parent, which says nothing for a root."""
         return np.arange(shape.n_nodes)
-
-    def edge_scores(self, cliques: Floats, shape: Shape) -> Floats:
-        """Return what each edge scores by the scores of its type."""
-        tables = cliques.reshape(self.n_types, -1)
-        types = shape.types if isinstance(shape, TreeShape) else None
-        return tables[0] if types is None else tables[types]
-
-    def _parts(self, scores: Scores) -> tuple[Floats | None, Floats | None]:
-        transition, k = scores.transition, self.n_labels
-        if transition is None:
-            return None, None
-        shared = [(self.n_types, k, k), (self.n_cliques,)] + [(k, k)] * (self.n_types == 1)
-        if transition.shape in shared:
-            if not (transition < np.inf).all():
-                raise ValueError("transition must be finite, or -inf for what is forbidden. Got NaN or +inf instead.")
-            return transition.ravel(), None
-        if transition.shape in ((scores.n_nodes, k, k), (scores.n_nodes, k * k)):
-            return None, transition.reshape(scores.n_nodes, k * k)
-        raise ValueError(
-            f"transition must have one of the shapes {shared}, shared by all edges of a type, or "
-            f"{(scores.n_nodes, k, k)}, one for the edge of each node to its parent. Got {transition.shape} instead."
-        )
-
-    def _shape_cliques(self, rows: Floats) -> Floats:
-        if rows.shape[1] == self.edge_width:
-            return rows.reshape(-1, self.n_labels, self.n_labels)
-        return rows[:, : self.n_cliques].reshape(-1, *self.table_of(np.zeros(self.n_cliques)).shape)
-
-    def table_of(self, cliques: Floats) -> Floats:
-        """Return values of cliques as a table of label pairs, the parent's first, one for each type."""
-        tables = cliques.reshape(self.n_types, self.n_labels, self.n_labels)
-        return tables[0] if self.n_types == 1 else tables
-
-    def for_labels(
-        self, names: Sequence[Any], codes: Codes, shape: Shape, constraints: Any = None, owner: str = "CRF"
-    ) -> Tree:
-        """Return a tree for the labels and edge types of training data.
-
-        Parameters
-        ----------
-        names, codes, shape, owner
-            As in :meth:`Structure.for_labels`.
-        constraints : bool array of shape (n_labels, n_labels), default=None
-            Which labels a child (column) may have below a parent (row).
-
-        Returns
-        -------
-        Tree
-            One that knows its labels; this one if it did.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield.structures import Tree, TreeShape
-        >>> shape = TreeShape(np.array([0, 2]), np.array([-1, 0], dtype=np.int32))
-        >>> Tree().for_labels(["x", "y"], np.array([0, 1], dtype=np.int32), shape)
-        Tree(n_labels=2, n_types=1)
-        """
-        n = len(names)
-        if self.n_labels:
-            if self.n_labels != n:
-                raise ValueError(f"structure has {self.n_labels} labels; y has {n}.")
-            if constraints is not None:
-                raise ValueError("constraints must be None where structure says which labels are allowed.")
-            return self
-        if constraints is not None:
-            table = np.asarray(constraints)
-            if table.shape != (n, n) or table.dtype != np.bool_:
-                raise ValueError(
-                    f"The 'constraints' parameter of {owner} must be a boolean array of shape {(n, n)}, a row for each "
-                    f"label of a parent. Got shape {table.shape} and dtype {table.dtype} instead."
-                )
-        types = shape.types if isinstance(shape, TreeShape) else None
-        found = 1 if types is None or not types.size else int(types.max()) + 1
-        return Tree(n, self.n_types or found, constraints)
-
-    def matched_cliques(self, old: Structure, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Find pairs of labels in a tree with other labels."""
-        if not isinstance(old, Tree):
-            return super().matched_cliques(old, labels)
-        pairs, types = self.matched_edges(old, labels), np.arange(self.n_types)[:, None]
-        known = (pairs >= 0) & (types < old.n_types)
-        return np.where(known, types * old.edge_width + pairs, -1).ravel()
-
-    def matched_edges(self, old: Structure, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Find pairs of labels among those of the edges of a tree with other labels."""
-        if not isinstance(old, Tree):
-            return np.full(self.edge_width, -1, dtype=np.int64)
-        above, below = labels[:, None], labels[None, :]
-        return np.where((above >= 0) & (below >= 0), above * old.n_labels + below, -1).ravel()
 
     def open(
         self, X: Any, lengths: ArrayLike | None = None
@@ -309,7 +190,10 @@ class Tree(Structure):
         if any(typed) and not all(typed):
             raise ValueError(f"X[{typed.index(False)}] has no edge types, as other trees have.")
         columns = [
-            [_integers(f"X[{i}][{at}]", example[at]) for i, example in enumerate(examples)]
+            [
+                integers(f"X[{i}][{at}]", example[at], "integers, one for each node")
+                for i, example in enumerate(examples)
+            ]
             for at in range(1, 3 if any(typed) else 2)
         ]
 
@@ -322,38 +206,3 @@ class Tree(Structure):
             return TreeShape(offsets, *flat)
 
         return [example[0] for example in examples], None, connect
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Tree):
-            return NotImplemented
-        return (self.n_labels, self.n_types) == (other.n_labels, other.n_types) and all(
-            theirs is None if mine is None else theirs is not None and np.array_equal(mine, theirs)
-            for mine, theirs in ((self.allowed, other.allowed), (self.allowed_root, other.allowed_root))
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.n_labels, self.n_types))
-
-    def __repr__(self) -> str:
-        return f"Tree(n_labels={self.n_labels}, n_types={self.n_types})"
-
-
-def _integers(name: str, values: Any) -> NDArray[np.int32]:
-    array = np.asarray(values)
-    if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
-        raise ValueError(
-            f"{name} must be integers, one for each node. Got shape {array.shape} and dtype {array.dtype} instead."
-        )
-    return np.ascontiguousarray(array, dtype=np.int32)
-
-
-def _check_flags(name: str, flags: ArrayLike | None, shapes: list[tuple[int, ...]]) -> NDArray[np.bool_] | None:
-    if flags is None:
-        return None
-    array = np.asarray(flags)
-    if array.dtype != np.bool_ or array.shape not in shapes:
-        raise ValueError(
-            f"The {name!r} parameter of Tree must be a boolean array of shape {' or '.join(map(str, shapes))}. "
-            f"Got shape {array.shape} and dtype {array.dtype} instead."
-        )
-    return array

@@ -129,7 +129,7 @@ class Structure {
     // The parts of a labelling of an example; labels [length].
     virtual void list_parts(std::size_t example, const std::int32_t* labels, PartList& out) const = 0;
 
-    // Questions that a structure need not answer.
+    // Questions that a structure need not answer, but for the k best, which are found with the best of subsets.
     // For each part of the first table, the highest score of a labelling that has it.
     virtual void max_marginals(Examples, const ScoreView&, std::size_t n_threads, double* own, Status*) const;
     // [examples]: - sum_y p(y) log p(y).

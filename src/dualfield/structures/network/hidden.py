@@ -13,7 +13,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from dualfield.structures.checks import Codes, Floats
-from dualfield.structures.graph import Graph
+from dualfield.structures.factor_graph import FactorGraph
 from dualfield.structures.network.network import Ints, Network
 
 # Up to so many assignments of the hidden variables are listed; beyond that variables are eliminated one by one.
@@ -95,10 +95,10 @@ class Conditioned:
         return self.known is None and prod(self.n_values) <= MOST_LISTED
 
     @cached_property
-    def graph(self) -> Graph:
+    def graph(self) -> FactorGraph:
         """The graph of the hidden variables: a clique for each set of them in a table, then one for each of them."""
         try:
-            return Graph(self.n_values, self._cliques, max_table=self.max_table)
+            return FactorGraph(self.n_values, self._cliques, max_table=self.max_table)
         except ValueError as error:
             names = [self.network.names[v] for v in self.hidden]
             raise ValueError(

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dualfield.structures.checks import Codes, Floats, check_int, check_temperature
-from dualfield.structures.graph.elimination import Step, plan_elimination
-from dualfield.structures.graph.passes import choose, eliminate, label, soften, spread_down, sum_out
-from dualfield.structures.graph.tables import GraphTables, check_label_rows, check_tables
+from dualfield.structures.factor_graph.elimination import Step, plan_elimination
+from dualfield.structures.factor_graph.passes import choose, eliminate, label, soften, spread_down, sum_out
+from dualfield.structures.factor_graph.tables import GraphTables, check_label_rows, check_tables
 
 # Examples are taken in chunks whose tables have about this many numbers: enough to hide what Python costs, few enough
 # to stay in a processor's cache.
@@ -20,7 +20,7 @@ NUMBERS_OF_A_CHUNK = 2**18
 
 
 @dataclass(frozen=True)
-class Graph:
+class FactorGraph:
     r"""Nodes with numbers of labels of their own, and cliques of nodes that have a score together.
 
     Every example has the same nodes, as the rows of a multi-label problem or of a table of variables have. The score of
@@ -51,8 +51,8 @@ class Graph:
     Three binary labels. The first two like to be equal, the last two like to differ; each has a score of its own:
 
     >>> import numpy as np
-    >>> from dualfield.structures import Graph
-    >>> graph = Graph([2, 2, 2], [(0,), (1,), (2,), (0, 1), (1, 2)])
+    >>> from dualfield.structures import FactorGraph
+    >>> graph = FactorGraph([2, 2, 2], [(0,), (1,), (2,), (0, 1), (1, 2)])
     >>> first = np.array([[0.0, 1.0], [0.0, -1.0]])  # two examples
     >>> rest = [[0.0, 0.0], [0.0, 0.0], [[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]]  # shared by all examples
     >>> graph.argmax([first, *rest])
@@ -68,11 +68,11 @@ class Graph:
     _steps: tuple[Step, ...] = field(repr=False, compare=False)
 
     def __init__(self, n_labels: Sequence[int], cliques: Sequence[tuple[int, ...]], *, max_table: int = 2**22) -> None:
-        sizes = tuple(check_int("Graph", f"n_labels[{node}]", size, 1) for node, size in enumerate(n_labels))
+        sizes = tuple(check_int("FactorGraph", f"n_labels[{node}]", size, 1) for node, size in enumerate(n_labels))
         if not sizes:
-            raise ValueError("The 'n_labels' parameter of Graph must have an entry for each node. Got none.")
+            raise ValueError("The 'n_labels' parameter of FactorGraph must have an entry for each node. Got none.")
         checked = tuple(_check_clique(c, clique, len(sizes)) for c, clique in enumerate(cliques))
-        limit = check_int("Graph", "max_table", max_table, 1)
+        limit = check_int("FactorGraph", "max_table", max_table, 1)
         object.__setattr__(self, "n_labels", sizes)
         object.__setattr__(self, "cliques", checked)
         object.__setattr__(self, "max_table", limit)
@@ -115,8 +115,8 @@ class Graph:
 
         Examples
         --------
-        >>> from dualfield.structures import Graph
-        >>> graph = Graph([2, 3], [(0,), (0, 1)])
+        >>> from dualfield.structures import FactorGraph
+        >>> graph = FactorGraph([2, 3], [(0,), (0, 1)])
         >>> tables = [[0.0, 0.5], [[0.0, 2.0, 0.0], [1.0, 0.0, 0.0]]]
         >>> graph.argmax(tables)
         array([[0, 1]], dtype=int32)
@@ -141,8 +141,8 @@ class Graph:
 
         Examples
         --------
-        >>> from dualfield.structures import Graph
-        >>> Graph([2, 2], [(0, 1)]).maximum([[[0.0, 1.0], [3.0, 2.0]]])
+        >>> from dualfield.structures import FactorGraph
+        >>> FactorGraph([2, 2], [(0, 1)]).maximum([[[0.0, 1.0], [3.0, 2.0]]])
         array([3.])
         """
         return self._totals(tables, evidence, lambda table: np.asarray(table.max(axis=0)))
@@ -169,8 +169,8 @@ class Graph:
         Examples
         --------
         >>> import numpy as np
-        >>> from dualfield.structures import Graph
-        >>> graph = Graph([2, 3, 2], [(0, 1)])
+        >>> from dualfield.structures import FactorGraph
+        >>> graph = FactorGraph([2, 3, 2], [(0, 1)])
         >>> graph.log_partition([np.zeros((2, 3))]).round(4)  # log of 2 * 3 * 2 labellings
         array([2.4849])
         """
@@ -197,8 +197,8 @@ class Graph:
         Examples
         --------
         >>> import numpy as np
-        >>> from dualfield.structures import Graph
-        >>> [pair] = Graph([2, 2], [(0, 1)]).marginals([np.log([[0.1, 0.2], [0.3, 0.4]])])
+        >>> from dualfield.structures import FactorGraph
+        >>> [pair] = FactorGraph([2, 2], [(0, 1)]).marginals([np.log([[0.1, 0.2], [0.3, 0.4]])])
         >>> pair.round(3)
         array([[[0.1, 0.2],
                 [0.3, 0.4]]])
@@ -226,8 +226,8 @@ class Graph:
         A burglar or an earthquake may set off an alarm; it rings:
 
         >>> import numpy as np
-        >>> from dualfield.structures import Graph
-        >>> network = Graph([2, 2, 2], [(0,), (1,), (0, 1, 2)])
+        >>> from dualfield.structures import FactorGraph
+        >>> network = FactorGraph([2, 2, 2], [(0,), (1,), (0, 1, 2)])
         >>> rings = np.array([[0.01, 0.3], [0.9, 0.95]])  # given burglar, earthquake
         >>> tables = [np.log([0.99, 0.01]), np.log([0.98, 0.02]), np.log(np.stack([1 - rings, rings], axis=-1))]
         >>> burglar, earthquake, _ = network.node_marginals(tables, evidence=[[-1, -1, 1], [-1, 1, 1]])
@@ -255,8 +255,8 @@ class Graph:
 
         Examples
         --------
-        >>> from dualfield.structures import Graph
-        >>> Graph([2, 2], [(0, 1)]).score([[[0.0, 1.0], [3.0, 2.0]]], [[0, 1], [1, 1]])
+        >>> from dualfield.structures import FactorGraph
+        >>> FactorGraph([2, 2], [(0, 1)]).score([[[0.0, 1.0], [3.0, 2.0]]], [[0, 1], [1, 1]])
         array([1., 2.])
         """
         codes = check_label_rows("labels", labels, self.n_labels)

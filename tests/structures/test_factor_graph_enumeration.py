@@ -1,4 +1,4 @@
-"""Every question of Graph against plain enumeration of all labellings."""
+"""Every question of FactorGraph against plain enumeration of all labellings."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dualfield.structures import Graph
-from dualfield.structures.graph import graph
-from tests.structures.graph_problems import Problem, grid_edges, problems
+from dualfield.structures import FactorGraph
+from dualfield.structures.factor_graph import factor_graph as graph
+from tests.structures.factor_graph_problems import Problem, grid_edges, problems
 
 TOLERANCE = {"rtol": 1e-10, "atol": 1e-10}
 temperatures = st.sampled_from([1.0, 0.5, 0.1, 2.0, 0.01])
@@ -157,7 +157,7 @@ def test_grid_of_nine():
     rng = np.random.default_rng(0)
     cliques = [*((v,) for v in range(9)), *grid_edges(3, 3)]
     tables = [2.0 * rng.standard_normal((3, *(2,) * len(clique))) for clique in cliques]
-    problem = Problem(Graph([2] * 9, cliques), tables, None, 3)
+    problem = Problem(FactorGraph([2] * 9, cliques), tables, None, 3)
     np.testing.assert_allclose(
         problem.graph.log_partition(tables), [problem.log_partition(i, 1.0) for i in range(3)], **TOLERANCE
     )

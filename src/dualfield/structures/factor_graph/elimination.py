@@ -56,7 +56,7 @@ def _check_width(steps: Sequence[Step], n_labels: Sequence[int], max_table: int)
     widest = max(steps, key=lambda step: (numbers(step), len(step.members)))
     if numbers(widest) > max_table:
         raise ValueError(
-            f"Graph is too wide for exact answers: its elimination has width {len(widest.members) - 1} and needs a "
+            f"FactorGraph is too wide for exact answers: its elimination has width {len(widest.members) - 1} and needs a "
             f"table of {len(widest.members)} nodes and {numbers(widest)} numbers, more than max_table={max_table}. "
             f"Use fewer or smaller cliques, such as the edges of a spanning tree (dualfield.structures.spanning_tree), "
             f"or raise max_table where memory holds several tables of {8 * numbers(widest)} bytes."
@@ -64,7 +64,7 @@ def _check_width(steps: Sequence[Step], n_labels: Sequence[int], max_table: int)
     longest = max(len(step.members) for step in steps)
     if longest > MOST_NODES_OF_A_TABLE:
         raise ValueError(
-            f"Graph is too wide for exact answers: its elimination has width {longest - 1} and needs a table of "
+            f"FactorGraph is too wide for exact answers: its elimination has width {longest - 1} and needs a table of "
             f"{longest} nodes, more than the {MOST_NODES_OF_A_TABLE} that an array has axes for. Use fewer or smaller "
             f"cliques; nodes with one label can be left out."
         )

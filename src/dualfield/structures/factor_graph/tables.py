@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield.structures.checks import Codes, Floats, as_floats
-from dualfield.structures.graph.elimination import Step
-from dualfield.structures.graph.passes import Parts
+from dualfield.structures.factor_graph.elimination import Step
+from dualfield.structures.factor_graph.passes import Parts
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,14 +9,14 @@ from itertools import product
 import numpy as np
 from hypothesis import strategies as st
 
-from dualfield.structures import Graph
+from dualfield.structures import FactorGraph
 
 Labellings = list[tuple[float, tuple[int, ...]]]
 
 
 @dataclass
 class Problem:
-    graph: Graph
+    graph: FactorGraph
     tables: list[np.ndarray]
     evidence: np.ndarray | None
     n_examples: int
@@ -83,7 +83,7 @@ def problems(draw, integers=False, evidence=True, dead_end=False, scale=3.0):
         tables.append(table)
     if known is None and all(table.ndim == len(clique) for table, clique in zip(tables, cliques, strict=True)):
         n_examples = 1
-    return Problem(Graph(n_labels, cliques), tables, known, n_examples)
+    return Problem(FactorGraph(n_labels, cliques), tables, known, n_examples)
 
 
 def grid_edges(rows, columns):

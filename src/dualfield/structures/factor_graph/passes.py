@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from dualfield.structures.checks import Codes, Floats
-from dualfield.structures.graph.elimination import Step
+from dualfield.structures.factor_graph.elimination import Step
 
 Part = tuple[tuple[int, ...], Floats]
 Parts = dict[int, list[Part]]

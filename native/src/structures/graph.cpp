@@ -1,0 +1,310 @@
+// Graphs: the layout of their parts, and the questions, each by one or two passes over every example (graph_pass.hpp).
+#include "dualfield/structures/graph.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <stdexcept>
+
+#include "dualfield/core/layout.hpp"
+#include "dualfield/core/parallel.hpp"
+#include "dualfield/core/random.hpp"
+#include "elimination.hpp"
+#include "graph_pass.hpp"
+
+namespace dualfield {
+namespace {
+
+[[noreturn]] void refuse(std::size_t example, const std::string& what) {
+    throw std::invalid_argument("Example " + std::to_string(example) + " " + what);
+}
+
+}  // namespace
+
+GraphStructure::GraphStructure(std::size_t n_labels, std::span<const std::int64_t> offsets, const std::int32_t* edges,
+                               std::span<const std::int64_t> edge_offsets, const Options& options)
+    : n_labels_(n_labels), edges_(edges), edge_offsets_(edge_offsets), options_(options) {
+    const std::size_t n = offsets.size() - 1, n_pairs = checked_product(n_labels, n_labels);
+    label_offsets_ = offsets;
+    parts_.tables.push_back({n_labels, offsets, offsets.first(n)});
+    if (options.with_edges) parts_.tables.push_back({n_pairs, edge_offsets, edge_offsets.first(n)});
+    parts_.n_shared = checked_product(options.n_types, n_pairs);
+    std::map<std::vector<std::int32_t>, std::size_t> known;  // by number of nodes and edges
+    for (std::size_t i = 0; i < n; ++i) {
+        const auto size = static_cast<std::int32_t>(length(i));
+        std::vector<std::int32_t> shape{size};
+        shape.insert(shape.end(), edges_of(i), edges_of(i) + 2 * n_edges(i));
+        for (std::size_t e = 0; e < n_edges(i); ++e) {
+            const std::int32_t from = edges_of(i)[2 * e], to = edges_of(i)[2 * e + 1];
+            const std::string edge = "has the edge (" + std::to_string(from) + ", " + std::to_string(to) + "), ";
+            if (from < 0 || to < 0 || from >= size || to >= size)
+                refuse(i, edge + "but its nodes are 0 to " + std::to_string(size - 1) + ".");
+            if (from == to) refuse(i, edge + "which joins a node with itself.");
+        }
+        const auto [found, is_new] = known.try_emplace(std::move(shape), plans_.size());
+        if (is_new) {
+            const std::size_t most = options.budget / sizeof(double);
+            plans_.push_back(std::make_unique<const EliminationPlan>(
+                plan_elimination(length(i), n_labels, edges_of(i), n_edges(i), most)));
+            if (plans_.back()->cells > most)
+                refuse(i, "needs tables of more than " + std::to_string(options.budget) +
+                              " bytes for exact answers: a node of it has " + std::to_string(plans_.back()->width) +
+                              " neighbours when it is eliminated, with " + std::to_string(n_labels) +
+                              " labels each. Raise the budget, leave out edges, or cut the graph into smaller ones.");
+        }
+        plan_of_.push_back(found->second);
+    }
+}
+
+GraphStructure::~GraphStructure() = default;
+
+const EliminationPlan& GraphStructure::plan(std::size_t example) const {
+    return *plans_[plan_of_[example]];
+}
+
+std::size_t GraphStructure::width(std::size_t example) const {
+    return plan(example).width;
+}
+
+// Calls body(pass, example, rows before its own in the view) for each example after a pass up; those without nodes have
+// one labelling, of score 0.
+template <class Body>
+void GraphStructure::for_examples(Examples examples, const ScoreView& view, std::size_t n_threads, Status* statuses,
+                                  bool sums, Body body) const {
+    n_threads = std::max<std::size_t>(1, std::min(n_threads, examples.size()));
+    std::vector<Pass> passes;
+    for (std::size_t i = 0; i < n_threads; ++i) passes.emplace_back(*this);
+    const std::size_t base = first(examples.first), base_edge = first_edge(examples.first);
+    parallel_for(examples.size(), n_threads, [&](std::size_t worker, std::size_t i) {
+        Pass& pass = passes[worker];
+        pass.begin(examples.first + i, base, base_edge, view);
+        if (sums)
+            pass.up_sum();
+        else
+            pass.up_max();
+        statuses[i] = pass.status();
+        if (statuses[i] == Status::ok) body(pass, i, first(examples.first + i) - base);
+    });
+}
+
+void GraphStructure::log_partition(Examples examples, const ScoreView& view, std::size_t n_threads, double* out,
+                                   Status* statuses) const {
+    for_examples(examples, view, n_threads, statuses, true,
+                 [&](const Pass& pass, std::size_t i, std::size_t) { out[i] = pass.total(); });
+}
+
+void GraphStructure::maximum(Examples examples, const ScoreView& view, std::size_t n_threads, double* out,
+                             Status* statuses) const {
+    for_examples(examples, view, n_threads, statuses, false,
+                 [&](const Pass& pass, std::size_t i, std::size_t) { out[i] = pass.total(); });
+}
+
+namespace {
+
+// Adds the probabilities of the pairs of an edge to them.
+void add_pairs(const EliminationStep& step, const EliminationStep::Edge& edge, const double* table, std::size_t n,
+               double* pairs) {
+    for_rows(step.nodes.size(), n, step.cells, edge.strides.data(),
+             [&](std::size_t cell, std::size_t at, std::size_t stride) {
+                 for (std::size_t k = 0; k < n; ++k) pairs[at + k * stride] += table[cell + k];
+             });
+}
+
+// The probabilities of the labels of the node that a step eliminates.
+void sum_rows(const EliminationStep& step, const double* table, std::size_t n, double* out) {
+    double total = 0.0;
+    for (std::size_t v = 0; v < n; ++v) {
+        out[v] = 0.0;
+        for (std::size_t j = 0; j < step.n_below; ++j) out[v] += table[v * step.n_below + j];
+        total += out[v];
+    }
+    for (std::size_t v = 0; v < n; ++v) out[v] /= total;  // which is 1 but for rounding
+}
+
+}  // namespace
+
+// One graph after another, in the memory of one pass.
+class GraphStructure::OneGraph final : public Block {
+  public:
+    explicit OneGraph(const GraphStructure& graph) : graph_(graph), pass_(graph) {}
+
+    Answer marginals(std::size_t example, const ScoreView& scores, const PartSums& sums) override {
+        begin(example, scores);
+        pass_.up_sum();
+        if (pass_.status() == Status::ok)
+            spread(graph_, pass_, example, sums.own[0], graph_.options_.with_edges ? sums.own[1] : nullptr,
+                   sums.shared);
+        return {pass_.total(), pass_.status()};
+    }
+    Answer best(std::size_t example, const ScoreView& scores, std::int32_t* labels) override {
+        begin(example, scores);
+        pass_.up_max();
+        if (pass_.status() == Status::ok) decode(pass_, graph_.n_labels_, labels);
+        return {pass_.total(), pass_.status()};
+    }
+
+    // The probabilities of the parts of an example after a pass up; edges and shared may be null.
+    static void spread(const GraphStructure& graph, Pass& pass, std::size_t example, double* nodes, double* edges,
+                       double* shared) {
+        const std::size_t n = graph.n_labels_, n_pairs = n * n;
+        if (edges) std::fill_n(edges, graph.n_edges(example) * n_pairs, 0.0);
+        if (shared) std::fill_n(shared, graph.parts_.n_shared, 0.0);
+        pass.down([&](const EliminationStep& step, const double* table) {
+            sum_rows(step, table, n, nodes + static_cast<std::size_t>(step.nodes[0]) * n);
+            for (const EliminationStep::Edge& one : step.edges) {
+                const auto edge = static_cast<std::size_t>(one.edge);
+                if (edges) add_pairs(step, one, table, n, edges + edge * n_pairs);
+                if (shared)
+                    add_pairs(step, one, table, n, shared + graph.type_of(graph.first_edge(example) + edge) * n_pairs);
+            }
+        });
+    }
+
+    // The best labels after a pass up that maximises: from the last step to the first.
+    static void decode(Pass& pass, std::size_t n, std::int32_t* labels) {
+        const std::vector<EliminationStep>& steps = pass.plan().steps;
+        for (std::size_t s = steps.size(); s-- > 0;) {
+            const double* column = pass.table(steps[s]) + pass.place(steps[s], labels);
+            std::size_t best = 0;
+            for (std::size_t v = 1; v < n; ++v)
+                if (column[v * steps[s].n_below] > column[best * steps[s].n_below]) best = v;
+            labels[steps[s].nodes[0]] = static_cast<std::int32_t>(best);
+        }
+    }
+
+  private:
+    void begin(std::size_t example, const ScoreView& scores) {
+        pass_.forget();  // other scores may be in the same place
+        pass_.begin(example, graph_.first(example), graph_.first_edge(example), scores);
+    }
+
+    const GraphStructure& graph_;
+    Pass pass_;
+};
+
+std::unique_ptr<Block> GraphStructure::block() const {
+    return std::make_unique<OneGraph>(*this);
+}
+
+void GraphStructure::marginals(Examples examples, const ScoreView& view, std::size_t n_threads, const PartSums& sums,
+                               double* out, Status* statuses) const {
+    double* edges = options_.with_edges ? sums.own[1] : nullptr;
+    const std::size_t base_edge = first_edge(examples.first);
+    for_examples(examples, view, n_threads, statuses, true, [&](Pass& pass, std::size_t i, std::size_t row) {
+        const std::size_t example = examples.first + i;
+        out[i] = pass.total();
+        OneGraph::spread(*this, pass, example, sums.own[0] + row * n_labels_,
+                         edges ? edges + (first_edge(example) - base_edge) * n_labels_ * n_labels_ : nullptr,
+                         sums.shared ? sums.shared + i * parts_.n_shared : nullptr);
+    });
+}
+
+void GraphStructure::argmax(Examples examples, const ScoreView& view, std::size_t n_threads, std::int32_t* labels,
+                            Status* statuses) const {
+    for_examples(examples, view, n_threads, statuses, false,
+                 [&](Pass& pass, std::size_t, std::size_t row) { OneGraph::decode(pass, n_labels_, labels + row); });
+}
+
+void GraphStructure::max_marginals(Examples examples, const ScoreView& view, std::size_t n_threads, double* own,
+                                   Status* statuses) const {
+    const std::size_t n = n_labels_;
+    for_examples(examples, view, n_threads, statuses, false, [&](Pass& pass, std::size_t, std::size_t row) {
+        const std::vector<EliminationStep>& steps = pass.plan().steps;
+        std::vector<double> outside;
+        for (std::size_t s = steps.size(); s-- > 0;) {
+            // Tables become the highest scores of labellings with their labels: what is inside plus the best outside.
+            const EliminationStep& step = steps[s];
+            outside.assign(step.n_below, step.parent < 0 ? pass.total() : -kInfinity);
+            if (step.parent >= 0) {
+                const EliminationStep& parent = steps[static_cast<std::size_t>(step.parent)];
+                const double* above = pass.table(parent);
+                for_rows(parent.nodes.size(), n, parent.cells, step.strides.data(),
+                         [&](std::size_t cell, std::size_t at, std::size_t stride) {
+                             for (std::size_t k = 0; k < n; ++k)
+                                 outside[at + k * stride] = std::max(outside[at + k * stride], above[cell + k]);
+                         });
+            }
+            double* here = own + (row + static_cast<std::size_t>(step.nodes[0])) * n;
+            for (std::size_t v = 0; v < n; ++v) {
+                double* cells = pass.table(step) + v * step.n_below;
+                here[v] = -kInfinity;
+                for (std::size_t j = 0; j < step.n_below; ++j) {
+                    // Where nothing inside fits, nothing fits at all.
+                    const double inside = pass.message(step)[j];
+                    cells[j] = inside > -kInfinity ? cells[j] + (outside[j] - inside) : -kInfinity;
+                    here[v] = std::max(here[v], cells[j]);
+                }
+            }
+        }
+    });
+}
+
+void GraphStructure::entropy(Examples examples, const ScoreView& view, std::size_t n_threads, double* out,
+                             Status* statuses) const {
+    for_examples(examples, view, n_threads, statuses, true, [&](Pass& pass, std::size_t i, std::size_t) {
+        out[i] = std::max(pass.down([](const EliminationStep&, const double*) {}), 0.0);
+    });
+}
+
+void GraphStructure::sample(Examples examples, const ScoreView& view, std::size_t n_threads, std::size_t n_samples,
+                            std::uint64_t seed, std::int32_t* labels, Status* statuses) const {
+    const std::size_t n = n_labels_, stride = first(examples.last) - first(examples.first);
+    for_examples(examples, view, n_threads, statuses, true, [&](Pass& pass, std::size_t i, std::size_t row) {
+        RandomStream random(seed, examples.first + i);
+        const std::vector<EliminationStep>& steps = pass.plan().steps;
+        std::vector<double> share(n);
+        for (std::size_t draw = 0; draw < n_samples; ++draw) {
+            std::int32_t* own = labels + draw * stride + row;
+            for (std::size_t s = steps.size(); s-- > 0;) {
+                const double* column = pass.table(steps[s]) + pass.place(steps[s], own);
+                for (std::size_t v = 0; v < n; ++v) share[v] = column[v * steps[s].n_below];
+                own[steps[s].nodes[0]] = static_cast<std::int32_t>(draw_index({share.data(), n}, random.uniform()));
+            }
+        }
+    });
+}
+
+void GraphStructure::score(Examples examples, const ScoreView& view, std::size_t, const std::int32_t* labels,
+                           double* out, Status* statuses) const {
+    PartList parts;
+    const std::size_t base = first(examples.first), base_edge = first_edge(examples.first);
+    for (std::size_t i = 0; i < examples.size(); ++i) {
+        const std::size_t example = examples.first + i, row = first(example) - base;
+        list_parts(example, labels + row, parts);
+        ScoreView own = view;
+        own.own[0] += row * n_labels_;
+        if (options_.with_edges && own.own[1]) own.own[1] += (first_edge(example) - base_edge) * n_labels_ * n_labels_;
+        out[i] =
+            refusal(example, labels + row).empty()
+                ? view.inverse_temperature * score_parts(example, own, {{parts.own[0], parts.own[1], {}}, parts.shared})
+                : -kInfinity;
+        statuses[i] = out[i] < kInfinity ? Status::ok : Status::bad_number;
+    }
+}
+
+void GraphStructure::list_parts(std::size_t example, const std::int32_t* labels, PartList& out) const {
+    const auto n = static_cast<std::int32_t>(n_labels_);
+    out.own[0].assign(labels, labels + length(example));
+    out.own[1].assign(options_.with_edges ? n_edges(example) : 0, -1);
+    out.shared.clear();
+    for (std::size_t e = 0; e < n_edges(example); ++e) {
+        const std::int32_t pair = labels[edges_of(example)[2 * e]] * n + labels[edges_of(example)[2 * e + 1]];
+        out.shared.push_back(static_cast<std::int32_t>(type_of(first_edge(example) + e)) * n * n + pair);
+        if (options_.with_edges) out.own[1][e] = pair;
+    }
+}
+
+std::string GraphStructure::refusal(std::size_t example, const std::int32_t* labels) const {
+    if (!options_.limits) return {};
+    for (std::size_t e = 0; e < n_edges(example); ++e) {
+        const std::int32_t from = edges_of(example)[2 * e], to = edges_of(example)[2 * e + 1];
+        const std::size_t pair =
+            static_cast<std::size_t>(labels[from]) * n_labels_ + static_cast<std::size_t>(labels[to]);
+        if (options_.limits[type_of(first_edge(example) + e) * n_labels_ * n_labels_ + pair] != 0.0)
+            return "those of nodes " + std::to_string(from) + " and " + std::to_string(to) +
+                   " may not stand at the ends of their edge.";
+    }
+    return {};
+}
+
+}  // namespace dualfield

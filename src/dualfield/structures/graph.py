@@ -1,0 +1,254 @@
+"""Graphs of any shape, exact by elimination."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dualfield import _native
+from dualfield.data import Batch
+from dualfield.data.records import Fields, Record
+from dualfield.data.shapes import Shape, rows_of_examples
+from dualfield.structures.checks import check_int
+from dualfield.structures.pairwise import Pairwise, integers
+
+__all__ = ["Graph", "GraphShape"]
+
+_BUDGET = 10**9
+
+
+@dataclass(frozen=True, eq=False)
+class GraphShape(Shape):
+    """How the nodes of graphs are connected.
+
+    Parameters
+    ----------
+    offsets : int64 array of shape (n_examples + 1,)
+        Example i has nodes ``offsets[i]`` to ``offsets[i + 1] - 1``.
+    edges : int32 array of shape (n_edges, 2)
+        The node that each edge comes from, and the one that it leads to, counted from the first node of their example.
+    edge_offsets : int64 array of shape (n_examples + 1,)
+        Example i has edges ``edge_offsets[i]`` to ``edge_offsets[i + 1] - 1``.
+    types : int32 array of shape (n_edges,), default=None
+        The type of each edge; None: all are 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.structures import GraphShape
+    >>> triangle = np.array([[0, 1], [1, 2], [2, 0]], dtype=np.int32)
+    >>> GraphShape(np.array([0, 3]), triangle, np.array([0, 3])).n_edges
+    3
+    """
+
+    edges: NDArray[np.int32]
+    edge_offsets: NDArray[np.int64]
+    types: NDArray[np.int32] | None = None
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges of all examples together."""
+        return len(self.edges)
+
+    def take(self, examples: NDArray[np.int64]) -> Self:
+        """Return the shape of some of the examples."""
+        offsets, _ = rows_of_examples(self.offsets, examples)
+        edge_offsets, rows = rows_of_examples(self.edge_offsets, examples)
+        types = None if self.types is None else self.types[rows]
+        return type(self)(offsets, self.edges[rows], edge_offsets, types)
+
+
+class Graph(Pairwise):
+    r"""A graph in which labels of neighbours depend on each other.
+
+    .. math::
+        \mathrm{score}(y) = \sum_t \mathrm{node}[t, y_t] +
+        \sum_{e = (s, t)} \mathrm{transition}[\mathrm{type}_e, y_s, y_t]
+
+    Every example has a shape of its own: circles, several edges between two nodes, and parts that are not connected are
+    fine. Edges have a direction, and the labels of a table are [from][to]. Answers are exact: nodes are eliminated one
+    after another, the next one being that which joins the fewest pairs of its neighbours (min-fill). Time and memory
+    are proportional to the sum over the steps of n_labels to the power of the number of neighbours plus one; a graph
+    that needs more memory than `budget` is refused before anything is allocated. Trees are faster as :class:`Tree`.
+
+    In estimators an example of X is a tuple ``(nodes, edges)`` or ``(nodes, edges, types)``: the nodes as for
+    sequences, an array of shape (n_edges, 2), and the type of each edge. With ``pair_features`` the features of the
+    node that an edge leads to also score the pair of its labels.
+
+    Parameters
+    ----------
+    n_labels : int, default=None
+        Number of labels. None: not known yet, for models that find them in their training data.
+    n_types : int, default=None
+        Number of edge types, which have tables of their own. None: 1, or in models as many as the training data have.
+    allowed : bool array of shape (n_labels, n_labels) or (n_types, n_labels, n_labels), default=None
+        Which labels an edge may join, that of the node it comes from first (row). None: all.
+    budget : int, default=10**9
+        Bytes that the tables of one example may take, for each thread.
+
+    Examples
+    --------
+    A triangle whose nodes like to have the same label:
+
+    >>> import numpy as np
+    >>> from dualfield.structures import Graph, GraphShape, Scores
+    >>> triangle = np.array([[0, 1], [1, 2], [2, 0]], dtype=np.int32)
+    >>> shape = GraphShape(np.array([0, 3]), triangle, np.array([0, 3]))
+    >>> scores = Scores([[0.0, 1.5], [0.5, 0.0], [0.0, 0.0]], transition=[[1.0, 0.0], [0.0, 1.0]], shape=shape)
+    >>> Graph(2).argmax(scores)
+    array([1, 1, 1], dtype=int32)
+    >>> Graph(2).width(shape)
+    2
+    """
+
+    name = "graph"
+
+    def __init__(
+        self,
+        n_labels: int | None = None,
+        n_types: int | None = None,
+        allowed: ArrayLike | None = None,
+        *,
+        budget: int = _BUDGET,
+    ) -> None:
+        super().__init__(n_labels, n_types, allowed)
+        self.budget = check_int("Graph", "budget", budget, 1)
+
+    def _like(self, n_labels: int, n_types: int, allowed: ArrayLike | None) -> Graph:
+        return Graph(n_labels, n_types, allowed, budget=self.budget)
+
+    def _types(self, shape: Shape) -> NDArray[np.int32] | None:
+        return shape.types if isinstance(shape, GraphShape) else None
+
+    def _n_edges(self, shape: Shape) -> int:
+        return _connected(shape).n_edges
+
+    def record(self) -> Fields:
+        """Return what the graph consists of."""
+        return {**super().record(), "budget": self.budget}
+
+    @classmethod
+    def from_record(cls, record: Record) -> Graph:
+        """Make a graph of its record, which is checked."""
+        record.text("kind", (cls.name,))
+        return cls(*cls._read_tables(record), budget=record.integer("budget", 1))
+
+    def native(self, shape: Shape, *, with_edges: bool = False, with_ends: bool = False) -> _native.GraphStructure:
+        """Hand out the native twin for graphs of given shapes."""
+        if with_ends:
+            raise ValueError("Graph has no ends.")
+        there = _connected(shape)
+        self._check_types(there.types)
+        return _native.GraphStructure(
+            self.n_labels,
+            there.offsets,
+            there.edges,
+            there.edge_offsets,
+            there.types,
+            self.n_types,
+            with_edges,
+            self._limits(),
+            self.budget,
+        )
+
+    def width(self, shape: Shape) -> int:
+        """Return the largest number of neighbours that a node has when it is eliminated.
+
+        Parameters
+        ----------
+        shape : GraphShape
+            The shapes of the examples.
+
+        Returns
+        -------
+        int
+            1 for trees; the largest table has n_labels to the power of this plus one entries.
+        """
+        return int(self.native(shape).width)
+
+    def edge_nodes(self, shape: Shape) -> NDArray[np.int64]:
+        """Return the node that each edge leads to."""
+        there = _connected(shape)
+        begins = np.repeat(there.offsets[:-1], np.diff(there.edge_offsets))
+        return begins + there.edges[:, 1]
+
+    def edge_rows(self, shape: Shape) -> NDArray[np.int64]:
+        """Return the rows of edges: each has one."""
+        return np.arange(_connected(shape).n_edges)
+
+    def pair_batch(self, nodes: Batch) -> Batch:
+        """Return for each edge the features of the node that it leads to."""
+        return nodes.rows(self.edge_offsets(nodes.shape), self.edge_nodes(nodes.shape))
+
+    def edge_offsets(self, shape: Shape) -> NDArray[np.int64]:
+        """Return where the edges of each example begin."""
+        return _connected(shape).edge_offsets
+
+    def open(
+        self, X: Any, lengths: ArrayLike | None = None
+    ) -> tuple[Any, ArrayLike | None, Callable[[NDArray[np.int64]], Shape | None]]:
+        """Take tuples apart: nodes, edges, and types of edges.
+
+        Parameters
+        ----------
+        X : list of (nodes, edges) or (nodes, edges, types)
+            Graphs as users pass them.
+        lengths : None
+            Every graph says how many nodes it has.
+
+        Returns
+        -------
+        nodes, lengths, connect
+            As in :meth:`Structure.open`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.structures import Graph
+        >>> nodes, _, connect = Graph().open([([["a"], ["b"]], [(0, 1)])])
+        >>> nodes, connect(np.array([0, 2])).edges
+        ([[['a'], ['b']]], array([[0, 1]], dtype=int32))
+        """
+        if lengths is not None:
+            raise ValueError("lengths must be None for graphs: X is a list of (nodes, edges).")
+        examples = list(X)
+        for i, example in enumerate(examples):
+            if not isinstance(example, tuple) or len(example) not in (2, 3):
+                raise ValueError(
+                    f"X[{i}] must be a graph, a tuple (nodes, edges) or (nodes, edges, types). "
+                    f"Got {type(example).__name__} instead."
+                )
+        typed = [len(example) == 3 for example in examples]
+        if any(typed) and not all(typed):
+            raise ValueError(f"X[{typed.index(False)}] has no edge types, as other graphs have.")
+        pairs = "pairs of nodes, of shape (n_edges, 2)"
+        edges = [integers(f"X[{i}][1]", example[1], pairs, 2) for i, example in enumerate(examples)]
+        types = None
+        if any(typed):
+            each = [integers(f"X[{i}][2]", example[2], "integers, one for each edge") for i, example in enumerate(X)]
+            for i, (mine, theirs) in enumerate(zip(each, edges, strict=True)):
+                if len(mine) != len(theirs):
+                    raise ValueError(f"X[{i}][2] has {len(mine)} types; X[{i}][1] has {len(theirs)} edges.")
+            types = np.concatenate(each)
+        rows = np.concatenate([np.zeros((0, 2), dtype=np.int32), *edges])
+        edge_offsets = np.concatenate([[0], np.cumsum([len(one) for one in edges])]).astype(np.int64)
+
+        def connect(offsets: NDArray[np.int64]) -> GraphShape:
+            for i, (given, length) in enumerate(zip(edges, np.diff(offsets).tolist(), strict=True)):
+                wrong = np.flatnonzero(((given < 0) | (given >= length)).any(axis=1))
+                if wrong.size:
+                    edge = tuple(given[wrong[0]].tolist())
+                    raise ValueError(f"X[{i}][1] has the edge {edge}; its graph has nodes 0 to {length - 1}.")
+            return GraphShape(offsets, rows, edge_offsets, types)
+
+        return [example[0] for example in examples], None, connect
+
+
+def _connected(shape: Shape) -> GraphShape:
+    if not isinstance(shape, GraphShape):
+        raise ValueError("Graph needs to be told how nodes are connected: give a GraphShape.")
+    return shape
