@@ -76,7 +76,7 @@ def test_minimum_and_bounds(seed, eta, prior, n_blocks):
     assert (np.diff(solution.dual["anchors"]) <= 0.0).all()
     assert len(solution.dual["anchors"]) > 1
     # The mixture that is kept has the bound that is claimed.
-    bound = float(solution.dual["offset"]) + tables.bound(solution.dual["slope"])
+    bound = float(solution.dual["offset"]) - tables.conjugate(-solution.dual["slope"])
     assert bound == pytest.approx(solution.trace.dual[-1], rel=1e-12)
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-__all__ = ["Interior", "Regulariser", "Response"]
+__all__ = ["Interior", "PlaneRegulariser", "Regulariser", "Response"]
 
 Floats = NDArray[np.float64]
 _DENSE = 0.05  # the share of rows that use a column above which sparse products are slower than dense ones
@@ -146,14 +146,117 @@ class Interior(Protocol):
         """
 
 
-class Regulariser(Protocol):
-    r"""A convex function R of the parameters, and the minimum of it plus something linear.
+class Regulariser(ABC):
+    r"""A convex function R of the parameters, with its conjugate :math:`R^*(v) = \max_u \langle u, v \rangle - R(u)`.
 
-    All that the solver ``simplicial`` knows of a model besides its planes. The dual of
-    :math:`\min_w R(w) + \sum_i c_i \max_y [ b_i(y) + \langle a_i(y), w \rangle ]` is the maximum of
+    Both together certify any parameters: with v the negative gradient of the losses at w, the objective there is at
+    most :math:`R(w) + R^*(v) - \langle w, v \rangle` above its minimum.
+
+    Examples
+    --------
+    >>> from dualfield.regularisers import ElasticNet, SquaredNorm, TableDivergence   # three of them
+    """
+
+    @abstractmethod
+    def value(self, w: Floats) -> float:
+        """Return R(w).
+
+        Parameters
+        ----------
+        w : array of shape (n_parameters,)
+            Allowed parameters.
+
+        Returns
+        -------
+        float
+            R(w).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.regularisers import SquaredNorm
+        >>> SquaredNorm(2).value(np.array([3.0, 4.0]))
+        12.5
+        """
+
+    @abstractmethod
+    def conjugate(self, v: Floats) -> float:
+        """Return R*(v).
+
+        Parameters
+        ----------
+        v : array of shape (n_parameters,)
+            The negative of a slope.
+
+        Returns
+        -------
+        float
+            R*(v), possibly infinite; its negative is the minimum of R(w) - ⟨v, w⟩.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.regularisers import SquaredNorm
+        >>> SquaredNorm(1).conjugate(np.array([2.0]))
+        2.0
+        """
+
+    def excess(self, w: Floats, v: Floats) -> float:
+        """Return R(w) + R*(v) - ⟨w, v⟩, which is never negative.
+
+        Parameters
+        ----------
+        w : array of shape (n_parameters,)
+            Allowed parameters.
+        v : array of shape (n_parameters,)
+            The negative of a slope.
+
+        Returns
+        -------
+        float
+            Zero where w answers the slope -v.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.regularisers import ElasticNet
+        >>> ElasticNet(0.5).excess(np.array([1.0]), np.array([1.0]))
+        0.0
+        """
+        return self.value(w) + self.conjugate(v) - float(w @ v)
+
+    def share(self, entropy: float, v: Floats) -> float:
+        """Return an s in [0, 1] that makes the bound s E - R*(s v) large.
+
+        Parameters
+        ----------
+        entropy : float
+            E: entropies and costs at a dual point.
+        v : array of shape (n_parameters,)
+            The negative gradient of the losses there.
+
+        Returns
+        -------
+        float
+            How far to go from the truth to the dual point.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.regularisers import ElasticNet
+        >>> ElasticNet(1.0).share(1.0, np.array([2.0]))   # then s v is feasible
+        0.5
+        """
+        return 1.0
+
+
+class PlaneRegulariser(Regulariser):
+    r"""A regulariser that can be minimised together with something linear: what ``simplicial`` knows of a model.
+
+    The dual of :math:`\min_w R(w) + \sum_i c_i \max_y [ b_i(y) + \langle a_i(y), w \rangle ]` is the maximum of
 
     .. math::
-        \omega + \min_w \, [ R(w) + \langle \mu, w \rangle ]
+        \omega + \min_w \, [ R(w) + \langle \mu, w \rangle ] = \omega - R^*(-\mu)
 
     over the mixtures :math:`(\mu, \omega)` of planes.
 
@@ -169,15 +272,8 @@ class Regulariser(Protocol):
     >>> from dualfield.regularisers import SquaredNorm, TableDivergence   # two of them
     """
 
-    @property
-    @abstractmethod
-    def n_parameters(self) -> int:
-        """Length of w."""
-
-    @property
-    @abstractmethod
-    def needs_anchor(self) -> bool:
-        """Whether the solver must stay near an anchor."""
+    n_parameters: int
+    needs_anchor: bool
 
     @property
     @abstractmethod
@@ -220,50 +316,6 @@ class Regulariser(Protocol):
         >>> from dualfield.regularisers import SquaredNorm
         >>> SquaredNorm(2, np.array([True, False])).nearest(np.array([-1.0, -1.0]))
         array([ 0., -1.])
-        """
-
-    @abstractmethod
-    def value(self, w: Floats) -> float:
-        """Return R(w).
-
-        Parameters
-        ----------
-        w : array of shape (n_parameters,)
-            Allowed parameters.
-
-        Returns
-        -------
-        float
-            R(w).
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield.regularisers import SquaredNorm
-        >>> SquaredNorm(2).value(np.array([3.0, 4.0]))
-        12.5
-        """
-
-    @abstractmethod
-    def bound(self, slope: Floats) -> float:
-        """Return the minimum of R(w) + ⟨slope, w⟩.
-
-        Parameters
-        ----------
-        slope : array of shape (n_parameters,)
-            μ of the formula.
-
-        Returns
-        -------
-        float
-            The minimum; with ω of the same mixture, a bound from below on the objective.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield.regularisers import SquaredNorm
-        >>> SquaredNorm(1).bound(np.array([2.0]))
-        -2.0
         """
 
     @abstractmethod

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from dualfield.objectives import PlaneProblem, Planes
-from dualfield.regularisers import Regulariser, SquaredNorm
+from dualfield.regularisers import PlaneRegulariser, SquaredNorm
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.needs import Need, losses_of_planes
 from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, even_groups, group_sums
@@ -82,7 +82,7 @@ class Simplicial(Solver):
         callbacks: Progress | None = None,
         random_state: Any = None,
         *,
-        regulariser: Regulariser | None = None,
+        regulariser: PlaneRegulariser | None = None,
     ) -> Solution[Floats]:
         """Solve an objective.
 
@@ -98,7 +98,7 @@ class Simplicial(Solver):
             Called after each pass with objective, dual, gap, passes and seconds.
         random_state : None
             Not used.
-        regulariser : Regulariser, default=None
+        regulariser : PlaneRegulariser, default=None
             R of the formula; None: half the squared norm.
 
         Returns
@@ -161,7 +161,7 @@ class SimplicialParts:
         rule: StopRule,
         start: Floats | None = None,
         callbacks: Progress | None = None,
-        regulariser: Regulariser | None = None,
+        regulariser: PlaneRegulariser | None = None,
     ) -> None:
         chosen = SquaredNorm(objective.n_parameters, objective.positive) if regulariser is None else regulariser
         self._course = PlaneCourse(objective, rule, callbacks, chosen.resolution)
@@ -220,7 +220,7 @@ class _Run:
         self,
         settings: Simplicial,
         problem: PlaneProblem,
-        regulariser: Regulariser,
+        regulariser: PlaneRegulariser,
         rule: StopRule,
         course: PlaneCourse,
     ) -> None:
@@ -293,7 +293,7 @@ class _Run:
         """Take the bound of the mixture, or of the mixture drawn towards the planes 0, if it is better."""
         slope, offset = self._master.slope, self._master.offset
         for scale in _SCALES:
-            bound = scale * offset + self._regulariser.bound(scale * slope)
+            bound = scale * offset - self._regulariser.conjugate(-scale * slope)
             if bound > self._bound:
                 self._bound, self._slope, self._offset = bound, scale * slope, scale * offset
 
