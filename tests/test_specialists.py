@@ -22,7 +22,6 @@ SPECIALISTS = {
     "models/clique_readers.py": "cliques of sequences are put together by chains",
     "models/sequence_tagger.py": "what dualfield tag reads, of sequences",
     "models/spans.py": "spans are parts of sequences",
-    "objectives/planes_chain.py": "rescaled slacks are for chains",
     "objectives/planes_slack.py": "rescaled slacks are for chains",
     "persistence/crfsuite_import.py": "CRFsuite's models are chains",
     "scores/tables.py": "tables of hidden Markov models",

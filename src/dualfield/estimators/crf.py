@@ -18,8 +18,10 @@ from dualfield.estimators.crf_data import TrainingData, carry_over
 from dualfield.estimators.kernel_chains import check_kernel_chains
 from dualfield.estimators.trained import TrainedTagger
 from dualfield.features import Template
-from dualfield.objectives import ChainLoss
+from dualfield.losses import Loss
+from dualfield.objectives import Examples, Objective
 from dualfield.persistence.crfsuite_import import restored_attributes
+from dualfield.regularisers import ElasticNet
 from dualfield.solvers import SGD, Moment, Solution, StopRule, prototypes
 from dualfield.solvers.callbacks import FitCallbacks
 from dualfield.solvers.convergence import warn_unless_converged
@@ -369,16 +371,13 @@ class CRF(TrainedTagger):
         checkpoint: Checkpoint | None = None,
         is_stream: bool = False,
     ) -> Solution[Floats]:
-        bound = data.score_map.bind(
-            data.nodes,
-            data.pairs if data.score_map.pair is not None else None,
-            np.maximum(data.codes, 0),
-            data.weights,
-            data.cost,
-            data.allowed,
-            float(self.temperature),
+        codes = np.maximum(data.codes, 0)
+        examples = Examples(
+            nodes=data.nodes, pairs=data.pairs, labels=codes, weights=data.weights, allowed=data.allowed
         )
-        objective = ChainLoss(data.score_map, bound, float(self.l1_ratio), data.allowed is None, n_threads(self.n_jobs))
+        loss = Loss(float(self.temperature), data.cost)
+        net = ElasticNet(float(self.l1_ratio)) if self.l1_ratio > 0.0 else None
+        objective = Objective(data.score_map, examples, loss, net, n_threads(self.n_jobs))
         suited(solver, objective)
         endless = getattr(solver, "makes_epochs", False)
         most = (np.inf if endless else _DEFAULT_PASSES) if self.max_iter is None else float(self.max_iter)
@@ -422,4 +421,4 @@ class CRF(TrainedTagger):
         self._check_shared_parameters()
         if self.kernel is not None:
             return check_kernel_chains(self, float(self.temperature))
-        return pick_solver(owner, self.solver, prototypes.chain_loss(1.0))
+        return pick_solver(owner, self.solver, prototypes.objective(1.0))

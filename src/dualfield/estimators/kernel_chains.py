@@ -15,12 +15,12 @@ from dualfield.kernels.gamma import check_kernel, chosen_gamma
 from dualfield.kernels.kernel import KERNEL_NAMES
 from dualfield.kernels.landmarks import check_landmarks, choose_landmarks
 from dualfield.kernels.mercer import check_mercer, refusals
-from dualfield.objectives import KernelChain, KernelMargin
+from dualfield.objectives import KernelMargin, KernelObjective
 from dualfield.scores import Expansion
 from dualfield.scores.kernel import rows_of
 from dualfield.solvers import Auto, KernelAscent, KernelParts, Solution, StopRule, prototypes
 from dualfield.solvers.callbacks import FitCallbacks
-from dualfield.solvers.kernel.reduced_chains import solve_reduced
+from dualfield.solvers.kernel.nystroem import solve_reduced
 from dualfield.solvers.registry import pick_solver, suited
 
 Floats = NDArray[np.float64]
@@ -41,7 +41,7 @@ def check_kernel_chains(model: Any, temperature: float) -> Any:
             raise ValueError(f"The {name!r} parameter of {owner} is for features, and a kernel has none to list.")
     if getattr(model, "rescaling", "margin") != "margin":
         raise ValueError(f"The 'rescaling' parameter of {owner} must be 'margin' with a kernel.")
-    return pick_solver(owner, model.solver, prototypes.kernel_chain(temperature))
+    return pick_solver(owner, model.solver, prototypes.kernel_objective(temperature))
 
 
 def fit_kernel_chains(
@@ -55,7 +55,7 @@ def fit_kernel_chains(
     gamma = chosen_gamma(model.kernel, model.gamma, points, weights)
     kernel = Kernel(model.kernel, gamma, float(model.coef0), float(model.degree))
     check_mercer(kernel, points, threads)
-    problem = KernelChain(
+    problem = KernelObjective(
         data.structure,
         kernel,
         points,
@@ -84,7 +84,7 @@ def fit_kernel_chains(
 
 
 def _solve_nodes(
-    problem: KernelChain, solver: Auto | KernelAscent, rule: StopRule, callbacks: FitCallbacks, seed: int
+    problem: KernelObjective, solver: Auto | KernelAscent, rule: StopRule, callbacks: FitCallbacks, seed: int
 ) -> tuple[Solution[Floats], Expansion]:
     """Solve a problem without transitions: every node on its own, by projections onto the simplex."""
     n_labels, weights = problem.structure.n_labels, np.repeat(problem.weights, np.diff(problem.offsets))
@@ -109,7 +109,7 @@ def _solve_nodes(
     return as_linear(problem, unscored), _supported(problem.kernel, points, coefficients)
 
 
-def as_linear(problem: KernelChain, solution: Solution[KernelParts]) -> Solution[Floats]:
+def as_linear(problem: KernelObjective, solution: Solution[KernelParts]) -> Solution[Floats]:
     """Return the solution with the parameters of a chain that takes node scores as columns."""
     cliques, start, stop = problem.unpack(solution.parameters.shared)
     ones = np.ones(problem.structure.n_labels)
@@ -117,11 +117,11 @@ def as_linear(problem: KernelChain, solution: Solution[KernelParts]) -> Solution
     return Solution(parameters=problem.score_map.pack(ones, cliques, start, stop), **given)
 
 
-def _has_nodes_only(problem: KernelChain) -> bool:
+def _has_nodes_only(problem: KernelObjective) -> bool:
     return problem.structure.is_free and not problem.with_ends and not problem.score_map.clique_mask.any()
 
 
-def _start(model: Any, problem: KernelChain) -> KernelParts | None:
+def _start(model: Any, problem: KernelObjective) -> KernelParts | None:
     """Return coefficients and weights of the last fit if it was one to the same nodes."""
     old: Expansion | None = getattr(model, "expansion_", None)
     if not model.warm_start or old is None or old.points.shape != problem.points.shape:

@@ -23,6 +23,7 @@ from dualfield.estimators.margin_data import check_signs, margin_rule, solve_hin
 from dualfield.estimators.trained import TrainedTagger
 from dualfield.models.temperature_scaling import Calibration, choose_temperature
 from dualfield.objectives import CustomPlanes
+from dualfield.regularisers import SquaredNorm
 from dualfield.scores import Expansion, FeatureTable, LinearScores
 from dualfield.solvers import Moment, Solution, prototypes
 from dualfield.solvers.registry import pick_solver, suited
@@ -366,7 +367,7 @@ class MarginOutputs(TrainedTagger):
         if weights.shape != (len(inputs),) or not (np.isfinite(weights) & (weights >= 0.0)).all() or not weights.any():
             raise ValueError(f"sample_weight must be {len(inputs)} finite numbers of at least 0, not all 0.")
         positive = check_signs(owner, self.positive, n)
-        planes = CustomPlanes(self.structure, inputs, outputs, float(self.C) * weights, n, positive)
+        planes = CustomPlanes(self.structure, inputs, outputs, float(self.C) * weights, SquaredNorm(n, positive))
         start = None if old is None or len(old.parameters_) != n else old.parameters_
         solver = pick_solver(owner, self.solver, prototypes.custom_planes())
         suited(solver, planes)

@@ -19,9 +19,12 @@ from dualfield.estimators.kernel_chains import check_kernel_chains
 from dualfield.estimators.margin_data import margin_cost, margin_rule, positive_weights, solve_hinge
 from dualfield.estimators.margin_outputs import MarginOutputs
 from dualfield.features import Template
-from dualfield.objectives import ChainLoss, ChainPlanes
+from dualfield.losses import Loss
+from dualfield.objectives import Examples, Objective
 from dualfield.objectives.planes_slack import SlackArgmax
+from dualfield.regularisers import SquaredNorm
 from dualfield.solvers import Moment, Solution, prototypes
+from dualfield.solvers.auto import works_on_planes
 from dualfield.solvers.convergence import warn_unless_converged
 from dualfield.solvers.registry import pick_solver, suited
 from dualfield.structures import CustomProblem, Structure
@@ -271,23 +274,18 @@ class StructuredSVM(MarginOutputs):
     ) -> Solution[Floats]:
         assert data.cost is not None
         owner, threads = type(self).__name__, n_threads(self.n_jobs)
-        pairs = data.pairs if data.score_map.pair is not None else None
         positive = positive_weights(owner, self.positive, data.score_map, data.nodes, data.labels)
         reason = SlackArgmax.missing(data.cost, int(data.nodes.lengths.max())) if self.rescaling == "slack" else None
         if reason is not None:
             raise ValueError(f"The 'cost' parameter of {owner} does not fit rescaling='slack'. {reason}")
-        planes = ChainPlanes(
-            data.score_map, data.nodes, data.codes, data.weights, data.cost, pairs, positive, self.rescaling, threads
+        examples = Examples(
+            nodes=data.nodes, pairs=data.pairs, labels=data.codes, weights=data.weights, allowed=data.allowed
         )
-        forms: list[ChainLoss | ChainPlanes] = [planes]
-        if positive is None and self.rescaling == "margin":  # otherwise only planes can say it
-            bound = data.score_map.bind(
-                data.nodes, pairs, data.codes, data.weights, data.cost, data.allowed, temperature=0.0
-            )
-            forms.insert(0, ChainLoss(data.score_map, bound, n_threads=threads, as_planes=planes))
+        norm = SquaredNorm(data.score_map.n_parameters, positive)
+        objective = Objective(data.score_map, examples, Loss(0.0, data.cost, self.rescaling), norm, threads)
         solver = self._picked()
-        objective = suited(solver, *forms)
-        if checkpoint is not None and objective is planes:
+        suited(solver, objective)
+        if checkpoint is not None and works_on_planes(solver, objective):
             raise ValueError(
                 f"checkpoint needs a solver in native code: {type(solver).__name__} does not keep its state."
             )
@@ -299,7 +297,7 @@ class StructuredSVM(MarginOutputs):
         owner = type(self).__name__
         if self._is_custom:
             return pick_solver(owner, self.solver, prototypes.custom_planes())
-        return pick_solver(owner, self.solver, prototypes.chain_loss(0.0), prototypes.chain_planes())
+        return pick_solver(owner, self.solver, prototypes.objective(0.0))
 
     def _check_restored(self) -> None:
         if self._is_custom:

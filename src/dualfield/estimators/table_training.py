@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.data.checks import check_choice, check_flag, check_integer, check_number
-from dualfield.solvers import Simplicial, Solution, Status, StopRule, Trace, solver_classes
+from dualfield.solvers import Simplicial, Solution, Status, StopRule, Trace, prototypes, solver_classes, solver_names
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -29,10 +29,10 @@ def table_solver(model: Any) -> Any:
         check_integer(owner, "n_blocks", model.n_blocks, 1)
     check_flag(owner, "warm_start", model.warm_start)
     check_integer(owner, "verbose", model.verbose, 0)
-    names = [name for name, one in solver_classes().items() if one.takes_regulariser]
-    if getattr(model.solver, "takes_regulariser", False):
+    if hasattr(model.solver, "missing") and model.solver.missing(prototypes.tables()) is None:
         return model.solver
-    check_choice(owner, "solver", model.solver, tuple(names), "a solver object that takes a regulariser")
+    names = tuple(solver_names(prototypes.tables()))
+    check_choice(owner, "solver", model.solver, names, "a solver object that takes a regulariser")
     chosen = solver_classes()[model.solver]
     return Simplicial(model.n_blocks, int(model.max_columns)) if chosen is Simplicial else chosen()
 

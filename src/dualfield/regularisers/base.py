@@ -152,10 +152,20 @@ class Regulariser(ABC):
     Both together certify any parameters: with v the negative gradient of the losses at w, the objective there is at
     most :math:`R(w) + R^*(v) - \langle w, v \rangle` above its minimum.
 
+    Attributes
+    ----------
+    l1_ratio : float or None
+        The share of absolute values in an elastic net, 0 for half the squared norm; None: R is something else.
+    positive : bool array of shape (n_parameters,) or None
+        Weights that must be at least 0; None: no weight.
+
     Examples
     --------
     >>> from dualfield.regularisers import ElasticNet, SquaredNorm, TableDivergence   # three of them
     """
+
+    l1_ratio: float | None = None
+    positive: NDArray[np.bool_] | None = None
 
     @abstractmethod
     def value(self, w: Floats) -> float:

@@ -36,7 +36,7 @@ class ElasticNet(Regulariser):
     4.0
     """
 
-    positive = None  # weights may have any sign
+    l1_ratio: float
 
     def __init__(self, l1_ratio: float) -> None:
         if not 0.0 <= l1_ratio <= 1.0:

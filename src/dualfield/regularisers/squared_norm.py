@@ -40,7 +40,7 @@ class SquaredNorm(PlaneRegulariser):
 
     needs_anchor = False
     resolution = 0.0
-    l1_ratio = 0.0
+    l1_ratio: float = 0.0
 
     def __init__(self, n_parameters: int, positive: NDArray[np.bool_] | None = None) -> None:
         self.n_parameters, self.positive = n_parameters, positive
