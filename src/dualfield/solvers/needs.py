@@ -15,7 +15,10 @@ Need = Callable[[Any], str | None]
 def native_losses(objective: Any) -> str | None:
     """Need linear scores, and losses that native code knows."""
     if not isinstance(objective, Objective):
-        return "It has no linear scores: this solver does not support custom problems, networks or kernels."
+        return (
+            "It has no linear scores: this solver does not support slack rescaling or sign constraints, "
+            "custom problems or kernels."
+        )
     if objective.loss.rescaling == "slack":
         return "Its cost rescales slacks (rescaling='slack')."
     return None if objective.is_native else "Some labels do not compete, or cost nothing."
