@@ -1,4 +1,4 @@
-"""Losses of chains whose node scores come from a kernel."""
+"""Losses of structured models whose node scores come from a kernel."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class KernelObjective:
-    """Losses of chains whose node scores come from a kernel and whose clique scores are weights of their own.
+    """Losses of structures whose node scores come from a kernel and whose clique scores are weights of their own.
 
     With node scores F = K B, one row for each node, clique scores s v with weights v and a scale s, and costs D::
 

@@ -6,8 +6,9 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from dualfield.regularisers.base import Interior, PlaneRegulariser, Response, RowProducts, room
+from dualfield.regularisers.base import PlaneRegulariser, Response
 from dualfield.regularisers.elastic_net import best_share
+from dualfield.regularisers.interior import Interior, RowProducts, room
 
 __all__ = ["SquaredNorm"]
 

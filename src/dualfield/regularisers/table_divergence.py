@@ -7,7 +7,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from dualfield import _native
-from dualfield.regularisers.base import Interior, PlaneRegulariser, Response, RowProducts, room
+from dualfield.regularisers.base import PlaneRegulariser, Response
+from dualfield.regularisers.interior import Interior, RowProducts, room
 
 __all__ = ["TableDivergence"]
 

@@ -9,7 +9,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from dualfield.regularisers import Interior, PlaneRegulariser, Response
-from dualfield.regularisers.base import room
+from dualfield.regularisers.interior import room
 from dualfield.solvers.planes.mixture_systems import ByParameters, ByPlanes
 
 __all__ = ["MixtureMaster"]
