@@ -18,7 +18,8 @@ from sklearn.exceptions import ConvergenceWarning
 from benchmarks.memory import STATUS, peak_megabytes
 from dualfield import CRF
 from dualfield.data import Batch
-from dualfield.objectives import ChainLoss
+from dualfield.losses import Loss
+from dualfield.objectives import Examples, Objective
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.solvers import BlockDual, StopRule
 from dualfield.structures import Chain
@@ -52,11 +53,11 @@ def synthetic(n_tokens: int, n_labels: int = 9, slot_columns: int = SLOT_COLUMNS
     return Batch(offsets, N_SLOTS * slot_columns, None, indptr, indices.ravel()), labels
 
 
-def objective_on(batch: Batch, labels: np.ndarray, n_labels: int = 9, n_threads: int = 1) -> ChainLoss:
+def objective_on(batch: Batch, labels: np.ndarray, n_labels: int = 9, n_threads: int = 1) -> Objective:
     """The loss of a chain with the features that occur, C = 1."""
     score_map = LinearScores(Chain(n_labels), FeatureTable.observed(batch, labels, n_labels))
-    data = score_map.bind(batch, labels=labels, weights=np.ones(batch.n_examples))
-    return ChainLoss(score_map, data, n_threads=n_threads)
+    examples = Examples(nodes=batch, labels=labels, weights=np.ones(batch.n_examples))
+    return Objective(score_map, examples, Loss(), n_threads=n_threads)
 
 
 def gradient_pass(batch: Batch, labels: np.ndarray) -> Any:

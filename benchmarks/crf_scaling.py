@@ -27,7 +27,8 @@ from benchmarks.crf_memory import measure as measure_memory
 from benchmarks.kernel_logistic_data import markdown, medians
 from dualfield import CRF
 from dualfield.data import Batch
-from dualfield.objectives import ChainLoss
+from dualfield.losses import Loss
+from dualfield.objectives import Examples, Objective
 from dualfield.solvers import BlockDual, StopRule
 
 NEEDS_DATA = True
@@ -72,8 +73,8 @@ def measure_gradient(size: int | None = None, n_rounds: int = 21) -> dict[str, A
     model = CRF(C=0.5, tol=1e-3, random_state=0).fit(corpus.X, corpus.y)
     batch = Batch.build(corpus.X, vocabulary=model.vocabulary_)
     codes = model.labels_.encode(corpus.y, batch.offsets)
-    data, w = model.score_map_.bind(batch, None, codes, np.ones(batch.n_examples)), model.parameters_
-    one, two = (ChainLoss(model.score_map_, data, n_threads=n) for n in (1, 2))
+    examples, w = Examples(nodes=batch, labels=codes, weights=np.ones(batch.n_examples)), model.parameters_
+    one, two = (Objective(model.score_map_, examples, Loss(), n_threads=n) for n in (1, 2))
     (loss, gradient), (loss_2, gradient_2) = one.loss_and_gradient(w), two.loss_and_gradient(w)
     assert (loss, gradient.tobytes()) == (loss_2, gradient_2.tobytes()), "the number of threads matters"
     with tempfile.TemporaryDirectory() as folder:

@@ -21,6 +21,7 @@ TRUNK = (
     "structures",
     "scores",
     "regularisers",
+    "losses",
     "objectives",
     "solvers",
     "models",

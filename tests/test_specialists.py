@@ -20,7 +20,6 @@ SPECIALISTS = {
     "models/clique_readers.py": "cliques of sequences are put together by chains",
     "models/spans.py": "spans are parts of sequences",
     "models/training_data.py": "single nodes are trained as chains of one node, by swaps",
-    "objectives/planes_chain.py": "rescaled slacks are for chains",
     "objectives/planes_slack.py": "rescaled slacks are for chains",
     "persistence/checkpoint.py": "the fingerprint of a chain has its windows",
     "persistence/crfsuite_import.py": "CRFsuite's models are chains",

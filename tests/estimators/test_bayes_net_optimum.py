@@ -11,6 +11,7 @@ from sklearn.naive_bayes import CategoricalNB
 
 from dualfield import DiscriminativeBayesNet
 from dualfield.objectives import NetworkPlanes
+from dualfield.regularisers import SquaredNorm
 from dualfield.solvers import Simplicial, Status
 
 # Rain, sprinkler and so on would do: five variables whose moral graph has a loop.
@@ -244,7 +245,8 @@ def test_missing_mass() -> None:
     plain = DiscriminativeBayesNet(network, shared=[[1, 2], [3, 4, 5]], eta=0.0, smoothing=0.5).fit(X)
     hidden = np.zeros(X.shape, dtype=bool)
     hidden[:, :3] = True
-    planes = NetworkPlanes(model.network_, X.astype(np.int32), hidden, np.full(4, 5.0))
+    norm = SquaredNorm(model.network_.n_parameters)
+    planes = NetworkPlanes(model.network_, X.astype(np.int32), hidden, np.full(4, 5.0), norm)
 
     def objective(theta: Any) -> float:
         return float(

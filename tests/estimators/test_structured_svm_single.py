@@ -166,7 +166,10 @@ def test_warm_start():
         ({"positive": np.ones(3, dtype=bool)}, r"must have shape \(3, 5\), as coef_"),
         ({"template": "U00:%x[0,0]"}, r"The 'template' parameter of StructuredSVM is for sequences, not for single"),
         ({"class_weight": "even"}, r"The 'class_weight' parameter of StructuredSVM must be"),
-        ({"positive": True, "solver": "flow_swap"}, r"does not support slack rescaling or sign constraints"),
+        (
+            {"positive": True, "solver": "flow_swap"},
+            r"It keeps weights from being negative \(positive\)\. Use solver='auto'",
+        ),
         ({"tol": 0.0}, r"The 'tol' parameter of StructuredSVM must be"),
     ],
 )

@@ -7,7 +7,7 @@ import scipy.sparse
 from dualfield import CRF, ConditionalGraphicalModel, KernelLogisticRegression, StructuredSVM
 from dualfield.kernels import Kernel
 from dualfield.kernels.mercer import NotPositiveError, check_mercer
-from dualfield.objectives import KernelChain, KernelMargin
+from dualfield.objectives import KernelMargin, KernelObjective
 from dualfield.solvers import KernelAscent, LabellingSMO, StopRule
 from dualfield.structures import Chain
 
@@ -162,14 +162,16 @@ def test_what_the_sample_misses_the_ascent_meets(form, spoil, n, words):
         problem = KernelMargin(kernel, gram, one, outputs, labels, weights, 2)
     else:
         cost, heat = (None, 1.0) if form == "soft chains" else (1.0 - np.eye(2), 0.0)
-        problem = KernelChain(Chain(2), kernel, gram, np.arange(401), labels, weights, cost, heat)
+        problem = KernelObjective(Chain(2), kernel, gram, np.arange(401), labels, weights, cost, heat)
     with pytest.raises(NotPositiveError, match=words):
         KernelAscent().solve(problem, StopRule(1e-6, 200))
 
 
 def test_smo_over_labellings_looks_at_all_values():
     _, gram = rare(1e3)
-    problem = KernelChain(Chain(2), Kernel("precomputed"), gram, np.arange(401), np.zeros(400, np.int32), np.ones(400))
+    problem = KernelObjective(
+        Chain(2), Kernel("precomputed"), gram, np.arange(401), np.zeros(400, np.int32), np.ones(400)
+    )
     with pytest.raises(NotPositiveError, match="eigenvalue"):
         LabellingSMO().solve(problem, StopRule(1e-3, 10))
 

@@ -10,10 +10,13 @@ import numpy as np
 import scipy.sparse
 
 from dualfield.data import Batch
-from dualfield.objectives import ChainLoss
+from dualfield.losses import Loss
+from dualfield.objectives import Examples, Objective
+from dualfield.regularisers import ElasticNet
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.structures import Chain
-from tests.reference.chain_crf import ChainCRF, Example, Objective
+from tests.reference.chain_crf import ChainCRF, Example
+from tests.reference.chain_crf import Objective as Reference
 
 
 @dataclass
@@ -26,15 +29,19 @@ class ChainProblem:
     model: ChainCRF
     examples: list[Example]
 
-    def loss(self, l1_ratio=0.0, n_threads=1) -> ChainLoss:
+    @property
+    def labelled(self) -> Examples:
         weights = np.array([example.weight for example in self.examples])
-        data = self.score_map.bind(
-            self.batch, self.pair_batch, self.codes, weights, self.model.cost, self.allowed, self.model.temperature
+        return Examples(
+            nodes=self.batch, pairs=self.pair_batch, labels=self.codes, weights=weights, allowed=self.allowed
         )
-        return ChainLoss(self.score_map, data, l1_ratio, self.allowed is None, n_threads)
 
-    def reference(self, l1_ratio=0.0) -> Objective:
-        return Objective(self.model, self.examples, l1_ratio)
+    def loss(self, l1_ratio=0.0, n_threads=1) -> Objective:
+        loss, net = Loss(self.model.temperature, self.model.cost), ElasticNet(l1_ratio) if l1_ratio else None
+        return Objective(self.score_map, self.labelled, loss, net, n_threads)
+
+    def reference(self, l1_ratio=0.0) -> Reference:
+        return Reference(self.model, self.examples, l1_ratio)
 
     @cached_property
     def _window_of_clique(self) -> np.ndarray:

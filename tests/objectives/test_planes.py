@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,10 +11,12 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualfield.objectives import ChainPlanes, CustomPlanes
+from dualfield.losses import Loss
+from dualfield.objectives import CustomPlanes, Objective
+from dualfield.regularisers import SquaredNorm
 from dualfield.structures import check_custom_problem
 from tests.objectives.problems import ChainProblem, random_problem
-from tests.reference.structured_svm import chain_tables
+from tests.reference.structured_svm import chain_tables, minimum, value
 
 KINDS = [
     {},
@@ -26,11 +29,11 @@ KINDS = [
 ]
 
 
-def planes_of(problem: ChainProblem, cost, rescaling="margin", **more) -> ChainPlanes:
-    weights = np.array([example.weight for example in problem.examples])
-    return ChainPlanes(
-        problem.score_map, problem.batch, problem.codes, weights, cost, problem.pair_batch, rescaling=rescaling, **more
-    )
+def planes_of(problem: ChainProblem, cost, rescaling="margin", positive=None, weights=None, **more) -> Objective:
+    given = replace(problem.labelled, allowed=None, **more)
+    given = given if weights is None else replace(given, weights=weights)
+    norm = None if positive is None else SquaredNorm(problem.score_map.n_parameters, positive)
+    return Objective(problem.score_map, given, Loss(0.0, cost, rescaling), norm)
 
 
 @given(
@@ -125,7 +128,7 @@ class Choice:
 def test_custom_planes(sparse):
     rng = np.random.default_rng(0)
     X, y = [rng.normal(size=(4, 3)) for _ in range(5)], [0, 3, 1, 2, 2]
-    problem = CustomPlanes(Choice(sparse), X, y, np.ones(5), check_custom_problem(Choice(sparse), X, y))
+    problem = CustomPlanes(Choice(sparse), X, y, np.ones(5), SquaredNorm(check_custom_problem(Choice(sparse), X, y)))
     for w in rng.normal(size=(4, 3)):
         planes = problem.planes(w)
         best = [max(abs(k - t) + (x[k] - x[t]) @ w for k in range(4)) for x, t in zip(X, y, strict=True)]
@@ -136,7 +139,7 @@ def test_custom_planes(sparse):
 
 def test_an_oracle_that_is_no_maximum_is_refused():
     x = np.array([[0.0], [5.0]])
-    problem = CustomPlanes(Choice(lazy=True), [x], [1], np.ones(1), 1)
+    problem = CustomPlanes(Choice(lazy=True), [x], [1], np.ones(1), SquaredNorm(1))
     with pytest.raises(ValueError, match=r"Choice\.argmax.*X\[0\].*4 below that of the truth: it is not the largest"):
         problem.planes(np.ones(1))
 
@@ -163,3 +166,25 @@ def test_known_labels_do_not_compete_and_guesses_cost_nothing(seed):
         assert found[i] == pytest.approx(best, abs=1e-12)
     with pytest.raises(ValueError, match="rescaling='slack' needs all labels to compete"):
         planes_of(problem, 1.0 - np.eye(n_labels), "slack", fixed=fixed).planes(w)
+
+
+@pytest.mark.parametrize("rescaling", ["margin", "slack"])
+@pytest.mark.parametrize("signs", [False, True])
+def test_any_weights_are_certified(rescaling, signs):
+    """Values, subgradients and gaps of hinges that native code does not know, against the minimum of cvxpy."""
+    problem, rng = random_problem(3, lengths=(3, 1, 2), cost=True, weight=0.3), np.random.default_rng(0)
+    cost = problem.model.cost if rescaling == "margin" else 1.0 - np.eye(3)
+    flags = rng.random(problem.score_map.n_parameters) < 0.6 if signs else None
+    hinge = planes_of(problem, cost, rescaling, positive=flags)
+    tables = chain_tables(problem.model, problem.examples, cost, rescaling)
+    best, at = minimum(tables, None if flags is None else problem.to_reference(flags.astype(float)) > 0)
+    for w in (0.0 * at, at, at + 0.1 * np.abs(rng.normal(size=len(at))), 10.0 * np.abs(at)):
+        w = problem.to_library(w)
+        w = w if flags is None else np.where(flags, np.maximum(w, 0.0), w)
+        want, (found, gap) = value(tables, problem.to_reference(w)), hinge.certify(w)
+        assert found == pytest.approx(want, rel=1e-9)
+        assert hinge.value(w) == pytest.approx(want, rel=1e-9)
+        assert found - gap <= best * (1 + 1e-7)
+        other = w + 0.3 * rng.normal(size=len(w)) * problem.score_map.used
+        loss, gradient = hinge.loss_and_gradient(w)
+        assert hinge.loss_and_gradient(other)[0] >= loss + gradient @ (other - w) - 1e-9

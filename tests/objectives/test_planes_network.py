@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualfield.objectives import NetworkPlanes
+from dualfield.regularisers import SquaredNorm
 from dualfield.structures import Network
 from dualfield.structures.network import groups
 from dualfield.structures.network import hidden as conditioned
@@ -25,7 +26,8 @@ def test_planes_by_enumeration(problem: NetworkProblem, listed: int, few: int, w
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(conditioned, "MOST_LISTED", listed)
         patch.setattr(groups, "FEW_EXAMPLES", few)
-        planes = NetworkPlanes(network, problem.codes, problem.hidden, np.ones(len(problem.codes)), costs)
+        weights, norm = np.ones(len(problem.codes)), SquaredNorm(network.n_parameters)
+        planes = NetworkPlanes(network, problem.codes, problem.hidden, weights, norm, costs)
         found = planes.planes(theta)
         part = np.arange(len(problem.codes))[::-2]
         some = planes.planes(theta, part)
@@ -50,7 +52,8 @@ def test_planes_by_enumeration(problem: NetworkProblem, listed: int, few: int, w
 @settings(max_examples=25, deadline=None)
 @given(network_problems(most_variables=3))
 def test_equal_keys_are_equal_planes(problem: NetworkProblem) -> None:
-    planes = NetworkPlanes(problem.network, problem.codes, problem.hidden, np.ones(len(problem.codes)))
+    weights, norm = np.ones(len(problem.codes)), SquaredNorm(problem.network.n_parameters)
+    planes = NetworkPlanes(problem.network, problem.codes, problem.hidden, weights, norm)
     rng = np.random.default_rng(0)
     met: dict[object, tuple[float, bytes]] = {}
     for _ in range(6):
@@ -68,7 +71,8 @@ def test_chains_of_hidden_variables_that_cannot_be_listed() -> None:
     network = Network([3] * n, [[]] + [[v - 1] for v in range(1, n)], [0] + [1] * (n - 1))
     theta = np.log(rng.dirichlet(np.ones(3), 4)).ravel()
     codes = rng.integers(3, size=(2, n)).astype(np.int32)
-    planes = NetworkPlanes(network, codes, np.ones((2, n), dtype=bool), np.ones(2)).planes(theta)
+    norm = SquaredNorm(network.n_parameters)
+    planes = NetworkPlanes(network, codes, np.ones((2, n), dtype=bool), np.ones(2), norm).planes(theta)
     start, move = theta[:3], theta[3:].reshape(3, 3)
     for i, row in enumerate(codes):
         best = start + (np.arange(3) != row[0])
@@ -80,8 +84,8 @@ def test_chains_of_hidden_variables_that_cannot_be_listed() -> None:
 
 def test_too_wide_is_said_before_the_work_begins() -> None:
     network = Network([10] * 5, [[], [], [], [], [0, 1, 2, 3]])
-    hidden = np.ones((1, 5), dtype=bool)
+    hidden, norm = np.ones((1, 5), dtype=bool), SquaredNorm(network.n_parameters)
     with pytest.raises(ValueError, match="are too many to be predicted exactly"):
-        NetworkPlanes(network, np.zeros((1, 5), dtype=np.int32), hidden, np.ones(1), max_table=10**4).planes(
+        NetworkPlanes(network, np.zeros((1, 5), dtype=np.int32), hidden, np.ones(1), norm, max_table=10**4).planes(
             np.zeros(network.n_parameters)
         )

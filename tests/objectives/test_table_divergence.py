@@ -108,12 +108,12 @@ def test_bound_is_the_minimum(seed):
     least = -c[used] @ tables.origin()[used]
     for scale in (0.0, 0.3, 3.0):
         slope = scale * rng.random(len(c))
-        bound = tables.bound(slope) + least
+        bound = least - tables.conjugate(-slope)
         for pull in (1e-2, 1e-4, 1e-6):  # the anchor's term vanishes
             theta = tables.respond(slope, tables.origin(), pull).w
             assert (slope - c)[used] @ theta[used] >= bound - 1e-12 * abs(bound) - 1e-12
         assert (slope - c)[used] @ theta[used] == pytest.approx(bound, rel=1e-4, abs=1e-4)
-    everything = tables.bound(c + 1.0) + least  # all at the floor
+    everything = least - tables.conjugate(-c - 1.0)  # all at the floor
     assert everything == pytest.approx(used.sum() * np.log(FLOOR))
 
 
@@ -123,7 +123,7 @@ def test_the_origin_is_the_reference():
     np.testing.assert_allclose(row_sums(np.exp(theta), rows), 1.0, rtol=1e-14)
     used = rows >= 0
     np.testing.assert_allclose(theta[used], np.log(c[used] / row_sums(c, rows)[rows[used]]), rtol=0, atol=1e-12)
-    assert tables.value(theta) == pytest.approx(tables.bound(np.zeros(len(c))), rel=1e-12)
+    assert tables.value(theta) == pytest.approx(tables.conjugate(np.zeros(len(c))), rel=1e-12)
     np.testing.assert_allclose(tables.missing_mass(theta - np.log(2.0)), 0.5, atol=1e-12)
 
 
@@ -152,4 +152,4 @@ def test_signed_norm_turns_like_its_response():
         inside.turn(np.zeros(6), 1e-14)
         inside.move(min(1.0, 0.9 * inside.longest()))
     np.testing.assert_allclose(inside.w, norm.respond(slope).w, atol=1e-6)
-    assert norm.bound(slope) == pytest.approx(-0.5 * (norm.nearest(-slope) ** 2).sum())
+    assert norm.conjugate(-slope) == pytest.approx(0.5 * (norm.nearest(-slope) ** 2).sum())

@@ -15,7 +15,9 @@ import scipy.sparse
 
 from dualfield.data import Batch
 from dualfield.kernels import Kernel
-from dualfield.objectives import ChainLoss, CustomPlanes, KernelChain, KernelMargin, KernelSoftmax
+from dualfield.losses import Loss
+from dualfield.objectives import CustomPlanes, Examples, KernelMargin, KernelObjective, KernelSoftmax, Objective
+from dualfield.regularisers import SquaredNorm
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.solvers import LBFGS, Status, StopRule, solver_classes
 from dualfield.solvers.kernel.joint import JointKernelProblem
@@ -50,7 +52,7 @@ def custom() -> tuple[Any, float]:
     rng = np.random.default_rng(3)
     X, y, c = [rng.normal(size=(4, 3)) for _ in range(6)], rng.integers(0, 4, 6).tolist(), 0.05
     tables = [PlaneTable(np.abs(np.arange(4.0) - label), x - x[label], c) for x, label in zip(X, y, strict=True)]
-    return CustomPlanes(Choice(), X, y, np.full(6, c), 3), minimum(tables)[0]
+    return CustomPlanes(Choice(), X, y, np.full(6, c), SquaredNorm(3)), minimum(tables)[0]
 
 
 def machine(n_classes: int, bias: bool, coupled: bool = False) -> tuple[Any, float]:
@@ -66,11 +68,12 @@ def kernel_chain(temperature: float) -> tuple[Any, float]:
     """Chains with a linear kernel, and the minimum of the linear model that they are: by L-BFGS, or by cvxpy."""
     rng, offsets, cost = np.random.default_rng(4), np.array([0, 3, 4, 6, 9]), 1.0 - np.eye(3)
     X, y, weights = rng.normal(size=(9, 2)), rng.integers(0, 3, 9).astype(np.int32), np.full(4, 0.3)
-    kernel = KernelChain(Chain(3), Kernel("linear"), X, offsets, y, weights, cost, temperature)
+    kernel = KernelObjective(Chain(3), Kernel("linear"), X, offsets, y, weights, cost, temperature)
     score_map = LinearScores(Chain(3), FeatureTable.all(2, 3))
     if temperature > 0.0:
-        data = score_map.bind(Batch(offsets, 2, X), None, y, weights, cost, temperature=temperature)
-        return kernel, LBFGS().solve(ChainLoss(score_map, data), StopRule(1e-9)).objective
+        examples = Examples(nodes=Batch(offsets, 2, X), labels=y, weights=weights)
+        linear = Objective(score_map, examples, Loss(temperature, cost))
+        return kernel, LBFGS().solve(linear, StopRule(1e-9)).objective
     node, pairs = cvxpy.Variable((2, 3)), cvxpy.Variable((3, 3))
     losses = []
     for first, last in itertools.pairwise(offsets):
@@ -174,8 +177,7 @@ def test_every_solver_has_a_problem_and_every_problem_a_solver():
         if solver().missing(solved(problem)[0]) is None
     }
     assert {name for name, _ in taken} == set(solver_classes())
-    # A hinge that is not of order 1 is taken in its other form, as planes.
-    assert {problem for name, problem in taken if name == "auto"} == set(PROBLEMS) - {"hinge of order 2"}
+    assert {problem for name, problem in taken if name == "auto"} == set(PROBLEMS)
 
 
 @pytest.mark.parametrize("name", sorted(solver_classes()))

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualfield.data import Batch
-from dualfield.objectives import ChainLoss
+from dualfield.losses import Loss
+from dualfield.objectives import Examples, Objective
+from dualfield.regularisers import ElasticNet
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.solvers import FlowSwap, Status, StopRule
 from dualfield.solvers.callbacks import FitCallbacks
@@ -44,8 +46,8 @@ class Problem:
         self.map = LinearScores(self.chain, table, None, mask, bool(random.integers(2)))
         self.weights = random.uniform(0.1, 3.0, n)
         self.cost = np.abs(random.normal(size=(self.n_labels,) * 2)) * (1.0 - np.eye(self.n_labels))
-        data = self.map.bind(batch, None, self.y, self.weights, self.cost, temperature=0.0)
-        self.objective = ChainLoss(self.map, data)
+        self.examples = Examples(nodes=batch, labels=self.y, weights=self.weights)
+        self.objective = Objective(self.map, self.examples, Loss(0.0, self.cost))
 
     def features(self, x, labels):
         """Return the vector that scores a labelling, by asking for the score of unit vectors."""
@@ -126,9 +128,8 @@ def test_a_flow_is_a_start_also_for_other_labels():
     assert warm.objective == pytest.approx(cold.objective, rel=2e-5)
     assert warm.n_iter <= cold.n_iter
     other = (problem.y + 1) % problem.n_labels
-    batch, other = Batch.build(problem.X), other.astype(np.int32)
-    data = problem.map.bind(batch, None, other, problem.weights, problem.cost, temperature=0.0)
-    relabelled = ChainLoss(problem.map, data)
+    given = replace(problem.examples, labels=other.astype(np.int32))
+    relabelled = Objective(problem.map, given, problem.objective.loss)
     fresh = FlowSwap().solve(relabelled, StopRule(1e-5, 1e5))
     again = FlowSwap().solve(relabelled, StopRule(1e-5, 1e5), cold)
     assert again.objective == pytest.approx(fresh.objective, rel=2e-5)
@@ -172,23 +173,22 @@ def test_moments_are_certified():
 def test_threads_do_not_change_the_result():
     problem = Problem(17, n=80, longest=8, n_labels=4)
     alone = FlowSwap().solve(problem.objective, StopRule(1e-5, 1e5), random_state=2)
-    together = ChainLoss(problem.map, problem.objective.data, n_threads=3)
+    together = Objective(problem.map, problem.examples, problem.objective.loss, n_threads=3)
     assert np.array_equal(FlowSwap().solve(together, StopRule(1e-5, 1e5), random_state=2).parameters, alone.parameters)
 
 
 def test_what_it_cannot_take_is_named():
     problem = Problem(19)
-    batch = Batch.build(problem.X)
-    soft = problem.map.bind(batch, None, problem.y, problem.weights, problem.cost)
     with pytest.raises(ValueError, match="temperature above zero"):
-        FlowSwap().solve(ChainLoss(problem.map, soft), StopRule(1e-3))
+        FlowSwap().solve(Objective(problem.map, problem.examples, Loss(1.0, problem.cost)), StopRule(1e-3))
+    net = Objective(problem.map, problem.examples, problem.objective.loss, ElasticNet(0.5))
     with pytest.raises(ValueError, match="absolute values"):
-        FlowSwap().solve(ChainLoss(problem.map, problem.objective.data, l1_ratio=0.5), StopRule(1e-3))
+        FlowSwap().solve(net, StopRule(1e-3))
     chain = Chain(2, 2)
     score_map = LinearScores(chain, FeatureTable.all(1, 2))
-    second = score_map.bind(Batch.build([np.ones((3, 1))]), None, np.zeros(3, np.int32), np.ones(1), temperature=0.0)
+    given = Examples(nodes=Batch.build([np.ones((3, 1))]), labels=np.zeros(3, np.int32), weights=np.ones(1))
     with pytest.raises(ValueError, match="order 2"):
-        FlowSwap().solve(ChainLoss(score_map, second), StopRule(1e-3))
+        FlowSwap().solve(Objective(score_map, given, Loss(0.0)), StopRule(1e-3))
     found = FlowSwap().solve(problem.objective, StopRule(0.1))
     bad = replace(found, dual={"edge_counts": np.ones(3, np.uint64)})
     with pytest.raises(ValueError, match="edge_counts"):

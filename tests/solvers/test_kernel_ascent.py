@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from dualfield.data import Batch
 from dualfield.kernels import Kernel
-from dualfield.objectives import ChainLoss, KernelChain, KernelMargin
+from dualfield.losses import Loss
+from dualfield.objectives import Examples, KernelMargin, KernelObjective, Objective
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.solvers import LBFGS, KernelAscent, LabellingSMO, Status, StopRule
 from dualfield.structures import Chain, Scores
@@ -104,7 +105,7 @@ class Chains:
         self.cost = np.abs(random.normal(size=(self.n_labels,) * 2)) * (1.0 - np.eye(self.n_labels))
         self.kernel, self.temperature = Kernel("rbf", gamma=0.7), temperature
         self.points = np.concatenate(self.X)
-        self.problem = KernelChain(
+        self.problem = KernelObjective(
             self.chain,
             self.kernel,
             self.points,
@@ -127,9 +128,8 @@ class Chains:
         score_map = LinearScores(
             self.chain, FeatureTable.all(len(root), self.n_labels), None, self.mask, self.with_ends
         )
-        weights = self.scale**2 * self.weights
-        data = score_map.bind(batch, None, self.y, weights, self.cost, temperature=self.temperature)
-        return score_map, batch, ChainLoss(score_map, data)
+        given = Examples(nodes=batch, labels=self.y, weights=self.scale**2 * self.weights)
+        return score_map, batch, Objective(score_map, given, Loss(self.temperature, self.cost))
 
     def planes(self):
         """Return a plane for each labelling, from the scores of unit vectors."""
@@ -185,7 +185,7 @@ def test_chains_of_one_node_are_the_machines_for_single_nodes(temperature):
     chains = Chains(11, temperature)
     n = len(chains.points)
     weights, cost = np.linspace(0.5, 2.0, n), 1.0 - np.eye(chains.n_labels)
-    problem = KernelChain(
+    problem = KernelObjective(
         chains.chain, chains.kernel, chains.points, np.arange(n + 1), chains.y, weights, cost, temperature
     )
     solution = KernelAscent().solve(problem, StopRule(1e-9, 5000))
@@ -207,7 +207,7 @@ def letters(n_words=60, temperature=0.0, **options):
     X = random.normal(size=(len(y), 4)) + 1.2 * np.eye(3, 4)[y]
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     cost = None if temperature else 1.0 - np.eye(3)
-    return KernelChain(
+    return KernelObjective(
         Chain(3), Kernel("rbf", gamma=0.2), X, offsets, y, np.full(n_words, 2.0), cost, temperature, **options
     )
 
@@ -258,7 +258,7 @@ def test_what_a_solution_says_about_itself_is_so():
 def test_a_cache_too_small_for_an_example_is_refused():
     random = np.random.default_rng(0)
     y = np.zeros(80, dtype=np.int32)
-    problem = KernelChain(
+    problem = KernelObjective(
         Chain(2), Kernel(), random.normal(size=(80, 2)), np.array([0, 80]), y, np.ones(1), cache_bytes=8
     )
     with pytest.raises(ValueError, match="cache is too small"):
@@ -268,7 +268,7 @@ def test_a_cache_too_small_for_an_example_is_refused():
 def test_true_labels_that_are_forbidden_are_refused():
     chain = Chain(2, allowed=[[True, False], [True, True]])
     y = np.array([0, 1], dtype=np.int32)
-    problem = KernelChain(chain, Kernel(), np.eye(2), np.array([0, 2]), y, np.ones(1))
+    problem = KernelObjective(chain, Kernel(), np.eye(2), np.array([0, 2]), y, np.ones(1))
     with pytest.raises(ValueError, match="example 0 are not allowed"):
         KernelAscent().solve(problem, StopRule(1e-3))
 
@@ -300,7 +300,7 @@ def test_values_that_are_streamed_change_nothing(temperature, monkeypatch):
     y = random.integers(0, 3, lengths.sum()).astype(np.int32)
     X = (random.random((len(y), 70)) < 0.3 + 0.2 * np.eye(3)[y].repeat(24, axis=1)[:, :70]).astype(float)
     offsets, cost = np.concatenate([[0], np.cumsum(lengths)]), None if temperature else 1.0 - np.eye(3)
-    problem = KernelChain(
+    problem = KernelObjective(
         Chain(3), Kernel("rbf", gamma=0.05), X, offsets, y, np.full(60, 2.0), cost, temperature, n_threads=2
     )
     kept = KernelAscent(set_size=60).solve(problem, StopRule(1e-4, 500))
@@ -336,7 +336,7 @@ def many(form, C, n=1040):
     else:
         offsets, heat = np.arange(0, n + 1, 4), 1.0 if form == "soft chains" else 0.0
         weights = np.full(n // 4, C)
-        problem = KernelChain(Chain(2), kernel, X, offsets, y, weights, None if heat else cost, heat)
+        problem = KernelObjective(Chain(2), kernel, X, offsets, y, weights, None if heat else cost, heat)
     return problem, primal
 
 
@@ -432,7 +432,7 @@ class Hostile:
             offsets, heat = np.unique(np.concatenate([[0, n], np.arange(0, n, 3)])), float(form == "soft")
             weights = np.full(len(offsets) - 1, self.C)
             chain = Chain(self.n_labels)
-            self.problem = KernelChain(chain, kernel, X, offsets, self.y, weights, None if heat else cost, heat)
+            self.problem = KernelObjective(chain, kernel, X, offsets, self.y, weights, None if heat else cost, heat)
         long = X.astype(np.longdouble)
         inner, apart = long @ long.T, np.square(long[:, None] - long[None]).sum(axis=-1)
         self.gram = {"linear": inner, "poly": (gamma * inner + 1.0) ** 2, "rbf": np.exp(-gamma * apart)}[name]
@@ -443,7 +443,7 @@ class Hostile:
             (solution.parameters.coefficients * scores).sum()
             + float(solution.parameters.shared @ solution.parameters.shared)
         )
-        if isinstance(self.problem, KernelChain):
+        if isinstance(self.problem, KernelObjective):
             return float(half) + self.problem.loss(scores.astype(np.float64), solution.parameters.shared)
         cost = np.arange(self.n_labels) != self.y[:, None]
         return float(half + self.C * ((scores + cost).max(axis=1) - scores[np.arange(len(scores)), self.y]).sum())

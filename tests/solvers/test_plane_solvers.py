@@ -13,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dualfield.objectives import CustomPlanes
+from dualfield.regularisers import SquaredNorm
 from dualfield.solvers import (
     Cuts,
     CuttingPlane,
@@ -260,7 +261,7 @@ def test_examples_without_weight_do_not_count():
     weights = objective.weights * np.array([1, 1, 0, 1, 0])
     kept = [example for example, weight in zip(problem.examples, weights, strict=True) if weight]
     best = minimum(chain_tables(problem.model, kept, problem.model.cost))[0]
-    objective = type(objective)(problem.score_map, problem.batch, problem.codes, weights, problem.model.cost)
+    objective = planes_of(problem, problem.model.cost, weights=weights)
     for solver in EXACT:
         assert solver.solve(objective, StopRule(1e-7), random_state=0).objective == pytest.approx(best, rel=1e-6)
 
@@ -279,7 +280,9 @@ def test_custom_outputs(solver):
     X, y = [rng.normal(size=(4, 3)) for _ in range(6)], rng.integers(0, 4, 6).tolist()
     tables = [PlaneTable(np.abs(np.arange(4.0) - t), x - x[t], 0.05) for x, t in zip(X, y, strict=True)]
     best, _ = minimum(tables)
-    solution = solver.solve(CustomPlanes(Choice(), X, y, np.full(6, 0.05), 3), StopRule(1e-4, 300), random_state=0)
+    solution = solver.solve(
+        CustomPlanes(Choice(), X, y, np.full(6, 0.05), SquaredNorm(3)), StopRule(1e-4, 300), random_state=0
+    )
     assert solution.objective == pytest.approx(value(tables, solution.parameters), rel=1e-10)
     assert solution.objective - solution.gap <= best * (1 + 1e-9) <= solution.objective * (1 + 2e-9)
     assert solution.relative_gap <= (1e-4 if solver in (CuttingPlane(), LabellingSet()) else 2e-2)
@@ -289,7 +292,7 @@ def test_refusals():
     _, objective, _, _ = solved(0, 1.0, "slack")
     with pytest.raises(ValueError, match="Rescaled slacks are not sums over cliques"):
         MarginalQP().solve(objective, StopRule(1e-3))
-    custom = CustomPlanes(Choice(), [np.eye(2)], [0], np.ones(1), 2)
+    custom = CustomPlanes(Choice(), [np.eye(2)], [0], np.ones(1), SquaredNorm(2))
     with pytest.raises(ValueError, match=r"solver='marginal' cannot take .* only chains have them"):
         MarginalQP().solve(custom, StopRule(1e-3))
     with pytest.raises(ValueError, match=r"It has 57 marginals, more than the 10 allowed"):

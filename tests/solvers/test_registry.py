@@ -17,6 +17,7 @@ from dualfield.cli.solver_names import LISTED, suited_solvers
 from dualfield.solvers import (
     LBFGS,
     CuttingPlane,
+    FlowSwap,
     NewtonCG,
     Solver,
     Status,
@@ -61,24 +62,24 @@ def test_no_other_module_lists_solvers():
 
 
 def test_what_objectives_are_for():
-    for prototype in (prototypes.chain_loss(1.0), prototypes.chain_loss(0.0), prototypes.kernel_chain(0.0)):
+    for prototype in (prototypes.objective(1.0), prototypes.objective(0.0), prototypes.kernel_objective(0.0)):
         assert solver_names(prototype)[0] == "auto"
         for name in solver_names():
             assert (solver_classes()[name]().missing(prototype) is None) == (name in solver_names(prototype))
     assert solver_names() == ["auto", *sorted(set(solver_classes()) - {"auto"})]
 
 
-def test_forms_of_a_problem():
-    loss, planes = prototypes.chain_loss(0.0), prototypes.chain_planes()
-    assert suited(CuttingPlane(), loss, planes) is planes
+def test_one_problem_for_solvers_of_gradients_and_of_planes():
+    hinge = prototypes.objective(0.0)
+    assert suited(CuttingPlane(), hinge) is suited(FlowSwap(), hinge) is hinge
     with pytest.raises(ValueError, match=r"'lbfgs' cannot take this problem\. Its temperature is zero.* Use .*'sgd'"):
-        suited(LBFGS(), loss, planes)
+        suited(LBFGS(), hinge)
 
 
 @pytest.mark.parametrize("wrong", ["sag", None, 3, LBFGS, object(), NewtonCG()])
 def test_what_is_not_a_solver_for_it(wrong):
     with pytest.raises(ValueError, match=r"The 'solver' parameter of CRF must be one of \['auto', 'block_dual'.* Got"):
-        pick_solver("CRF", wrong, prototypes.chain_loss(1.0))
+        pick_solver("CRF", wrong, prototypes.objective(1.0))
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ def test_a_registered_solver_has_a_name_everywhere(tmp_path, monkeypatch):
         name: ClassVar[str] = "patient"
         memory: int = 50
 
-    assert "patient" in solver_names(prototypes.chain_loss(1.0))
+    assert "patient" in solver_names(prototypes.objective(1.0))
     assert "patient" in suited_solvers("sequences", "log")
     assert "patient" not in suited_solvers("sequences", "hinge")
     model = CRF(solver="patient").fit(X, Y)
@@ -185,18 +186,18 @@ def test_the_documentation_has_the_table_of_solvers():
 
 def test_the_documentation_says_which_solvers_suit():
     kinds = {
-        "CRF": [prototypes.chain_loss(1.0)],
-        "CRF(kernel=...)": [prototypes.kernel_chain(1.0)],
-        "StructuredSVM": [prototypes.chain_loss(0.0), prototypes.chain_planes()],
-        "StructuredSVM(problem)": [prototypes.custom_planes()],
-        "StructuredSVM(kernel=...)": [prototypes.kernel_chain(0.0)],
-        "KernelLogisticRegression": [prototypes.kernel_softmax()],
-        "KernelLogisticRegression(label_kernel=function)": [prototypes.joint_kernel()],
+        "CRF": prototypes.objective(1.0),
+        "CRF(kernel=...)": prototypes.kernel_objective(1.0),
+        "StructuredSVM": prototypes.objective(0.0),
+        "StructuredSVM(problem)": prototypes.custom_planes(),
+        "StructuredSVM(kernel=...)": prototypes.kernel_objective(0.0),
+        "KernelLogisticRegression": prototypes.kernel_softmax(),
+        "KernelLogisticRegression(label_kernel=function)": prototypes.joint_kernel(),
     }
     listed = rows_of("guide/solvers.md", "Which ones suit")
     listed.pop("estimator")
     assert {kind: re.findall(r'"(\w+)"', row[0]) for kind, row in listed.items()} == {
-        kind: solver_names(*forms) for kind, forms in kinds.items()
+        kind: solver_names(prototype) for kind, prototype in kinds.items()
     }
 
 

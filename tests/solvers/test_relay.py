@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -196,11 +197,9 @@ def test_tiny_objectives_are_judged_beside_their_size():
     plain = problem.loss()
     want = LBFGS().solve(plain, StopRule(1e-9))
     problem.batch.dense[:] *= 1e8
-    table = problem.score_map
-    weights = 1e-16 * np.array([example.weight for example in problem.examples])
+    given = replace(problem.labelled, weights=1e-16 * problem.labelled.weights)
     # Transitions do not grow with the features: what they could gain is gone, and the rest is what it was.
-    data = table.bind(problem.batch, None, problem.codes, weights)
-    tiny = type(plain)(table, data)
+    tiny = type(plain)(problem.score_map, given, plain.loss)
     for solver in (LBFGS(), BlockDual(), Auto()):
         found = solver.solve(tiny, StopRule(1e-6))
         assert found.status is Status.CONVERGED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 import scipy.sparse
 
 from dualfield.data import Batch
-from dualfield.objectives import ChainPlanes
+from dualfield.losses import Loss
+from dualfield.objectives import Examples, Objective
 from dualfield.regularisers import SquaredNorm, TableDivergence
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.solvers import CuttingPlane, FlowSwap, Simplicial, Status, StopRule
@@ -42,9 +44,11 @@ def hmm(X, y, c, eta):
     rows = packed(plain.rows(STATES, SYMBOLS) + 1.0, 0.0).astype(np.int64) - 1
     places = packed(np.arange(len(c)) + 1.0, 0.0).astype(np.int64) - 1
     labels = np.concatenate(y).astype(np.int32)
-    problem = ChainPlanes(score_map, batch, labels, np.full(len(X), eta), 1.0 - np.eye(STATES))
+    tables = TableDivergence(packed(c, 0.0), rows)
+    given = Examples(nodes=batch, labels=labels, weights=np.full(len(X), eta))
+    problem = Objective(score_map, given, Loss(0.0, 1.0 - np.eye(STATES)), tables)
     order = np.argsort(np.where(places < 0, len(c), places), kind="stable")[: len(c)]
-    return problem, TableDivergence(packed(c, 0.0), rows), order
+    return problem, tables, order
 
 
 @cache
@@ -64,7 +68,7 @@ CASES = [(seed, eta, prior) for seed in range(3) for eta in (0.1, 1.0, 5.0) for 
 def test_minimum_and_bounds(seed, eta, prior, n_blocks):
     """The minimum of cvxpy, and at every round a bound below it and a value above it."""
     problem, tables, order, c, best, _, found = solved(seed, eta, prior)
-    solution = Simplicial(n_blocks).solve(problem, StopRule(1e-8, 400), regulariser=tables)
+    solution = Simplicial(n_blocks).solve(problem, StopRule(1e-8, 400))
     assert solution.status == Status.CONVERGED
     assert abs(solution.objective - best) <= 1e-6 * max(1.0, abs(best))
     value = plain.objective(solution.parameters[order], c, found, eta, STATES, SYMBOLS)
@@ -76,7 +80,7 @@ def test_minimum_and_bounds(seed, eta, prior, n_blocks):
     assert (np.diff(solution.dual["anchors"]) <= 0.0).all()
     assert len(solution.dual["anchors"]) > 1
     # The mixture that is kept has the bound that is claimed.
-    bound = float(solution.dual["offset"]) + tables.bound(solution.dual["slope"])
+    bound = float(solution.dual["offset"]) - tables.conjugate(-solution.dual["slope"])
     assert bound == pytest.approx(solution.trace.dual[-1], rel=1e-12)
 
 
@@ -84,7 +88,7 @@ def test_minimum_and_bounds(seed, eta, prior, n_blocks):
 def test_missing_mass_only_where_nothing_is_left_of_the_reference(seed):
     """A row that sums to less than one has mu = c. Large margins bring such rows about."""
     problem, tables, order, c, _, _, _ = solved(seed, 5.0, "prob")
-    solution = Simplicial().solve(problem, StopRule(1e-8, 200), regulariser=tables)
+    solution = Simplicial().solve(problem, StopRule(1e-8, 200))
     assert solution.status == Status.CONVERGED
     missing = tables.missing_mass(solution.parameters)
     left = np.abs(c - solution.dual["slope"][order])
@@ -99,23 +103,20 @@ def test_missing_mass_only_where_nothing_is_left_of_the_reference(seed):
 @pytest.mark.parametrize("prior", ["prob", "count"])
 def test_number_of_vertices(prior):
     """Enough vertices reach the same minimum; with two the value never rises and the bound holds."""
-    problem, tables, _, _, best, _, _ = solved(1, 1.0, prior)
-    values = [
-        Simplicial(1, max_columns).solve(problem, StopRule(1e-8, 400), regulariser=tables).objective
-        for max_columns in (10, 40)
-    ]
+    problem, _, _, _, best, _, _ = solved(1, 1.0, prior)
+    values = [Simplicial(1, max_columns).solve(problem, StopRule(1e-8, 400)).objective for max_columns in (10, 40)]
     assert values[0] == pytest.approx(values[1], rel=1e-7)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        few = Simplicial(1, 2).solve(problem, StopRule(1e-8, 60), regulariser=tables)
+        few = Simplicial(1, 2).solve(problem, StopRule(1e-8, 60))
     assert (np.diff(few.trace.objective) <= 0.0).all()
     assert (few.trace.dual <= best * (1 + 1e-7)).all()
 
 
 def test_too_few_vertices_are_named():
-    problem, tables, _, _, _, _, _ = solved(2, 5.0, "count")
+    problem, _, _, _, _, _, _ = solved(2, 5.0, "count")
     with pytest.warns(UserWarning, match="more than max_columns=1 vertices with a share"):
-        solution = Simplicial(1, 1).solve(problem, StopRule(1e-9, 30), regulariser=tables)
+        solution = Simplicial(1, 1).solve(problem, StopRule(1e-9, 30))
     assert solution.status in (Status.ITERATION_LIMIT, Status.STALLED)
     assert np.isfinite(solution.gap)
 
@@ -131,33 +132,34 @@ def test_agrees_with_the_other_solvers_of_the_hinge(kind):
         other = CuttingPlane().solve(planes, StopRule(1e-8))
         assert mine.objective == pytest.approx(other.objective, rel=1e-7)
         np.testing.assert_allclose(mine.parameters, other.parameters, atol=1e-3)
-        named = SquaredNorm(planes.n_parameters, positive)
-        assert Simplicial().solve(planes, StopRule(1e-8), regulariser=named).objective == mine.objective
+        named = planes_of(problem, problem.model.cost, positive=np.zeros_like(flags) if positive is None else positive)
+        assert Simplicial().solve(named, StopRule(1e-8)).objective == mine.objective
 
 
 def test_a_start_saves_rounds_and_is_never_lost():
     problem, tables, _, _, _, _, _ = solved(0, 1.0, "count")
-    cold = Simplicial().solve(problem, StopRule(1e-8, 400), regulariser=tables)
-    warm = Simplicial().solve(problem, StopRule(1e-3), cold.parameters, regulariser=tables)
+    cold = Simplicial().solve(problem, StopRule(1e-8, 400))
+    warm = Simplicial().solve(problem, StopRule(1e-3), cold.parameters)
     assert warm.objective <= cold.objective * (1 + 1e-12)
-    outside = Simplicial().solve(problem, StopRule(1e-6), np.full(problem.n_parameters, 3.0), regulariser=tables)
+    outside = Simplicial().solve(problem, StopRule(1e-6), np.full(problem.n_parameters, 3.0))
     assert outside.objective == pytest.approx(cold.objective, rel=1e-5)
     assert (tables.missing_mass(outside.parameters) >= 0.0).all()
 
 
 def test_weights_of_zero_leave_the_reference():
     problem, tables, _, _, _, _, _ = solved(0, 1.0, "prob")
-    nothing = ChainPlanes(problem.score_map, problem.batch, problem.labels, np.zeros(4), problem.cost)
-    solution = Simplicial().solve(nothing, StopRule(1e-8), regulariser=tables)
+    given = replace(problem.examples, weights=np.zeros(4))
+    nothing = Objective(problem.score_map, given, problem.loss, tables)
+    solution = Simplicial().solve(nothing, StopRule(1e-8))
     np.testing.assert_allclose(solution.parameters, tables.origin(), atol=1e-12)
     assert solution.n_iter == 1
 
 
 def test_refusals():
-    problem, tables, _, _, _, _, _ = solved(0, 1.0, "prob")
+    problem, _, _, _, _, _, _ = solved(0, 1.0, "prob")
     for settings, name in ((Simplicial(0), "n_blocks"), (Simplicial(1, 0), "max_columns")):
         with pytest.raises(ValueError, match=rf"The '{name}' parameter of Simplicial must be an int in \[1, inf\)"):
-            settings.solve(problem, StopRule(1e-3), regulariser=tables)
+            settings.solve(problem, StopRule(1e-3))
 
 
 @pytest.mark.parametrize("signs", [False, True])
@@ -191,15 +193,6 @@ def test_mixtures(seed, signs):
 
 def test_agrees_with_flow_swap():
     problem = random_problem(0, lengths=(3, 2, 4), cost=True, weight=0.7)
-    from dualfield.objectives import ChainLoss
-
-    bound = problem.score_map.bind(
-        problem.batch,
-        labels=problem.codes,
-        weights=np.array([e.weight for e in problem.examples]),
-        cost=problem.model.cost,
-        temperature=0.0,
-    )
-    other = FlowSwap().solve(ChainLoss(problem.score_map, bound), StopRule(1e-8))
-    mine = Simplicial().solve(planes_of(problem, problem.model.cost), StopRule(1e-8))
+    hinge = planes_of(problem, problem.model.cost)
+    other, mine = FlowSwap().solve(hinge, StopRule(1e-8)), Simplicial().solve(hinge, StopRule(1e-8))
     assert mine.objective == pytest.approx(other.objective, rel=1e-6)

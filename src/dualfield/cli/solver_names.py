@@ -19,8 +19,8 @@ def suited_solvers(data: str, loss: str) -> list[str]:
     from dualfield.solvers import prototypes, solver_names
 
     if loss == "hinge":
-        return solver_names(prototypes.chain_loss(0.0), prototypes.chain_planes())
-    return solver_names(prototypes.kernel_softmax() if data == "svmlight" else prototypes.chain_loss(1.0))
+        return solver_names(prototypes.objective(0.0))
+    return solver_names(prototypes.kernel_softmax() if data == "svmlight" else prototypes.objective(1.0))
 
 
 def known_solver(ctx: click.Context, param: click.Parameter, value: str) -> str:

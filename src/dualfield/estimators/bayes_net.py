@@ -289,14 +289,13 @@ class DiscriminativeBayesNet(ClassifierMixin, Estimator):  # type: ignore[misc]
 
     def _solve(self, data: NetworkData, reference: Floats, solver: Any) -> Solution[Floats]:
         """Return the tables that minimise divergence and margin losses together."""
-        planes = NetworkPlanes(
-            data.network, data.codes, data.hidden, float(self.eta) * data.weights, data.costs, int(self.max_table)
-        )
         tables = TableDivergence(reference, data.network.rows, float(self.floor), n_threads(self.n_jobs))
+        weights, most = float(self.eta) * data.weights, int(self.max_table)
+        planes = NetworkPlanes(data.network, data.codes, data.hidden, weights, tables, data.costs, most)
         start = self.parameters_ if self.warm_start and self._is_like(data) else None
         with ProgressLine(type(self).__name__, int(self.verbose)) as line:
             rule = table_rule(self)
-            solution: Solution[Floats] = solver.solve(planes, rule, start, line, regulariser=tables)
+            solution: Solution[Floats] = solver.solve(planes, rule, start, line)
             line.end(f"{solution.status.value}, relative gap {solution.relative_gap:.1e}.")
         return solution
 

@@ -16,7 +16,7 @@ from dualfield.features import Template
 from dualfield.kernels.gamma import check_kernel
 from dualfield.kernels.kernel import KERNEL_NAMES
 from dualfield.kernels.landmarks import check_landmarks
-from dualfield.solvers import Simplicial, StopRule, prototypes, solver_classes
+from dualfield.solvers import Simplicial, StopRule, prototypes, solver_classes, solver_names
 from dualfield.solvers.registry import pick_solver
 
 Floats = NDArray[np.float64]
@@ -82,7 +82,7 @@ def check_structured_kernel(model: Any, temperature: float) -> Any:
             raise ValueError(f"The {name!r} parameter of {owner} is for features, and a kernel has none to list.")
     if getattr(model, "rescaling", "margin") != "margin":
         raise ValueError(f"The 'rescaling' parameter of {owner} must be 'margin' with a kernel.")
-    return pick_solver(owner, model.solver, prototypes.kernel_chain(temperature))
+    return pick_solver(owner, model.solver, prototypes.kernel_objective(temperature))
 
 
 def table_solver(model: Any) -> Any:
@@ -99,10 +99,10 @@ def table_solver(model: Any) -> Any:
         check_integer(owner, "n_blocks", model.n_blocks, 1)
     check_flag(owner, "warm_start", model.warm_start)
     check_integer(owner, "verbose", model.verbose, 0)
-    names = [name for name, one in solver_classes().items() if one.takes_regulariser]
-    if getattr(model.solver, "takes_regulariser", False):
+    if hasattr(model.solver, "missing") and model.solver.missing(prototypes.tables()) is None:
         return model.solver
-    check_choice(owner, "solver", model.solver, tuple(names), "a solver object that takes a regulariser")
+    names = tuple(solver_names(prototypes.tables()))
+    check_choice(owner, "solver", model.solver, names, "a solver object that takes a regulariser")
     chosen = solver_classes()[model.solver]
     return Simplicial(model.n_blocks, int(model.max_columns)) if chosen is Simplicial else chosen()
 

@@ -16,12 +16,14 @@ from dualfield.estimators.checks import check_structured, check_structured_kerne
 from dualfield.estimators.prediction import StructuredPredictor
 from dualfield.estimators.running import run, run_with_kernel
 from dualfield.features import Template
+from dualfield.losses import Loss
 from dualfield.models.carry_over import carry_over
 from dualfield.models.structured import StructuredModel
 from dualfield.models.training_data import TrainingData, read_training_data, template_of
-from dualfield.objectives import ChainLoss
+from dualfield.objectives import Objective
 from dualfield.persistence.checkpoint import Checkpoint
 from dualfield.persistence.crfsuite_import import UNTRAINED, read_crfsuite
+from dualfield.regularisers import ElasticNet
 from dualfield.solvers import SGD, Moment, Solution, StopRule, prototypes
 from dualfield.solvers.callbacks import FitCallbacks
 from dualfield.solvers.convergence import warn_unless_converged
@@ -380,16 +382,9 @@ class CRF(StructuredPredictor, Estimator):
         checkpoint: Checkpoint | None = None,
         is_stream: bool = False,
     ) -> Solution[Floats]:
-        bound = data.score_map.bind(
-            data.nodes,
-            data.scoring_pairs,
-            np.maximum(data.codes, 0),
-            data.weights,
-            data.cost,
-            data.allowed,
-            float(self.temperature),
-        )
-        objective = ChainLoss(data.score_map, bound, float(self.l1_ratio), data.allowed is None, n_threads(self.n_jobs))
+        penalty = ElasticNet(float(self.l1_ratio)) if self.l1_ratio > 0.0 else None
+        loss = Loss(float(self.temperature), data.cost)
+        objective = Objective(data.score_map, data.examples, loss, penalty, n_threads(self.n_jobs))
         suited(solver, objective)
         rule = StopRule.of(solver, self.tol, self.max_iter)
         # A stream goes on from its weights whatever they are for this part of it.
@@ -428,4 +423,4 @@ class CRF(StructuredPredictor, Estimator):
         check_structured(self)
         if self.kernel is not None:
             return check_structured_kernel(self, float(self.temperature))
-        return pick_solver(owner, self.solver, prototypes.chain_loss(1.0))
+        return pick_solver(owner, self.solver, prototypes.objective(1.0))

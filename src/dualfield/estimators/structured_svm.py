@@ -20,16 +20,19 @@ from dualfield.estimators.checks import check_structured, check_structured_kerne
 from dualfield.estimators.prediction import StructuredPredictor
 from dualfield.estimators.running import run, run_with_kernel
 from dualfield.features import Template
+from dualfield.losses import Loss
 from dualfield.models.carry_over import carry_over
 from dualfield.models.custom import CustomModel
 from dualfield.models.structured import NOT_CALIBRATED, StructuredModel
 from dualfield.models.temperature_scaling import Calibration, choose_temperature
 from dualfield.models.training_data import TrainingData, read_training_data, template_of
-from dualfield.objectives import ChainLoss, ChainPlanes, CustomPlanes
+from dualfield.objectives import CustomPlanes, Objective
 from dualfield.objectives.planes_slack import SlackArgmax
 from dualfield.persistence.checkpoint import Checkpoint
+from dualfield.regularisers import SquaredNorm
 from dualfield.scores.signs import check_signs, positive_weights
 from dualfield.solvers import Moment, Solution, StopRule, prototypes
+from dualfield.solvers.auto import works_on_planes
 from dualfield.solvers.convergence import warn_unless_converged
 from dualfield.solvers.hinge import solve_hinge
 from dualfield.solvers.registry import pick_solver, suited
@@ -467,7 +470,7 @@ class StructuredSVM(StructuredPredictor, Estimator):
         if weights.shape != (len(inputs),) or not (np.isfinite(weights) & (weights >= 0.0)).all() or not weights.any():
             raise ValueError(f"sample_weight must be {len(inputs)} finite numbers of at least 0, not all 0.")
         positive = check_signs(owner, self.positive, n)
-        planes = CustomPlanes(problem, inputs, outputs, float(self.C) * weights, n, positive)
+        planes = CustomPlanes(problem, inputs, outputs, float(self.C) * weights, SquaredNorm(n, positive))
         start = None if old is None or len(old.parameters) != n else old.parameters
         solver = pick_solver(owner, self.solver, prototypes.custom_planes())
         suited(solver, planes)
@@ -492,7 +495,7 @@ class StructuredSVM(StructuredPredictor, Estimator):
         if start is not None:
             start = np.concatenate([start, np.zeros(chains.score_map.n_parameters - n)])
         objective, solver = self._objective(chains)
-        if checkpoint is not None and isinstance(objective, ChainPlanes):
+        if checkpoint is not None and works_on_planes(solver, objective):
             raise ValueError(
                 f"checkpoint needs a solver in native code: {type(solver).__name__} does not keep its state."
             )
@@ -507,33 +510,26 @@ class StructuredSVM(StructuredPredictor, Estimator):
         )
         return replace(solution, parameters=solution.parameters[:n].copy())
 
-    def _objective(self, data: TrainingData) -> tuple[ChainLoss | ChainPlanes, Any]:
-        """Return the objective in the form that the solver takes, and the solver."""
+    def _objective(self, data: TrainingData) -> tuple[Objective, Any]:
+        """Return the objective, and the solver for it."""
         assert data.cost is not None
         owner, threads = type(self).__name__, n_threads(self.n_jobs)
-        pairs = data.scoring_pairs
         positive = positive_weights(owner, self.positive, data.score_map, data.nodes, data.labels)
         reason = SlackArgmax.missing(data.cost, int(data.nodes.lengths.max())) if self.rescaling == "slack" else None
         if reason is not None:
             raise ValueError(f"The 'cost' parameter of {owner} does not fit rescaling='slack'. {reason}")
-        planes = ChainPlanes(
-            data.score_map, data.nodes, data.codes, data.weights, data.cost, pairs, positive, self.rescaling, threads
-        )
-        forms: list[ChainLoss | ChainPlanes] = [planes]
-        if positive is None and self.rescaling == "margin":  # otherwise only planes can say it
-            bound = data.score_map.bind(
-                data.nodes, pairs, data.codes, data.weights, data.cost, data.allowed, temperature=0.0
-            )
-            forms.insert(0, ChainLoss(data.score_map, bound, n_threads=threads, as_planes=planes))
+        norm = SquaredNorm(data.score_map.n_parameters, positive)
+        objective = Objective(data.score_map, data.examples, Loss(0.0, data.cost, self.rescaling), norm, threads)
         solver = self._picked()
-        return suited(solver, *forms), solver
+        suited(solver, objective)
+        return objective, solver
 
     def _picked(self) -> Any:
         """Return the solver, which must be one for the loss and the kind of outputs."""
         owner = type(self).__name__
         if self._is_custom:
             return pick_solver(owner, self.solver, prototypes.custom_planes())
-        return pick_solver(owner, self.solver, prototypes.chain_loss(0.0), prototypes.chain_planes())
+        return pick_solver(owner, self.solver, prototypes.objective(0.0))
 
     def _check_restored(self) -> None:
         if self._is_custom:

@@ -13,7 +13,8 @@ from dualfield.data.observations import Observations, read_streams
 from dualfield.data.states import read_hidden, read_states
 from dualfield.data.symbols import Rare
 from dualfield.data.weights import example_weights
-from dualfield.objectives import ChainPlanes
+from dualfield.losses import Loss
+from dualfield.objectives import Examples, Objective
 from dualfield.regularisers import TableDivergence
 from dualfield.scores.tables import TableLayout, Tables, clamped
 from dualfield.solvers import Simplicial, Solution, Status, StopRule
@@ -92,22 +93,14 @@ class MarginTraining:
         theta = self.divergence.origin() if start is None else self.divergence.nearest(start)
         if self.data.allowed is None:
             states = self.data.states
-            return solver.solve(self._planes(states), rule, theta, callbacks, regulariser=self.divergence)
+            return solver.solve(self._planes(states), rule, theta, callbacks)
         return self._complete_and_solve(solver, rule, theta, callbacks)
 
-    def _planes(self, states: Codes) -> ChainPlanes:
+    def _planes(self, states: Codes) -> Objective:
         data = self.data
         unscored = None if data.allowed is None else data.states < 0
-        return ChainPlanes(
-            data.layout.score_map,
-            data.batch,
-            states,
-            self.weights,
-            self.cost,
-            n_threads=self.n_threads,
-            fixed=data.fixed,
-            unscored=unscored,
-        )
+        examples = Examples(nodes=data.batch, labels=states, weights=self.weights, fixed=data.fixed, unscored=unscored)
+        return Objective(data.layout.score_map, examples, Loss(0.0, self.cost), self.divergence, self.n_threads)
 
     def completion(self, theta: Floats) -> Codes:
         """Return the best states that agree with what is known."""
@@ -118,8 +111,7 @@ class MarginTraining:
 
     def objective(self, theta: Floats, states: Codes) -> float:
         """Return the objective of the convex problem for these states."""
-        heights = self._planes(states).planes(theta).values(theta)
-        return self.divergence.value(theta) + float(self.weights @ np.maximum(heights, 0.0))
+        return self._planes(states).value(theta)
 
     def _complete_and_solve(
         self, solver: Simplicial, rule: StopRule, theta: Floats, callbacks: Progress | None
@@ -128,7 +120,7 @@ class MarginTraining:
         whole: Solution[Floats] | None = None
         states = self.completion(theta)
         while True:
-            found = solver.solve(self._planes(states), rule, theta, callbacks, regulariser=self.divergence)
+            found = solver.solve(self._planes(states), rule, theta, callbacks)
             whole = found if whole is None else found.after(whole)
             bound, before = found.objective - found.gap, self.objective(theta, states)
             if found.objective < before:

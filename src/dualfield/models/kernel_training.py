@@ -14,12 +14,12 @@ from dualfield.kernels.landmarks import choose_landmarks
 from dualfield.kernels.mercer import check_mercer, refusals
 from dualfield.models.structured import StructuredModel
 from dualfield.models.training_data import TrainingData
-from dualfield.objectives import KernelChain, KernelMargin
+from dualfield.objectives import KernelMargin, KernelObjective
 from dualfield.scores import Expansion
 from dualfield.scores.kernel import rows_of
 from dualfield.solvers import Auto, KernelAscent, KernelParts, Solution, StopRule
 from dualfield.solvers.callbacks import FitCallbacks
-from dualfield.solvers.kernel.reduced_chains import solve_reduced
+from dualfield.solvers.kernel.nystroem import solve_reduced
 from dualfield.solvers.registry import suited
 from dualfield.structures.checks import n_threads
 
@@ -44,7 +44,7 @@ def fit_with_kernel(
     gamma = chosen_gamma(settings.kernel, settings.gamma, points, weights)
     kernel = Kernel(settings.kernel, gamma, float(settings.coef0), float(settings.degree))
     check_mercer(kernel, points, threads)
-    problem = KernelChain(
+    problem = KernelObjective(
         data.structure,
         kernel,
         points,
@@ -73,7 +73,7 @@ def fit_with_kernel(
 
 
 def _solve_nodes(
-    problem: KernelChain, solver: Auto | KernelAscent, rule: StopRule, callbacks: FitCallbacks, seed: int
+    problem: KernelObjective, solver: Auto | KernelAscent, rule: StopRule, callbacks: FitCallbacks, seed: int
 ) -> tuple[Solution[Floats], Expansion]:
     """Solve a problem without transitions: every node on its own, by projections onto the simplex."""
     n_labels, weights = problem.structure.n_labels, np.repeat(problem.weights, np.diff(problem.offsets))
@@ -98,7 +98,7 @@ def _solve_nodes(
     return as_linear(problem, unscored), _supported(problem.kernel, points, coefficients)
 
 
-def as_linear(problem: KernelChain, solution: Solution[KernelParts]) -> Solution[Floats]:
+def as_linear(problem: KernelObjective, solution: Solution[KernelParts]) -> Solution[Floats]:
     """Return the solution with the parameters of a chain that takes node scores as columns."""
     cliques, start, stop = problem.unpack(solution.parameters.shared)
     ones = np.ones(problem.structure.n_labels)
@@ -106,11 +106,11 @@ def as_linear(problem: KernelChain, solution: Solution[KernelParts]) -> Solution
     return Solution(parameters=problem.score_map.pack(ones, cliques, start, stop), **given)
 
 
-def _has_nodes_only(problem: KernelChain) -> bool:
+def _has_nodes_only(problem: KernelObjective) -> bool:
     return problem.structure.is_free and not problem.with_ends and not problem.score_map.clique_mask.any()
 
 
-def _start(old: StructuredModel | None, problem: KernelChain) -> KernelParts | None:
+def _start(old: StructuredModel | None, problem: KernelObjective) -> KernelParts | None:
     """Return coefficients and weights of an earlier model if it was fitted to the same nodes."""
     before = None if old is None else old.expansion
     if old is None or before is None or before.points.shape != problem.points.shape:

@@ -16,6 +16,7 @@ from dualfield.data.weights import example_weights
 from dualfield.features import Template
 from dualfield.features.reading import read_examples
 from dualfield.models.structured import StructuredModel
+from dualfield.objectives import Examples
 from dualfield.scores import Expansion, LinearScores
 from dualfield.scores.selection import build_score_map, pair_columns
 from dualfield.scores.stored import LinearWeights
@@ -63,9 +64,10 @@ class TrainingData:
     template: Template | None
 
     @property
-    def scoring_pairs(self) -> Batch | None:
-        """Features of pairs of labels, where these have weights."""
-        return self.pairs if self.score_map.pair is not None else None
+    def examples(self) -> Examples:
+        """What an objective sees of them; labels that are not known are 0 there, and not looked at."""
+        codes = np.maximum(self.codes, 0)
+        return Examples(nodes=self.nodes, pairs=self.pairs, labels=codes, weights=self.weights, allowed=self.allowed)
 
     def as_chains(self) -> TrainingData:
         """Return single nodes as chains of one node, which more solvers of the hinge can take; others as they are.

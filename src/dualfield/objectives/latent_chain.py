@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.data import Batch
-from dualfield.objectives.chain_loss import ChainLoss
+from dualfield.losses import Loss
+from dualfield.objectives.examples import Examples
 from dualfield.objectives.latent import Completion
-from dualfield.objectives.planes_features import PartFeatures
+from dualfield.objectives.objective import Objective
+from dualfield.objectives.part_features import PartFeatures
 from dualfield.scores import LinearScores
 from dualfield.structures import Scores
 
@@ -22,7 +24,7 @@ States = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class StateProblem:
-    r"""Chains over states z of which training knows the labels: sets of allowed states.
+    r"""Labellings by states z of which training knows the labels: sets of allowed states.
 
     .. math::
         R(w) = \tfrac{1}{2} \|w\|^2 + \sum_i c_i [ M_T(A_i w + \Delta_i) - M_{T'}(A_i w \mid \mathrm{allowed}) ]
@@ -64,19 +66,17 @@ class StateProblem:
 
     def objective(
         self, states: States, *, allowed: bool = False, temperature: float | None = None, cost: bool = True
-    ) -> ChainLoss:
+    ) -> Objective:
         """Return the losses with completed truth, or with the allowed states in its place."""
         heat = self.temperature if temperature is None else temperature
-        bound = self.score_map.bind(
-            self.nodes,
-            self.pairs if self.score_map.pair is not None else None,
-            np.ascontiguousarray(states, dtype=np.int32),
-            self.weights,
-            self.cost if cost else None,
-            self.allowed if allowed else None,
-            heat,
+        examples = Examples(
+            nodes=self.nodes,
+            pairs=self.pairs,
+            labels=np.ascontiguousarray(states, dtype=np.int32),
+            weights=self.weights,
+            allowed=self.allowed if allowed else None,
         )
-        return ChainLoss(self.score_map, bound, convex=not allowed, n_threads=self.n_threads)
+        return Objective(self.score_map, examples, Loss(heat, self.cost if cost else None), n_threads=self.n_threads)
 
     def loss_and_gradient(self, w: Floats) -> tuple[float, Floats]:
         """Return the first term and a subgradient."""
@@ -111,17 +111,7 @@ class StateProblem:
 
     def features(self, states: NDArray[Any]) -> Floats:
         """Return Σ c_i Φ(x_i, z_i)."""
-        structure, shape = self.score_map.structure, self.nodes.shape
-        own, at = np.repeat(self.weights, self.nodes.lengths), np.arange(len(states))
-        found, edges = structure.parts_of(states.astype(np.int32), shape), structure.edge_nodes(shape)
-        some = found.edges >= 0
-        row = np.zeros(max(len(states), len(found.shared)), dtype=np.int64)
-        parts = [
-            self._parts.labels(at, states, own, row[: len(at)]),
-            self._parts.edges(edges[some], found.edges[some], own[edges[some]], row[: int(some.sum())]),
-            self._parts.shared(found.shared, self.weights[found.owner], row[: len(found.shared)]),
-        ]
-        return np.asarray(self._parts.matrix(parts, 1).toarray()[0])
+        return self._parts.total(states.astype(np.int32), self.weights)
 
     def _allowed_scores(self, w: Floats) -> Scores:
         scores = self.score_map.scores(w, self.nodes, self.pairs, self.n_threads)
@@ -129,7 +119,7 @@ class StateProblem:
         return Scores(node, None, scores.transition, scores.start, scores.stop, shape=scores.shape)
 
     @cached_property
-    def _reference(self) -> tuple[ChainLoss, Floats]:
+    def _reference(self) -> tuple[Objective, Floats]:
         states = self.score_map.structure.argmax(self._allowed_scores(np.zeros(self.n_parameters)))
         return self.objective(states), self.features(states)
 

@@ -11,6 +11,8 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from dualfield.regularisers import Regulariser
+
 __all__ = ["PlaneProblem", "Planes"]
 
 Floats = NDArray[np.float64]
@@ -73,19 +75,19 @@ class Planes:
 
 
 class PlaneProblem(Protocol):
-    r"""A sum of losses, each a maximum of planes, and half the squared norm.
+    r"""A sum of losses, each a maximum of planes, and a regulariser.
 
     .. math::
-        P(w) = \tfrac{1}{2} \|w\|^2 + \sum_i c_i \max_y \, [ b_i(y) + \langle a_i(y), w \rangle ]
+        P(w) = R(w) + \sum_i c_i \max_y \, [ b_i(y) + \langle a_i(y), w \rangle ]
 
     The plane of the truth is zero, so that losses are at least 0. A point of the dual is a mixture of planes for each
     example, :math:`\alpha_i`, and
 
     .. math::
-        w(\alpha) = - \sum_i c_i \sum_y \alpha_i(y) \, a_i(y), \qquad
-        D(\alpha) = \sum_i c_i \langle b_i, \alpha_i \rangle - \tfrac{1}{2} \|w(\alpha)\|^2 \le P^* .
+        v(\alpha) = - \sum_i c_i \sum_y \alpha_i(y) \, a_i(y), \qquad
+        D(\alpha) = \sum_i c_i \langle b_i, \alpha_i \rangle - R^*(v(\alpha)) \le P^* .
 
-    Where some weights must not be negative, they are cut off at zero in :math:`w(\alpha)`.
+    For half the squared norm w is v, with what must not be negative cut off at zero.
 
     Attributes
     ----------
@@ -93,12 +95,12 @@ class PlaneProblem(Protocol):
         Sizes.
     weights : array of shape (n_examples,)
         c_i of the formula.
-    positive : bool array of shape (n_parameters,) or None
-        Weights that must be at least 0.
+    regulariser : Regulariser
+        R of the formula.
 
     Examples
     --------
-    >>> from dualfield.objectives import ChainPlanes, CustomPlanes   # two of them
+    >>> from dualfield.objectives import CustomPlanes, NetworkPlanes, Objective   # three of them
     """
 
     @property
@@ -118,8 +120,8 @@ class PlaneProblem(Protocol):
 
     @property
     @abstractmethod
-    def positive(self) -> NDArray[np.bool_] | None:
-        """Weights that must be at least 0; None: no weight."""
+    def regulariser(self) -> Regulariser:
+        """R of the formula."""
 
     @abstractmethod
     def planes(self, w: Floats, examples: NDArray[np.int64] | None = None) -> Planes:

@@ -12,6 +12,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from dualfield.objectives.planes import Planes
+from dualfield.regularisers import PlaneRegulariser
 from dualfield.structures.custom import CustomProblem, joint_feature_row
 from dualfield.structures.custom_answers import EarlierAnswers, read_only
 
@@ -26,7 +27,7 @@ class CustomPlanes:
     r"""The structural hinge loss over outputs of any kind, with an oracle in Python.
 
     .. math::
-        P(w) = \tfrac{1}{2} \|w\|^2
+        P(w) = R(w)
         + \sum_i c_i \max_y \, [ \Delta(y_i, y) + \langle w, F(x_i, y) - F(x_i, y_i) \rangle ]
 
     with Δ the ``loss`` and F the ``joint_feature`` of the problem; its ``argmax`` finds the maximum.
@@ -39,15 +40,14 @@ class CustomPlanes:
         Inputs and their right outputs.
     weights : array of shape (n_examples,)
         c_i of the formula.
-    n_parameters : int
-        Length of w.
-    positive : bool array of shape (n_parameters,), default=None
-        Weights that must be at least 0; None: no weight.
+    regulariser : PlaneRegulariser
+        R of the formula; it knows the length of w.
 
     Examples
     --------
     >>> import numpy as np
     >>> from dualfield.objectives import CustomPlanes
+    >>> from dualfield.regularisers import SquaredNorm
     >>> class Sign:                                  # an output is -1 or 1, a binary support vector machine
     ...     def joint_feature(self, x, y):
     ...         return 0.5 * y * x
@@ -55,7 +55,7 @@ class CustomPlanes:
     ...         return float(y != y_true)
     ...     def argmax(self, w, x, y_true=None):
     ...         return max((-1, 1), key=lambda y: 0.5 * y * w @ x + (y_true is not None and y != y_true))
-    >>> problem = CustomPlanes(Sign(), np.eye(2), [1, -1], np.ones(2), 2)
+    >>> problem = CustomPlanes(Sign(), np.eye(2), [1, -1], np.ones(2), SquaredNorm(2))
     >>> problem.planes(np.array([0.5, 0.5])).values(np.array([0.5, 0.5]))       # 1 - 0.5, 1 + 0.5
     array([0.5, 1.5])
     """
@@ -64,8 +64,12 @@ class CustomPlanes:
     X: Sequence[Any]
     y: Sequence[Any]
     weights: Floats
-    n_parameters: int
-    positive: NDArray[np.bool_] | None = None
+    regulariser: PlaneRegulariser
+
+    @property
+    def n_parameters(self) -> int:
+        """Length of w."""
+        return self.regulariser.n_parameters
 
     @property
     def n_examples(self) -> int:
@@ -108,6 +112,7 @@ class CustomPlanes:
         --------
         >>> import numpy as np
         >>> from dualfield.objectives import CustomPlanes
+        >>> from dualfield.regularisers import SquaredNorm
         >>> class Choice:
         ...     def joint_feature(self, x, y):
         ...         return x[y]
@@ -115,7 +120,7 @@ class CustomPlanes:
         ...         return float(y != y_true)
         ...     def argmax(self, w, x, y_true=None):
         ...         return int((x @ w + (0.0 if y_true is None else np.arange(len(x)) != y_true)).argmax())
-        >>> CustomPlanes(Choice(), [np.eye(3)], [2], np.ones(1), 3).planes(np.zeros(3)).slopes.toarray()
+        >>> CustomPlanes(Choice(), [np.eye(3)], [2], np.ones(1), SquaredNorm(3)).planes(np.zeros(3)).slopes.toarray()
         array([[ 1.,  0., -1.]])
         """
         chosen = np.arange(self.n_examples) if examples is None else np.asarray(examples, dtype=np.int64)

@@ -11,6 +11,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from dualfield.objectives.planes import Planes
+from dualfield.regularisers import PlaneRegulariser
 from dualfield.structures import Conditioned, Network
 from dualfield.structures.network.groups import condition
 
@@ -42,6 +43,8 @@ class NetworkPlanes:
         Which variables are hidden.
     weights : array of shape (n_examples,)
         c of the formula.
+    regulariser : PlaneRegulariser
+        R, which keeps the tables near a reference.
     costs : sequence of arrays of shape (n_values, n_values), default=None
         For each variable what a value (column) costs where another is true (row); the loss is their sum over the hidden
         variables. At least 0, and 0 on the diagonal. None: 1 for every wrong value.
@@ -54,10 +57,11 @@ class NetworkPlanes:
 
     >>> import numpy as np
     >>> from dualfield.objectives import NetworkPlanes
+    >>> from dualfield.regularisers import SquaredNorm
     >>> from dualfield.structures import Network
     >>> network = Network([2, 2], [[], [0]])
     >>> codes, hidden = np.array([[0, 1], [1, 1]], dtype=np.int32), np.array([[True, False], [True, False]])
-    >>> problem = NetworkPlanes(network, codes, hidden, np.ones(2))
+    >>> problem = NetworkPlanes(network, codes, hidden, np.ones(2), SquaredNorm(network.n_parameters))
     >>> planes = problem.planes(np.log([0.5, 0.5, 0.9, 0.1, 0.4, 0.6]))
     >>> planes.offsets                   # the first is wrong; the truth of the second wins by more than a margin of 1
     array([1., 0.])
@@ -69,6 +73,7 @@ class NetworkPlanes:
     codes: Codes
     hidden: NDArray[np.bool_]
     weights: Floats
+    regulariser: PlaneRegulariser
     costs: Sequence[Floats] | None = None
     max_table: int = 10**7
 
@@ -81,11 +86,6 @@ class NetworkPlanes:
     def n_parameters(self) -> int:
         """Number of entries of all tables."""
         return self.network.n_parameters
-
-    @property
-    def positive(self) -> None:
-        """No parameter must be at least 0: a regulariser of tables keeps them in place."""
-        return
 
     @cached_property
     def _costs(self) -> Sequence[Floats]:
@@ -122,9 +122,10 @@ class NetworkPlanes:
         --------
         >>> import numpy as np
         >>> from dualfield.objectives import NetworkPlanes
+        >>> from dualfield.regularisers import SquaredNorm
         >>> from dualfield.structures import Network
         >>> codes, hidden = np.array([[0, 1]], dtype=np.int32), np.array([[True, True]])
-        >>> problem = NetworkPlanes(Network([2, 2], [[], []]), codes, hidden, np.ones(1))
+        >>> problem = NetworkPlanes(Network([2, 2], [[], []]), codes, hidden, np.ones(1), SquaredNorm(4))
         >>> problem.planes(np.log([0.9, 0.1, 0.5, 0.5])).offsets          # only the second can be wrong with a margin
         array([1.])
         """

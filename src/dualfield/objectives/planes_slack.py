@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.structures import Chain, Scores
+from dualfield.losses import Loss
+from dualfield.objectives.examples import Examples
+from dualfield.structures import Chain, Scores, Structure
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -30,6 +32,19 @@ class SlackArgmax:
 
     def __init__(self, chain: Chain, cost: Floats) -> None:
         self._chain, self._cost = chain, cost
+
+    @classmethod
+    def of(cls, structure: Structure, loss: Loss, examples: Examples) -> SlackArgmax:
+        """Return the maximisation for a loss, or raise an error that says why there is none."""
+        assert loss.cost is not None
+        if not isinstance(structure, Chain):
+            raise ValueError("rescaling='slack' needs sequences or single nodes. Use rescaling='margin'.")
+        reason = cls.missing(loss.cost, int(examples.nodes.lengths.max(initial=0)))
+        if reason is None and (examples.fixed is not None or examples.unscored is not None):
+            reason = "rescaling='slack' needs all labels to compete, and to cost something: margins do not."
+        if reason is not None:
+            raise ValueError(reason)
+        return cls(structure, loss.cost)
 
     @staticmethod
     def missing(cost: Floats, longest: int) -> str | None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-__all__ = ["Interior", "Regulariser", "Response"]
+from dualfield.regularisers.interior import Interior
+
+__all__ = ["PlaneRegulariser", "Regulariser", "Response"]
 
 Floats = NDArray[np.float64]
-_DENSE = 0.05  # the share of rows that use a column above which sparse products are slower than dense ones
 
 
 class Response(NamedTuple):
@@ -37,123 +38,127 @@ class Response(NamedTuple):
     value: float
 
 
-class Interior(Protocol):
-    r"""Parameters strictly inside the domain of a regulariser, with multipliers for its constraints.
+class Regulariser(ABC):
+    r"""A convex function R of the parameters, with its conjugate :math:`R^*(v) = \max_u \langle u, v \rangle - R(u)`.
 
-    They are on the way to the minimiser of :math:`R(w) + \langle \mu, w \rangle + \frac{\gamma}{2} \|w - \bar w\|^2`
-    for a :math:`\mu` that itself is on its way. Newton's equations at a point say how w turns when :math:`\mu` does,
-    and every multiplier times its slack goes to a common target :math:`\tau`.
+    Both together certify any parameters: with v the negative gradient of the losses at w, the objective there is at
+    most :math:`R(w) + R^*(v) - \langle w, v \rangle` above its minimum.
 
     Attributes
     ----------
-    w : array of shape (n_parameters,)
-        The parameters.
-    n_pairs : int
-        Number of constraints.
-    complementarity : float
-        The sum over the constraints of multiplier times slack.
-    metric : array of shape (n_parameters,) or None
-        The matrix of Newton's equations where it is diagonal; None where it is not.
+    l1_ratio : float or None
+        The share of absolute values in an elastic net, 0 for half the squared norm; None: R is something else.
+    positive : bool array of shape (n_parameters,) or None
+        Weights that must be at least 0; None: no weight.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import scipy.sparse
-    >>> from dualfield.regularisers import SquaredNorm
-    >>> inside = SquaredNorm(2).interior(scipy.sparse.csr_array([[1.0, 2.0]]))
-    >>> inside.linearise(np.zeros(2))
-    >>> inside.gram()                                # one plane: its slope, squared
-    array([[5.]])
+    >>> from dualfield.regularisers import ElasticNet, SquaredNorm, TableDivergence   # three of them
     """
 
-    n_pairs: int
-
-    @property
-    @abstractmethod
-    def w(self) -> Floats:
-        """The parameters."""
-
-    @property
-    @abstractmethod
-    def complementarity(self) -> float:
-        """Sum of multipliers times slacks."""
-
-    @property
-    @abstractmethod
-    def decrement(self) -> float:
-        """How far the parameters are from answering the slope: what is left of the gradient, in its own metric."""
-
-    @property
-    @abstractmethod
-    def metric(self) -> Floats | None:
-        """Diagonal of Newton's equations; None where they have more than a diagonal."""
+    l1_ratio: float | None = None
+    positive: NDArray[np.bool_] | None = None
 
     @abstractmethod
-    def linearise(self, slope: Floats) -> None:
-        """Set up Newton's equations.
+    def value(self, w: Floats) -> float:
+        """Return R(w).
 
         Parameters
         ----------
-        slope : array of shape (n_parameters,)
-            μ now.
-        """
-
-    @abstractmethod
-    def gram(self) -> Floats:
-        """Return how the heights of the planes fall with their shares: the planes' slopes, through w, on each other.
-
-        Returns
-        -------
-        array of shape (m, m)
-            A new array, which may be written to.
-        """
-
-    @abstractmethod
-    def turn(self, change: Floats, target: float) -> Floats:
-        """Solve Newton's equations.
-
-        Parameters
-        ----------
-        change : array of shape (n_parameters,)
-            How the slope changes.
-        target : float
-            What multiplier times slack is to become, τ.
-
-        Returns
-        -------
-        array of shape (n_parameters,)
-            How w changes; the change of the multipliers is kept for :meth:`longest` and :meth:`move`.
-        """
-
-    @abstractmethod
-    def longest(self) -> float:
-        """Return how far the last turn can be followed before a multiplier or a slack is zero.
+        w : array of shape (n_parameters,)
+            Allowed parameters.
 
         Returns
         -------
         float
-            A length, possibly infinite.
+            R(w).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.regularisers import SquaredNorm
+        >>> SquaredNorm(2).value(np.array([3.0, 4.0]))
+        12.5
         """
 
     @abstractmethod
-    def move(self, length: float) -> None:
-        """Follow the last turn.
+    def conjugate(self, v: Floats) -> float:
+        """Return R*(v).
 
         Parameters
         ----------
-        length : float
-            Shorter than the longest.
+        v : array of shape (n_parameters,)
+            The negative of a slope.
+
+        Returns
+        -------
+        float
+            R*(v), possibly infinite; its negative is the minimum of R(w) - ⟨v, w⟩.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.regularisers import SquaredNorm
+        >>> SquaredNorm(1).conjugate(np.array([2.0]))
+        2.0
         """
 
+    def excess(self, w: Floats, v: Floats) -> float:
+        """Return R(w) + R*(v) - ⟨w, v⟩, which is never negative.
 
-class Regulariser(Protocol):
-    r"""A convex function R of the parameters, and the minimum of it plus something linear.
+        Parameters
+        ----------
+        w : array of shape (n_parameters,)
+            Allowed parameters.
+        v : array of shape (n_parameters,)
+            The negative of a slope.
 
-    All that the solver ``simplicial`` knows of a model besides its planes. The dual of
-    :math:`\min_w R(w) + \sum_i c_i \max_y [ b_i(y) + \langle a_i(y), w \rangle ]` is the maximum of
+        Returns
+        -------
+        float
+            Zero where w answers the slope -v.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.regularisers import ElasticNet
+        >>> ElasticNet(0.5).excess(np.array([1.0]), np.array([1.0]))
+        0.0
+        """
+        return self.value(w) + self.conjugate(v) - float(w @ v)
+
+    def share(self, entropy: float, v: Floats) -> float:
+        """Return an s in [0, 1] that makes the bound s E - R*(s v) large.
+
+        Parameters
+        ----------
+        entropy : float
+            E: entropies and costs at a dual point.
+        v : array of shape (n_parameters,)
+            The negative gradient of the losses there.
+
+        Returns
+        -------
+        float
+            How far to go from the truth to the dual point.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.regularisers import ElasticNet
+        >>> ElasticNet(1.0).share(1.0, np.array([2.0]))   # then s v is feasible
+        0.5
+        """
+        return 1.0
+
+
+class PlaneRegulariser(Regulariser):
+    r"""A regulariser that can be minimised together with something linear: what ``simplicial`` knows of a model.
+
+    The dual of :math:`\min_w R(w) + \sum_i c_i \max_y [ b_i(y) + \langle a_i(y), w \rangle ]` is the maximum of
 
     .. math::
-        \omega + \min_w \, [ R(w) + \langle \mu, w \rangle ]
+        \omega + \min_w \, [ R(w) + \langle \mu, w \rangle ] = \omega - R^*(-\mu)
 
     over the mixtures :math:`(\mu, \omega)` of planes.
 
@@ -169,15 +174,8 @@ class Regulariser(Protocol):
     >>> from dualfield.regularisers import SquaredNorm, TableDivergence   # two of them
     """
 
-    @property
-    @abstractmethod
-    def n_parameters(self) -> int:
-        """Length of w."""
-
-    @property
-    @abstractmethod
-    def needs_anchor(self) -> bool:
-        """Whether the solver must stay near an anchor."""
+    n_parameters: int
+    needs_anchor: bool
 
     @property
     @abstractmethod
@@ -220,50 +218,6 @@ class Regulariser(Protocol):
         >>> from dualfield.regularisers import SquaredNorm
         >>> SquaredNorm(2, np.array([True, False])).nearest(np.array([-1.0, -1.0]))
         array([ 0., -1.])
-        """
-
-    @abstractmethod
-    def value(self, w: Floats) -> float:
-        """Return R(w).
-
-        Parameters
-        ----------
-        w : array of shape (n_parameters,)
-            Allowed parameters.
-
-        Returns
-        -------
-        float
-            R(w).
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield.regularisers import SquaredNorm
-        >>> SquaredNorm(2).value(np.array([3.0, 4.0]))
-        12.5
-        """
-
-    @abstractmethod
-    def bound(self, slope: Floats) -> float:
-        """Return the minimum of R(w) + ⟨slope, w⟩.
-
-        Parameters
-        ----------
-        slope : array of shape (n_parameters,)
-            μ of the formula.
-
-        Returns
-        -------
-        float
-            The minimum; with ω of the same mixture, a bound from below on the objective.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield.regularisers import SquaredNorm
-        >>> SquaredNorm(1).bound(np.array([2.0]))
-        -2.0
         """
 
     @abstractmethod
@@ -319,39 +273,3 @@ class Regulariser(Protocol):
         >>> SquaredNorm(2).interior(scipy.sparse.csr_array([[1.0, 2.0]])).w
         array([0., 0.])
         """
-
-
-class RowProducts:
-    """Products V diag(weights) V' of sparse rows V, for one choice of weights after another.
-
-    Columns that many rows use are multiplied densely, others sparsely.
-
-    Parameters
-    ----------
-    rows : scipy.sparse.csr_array of shape (m, n)
-        V.
-    """
-
-    def __init__(self, rows: scipy.sparse.csr_array) -> None:
-        uses = np.bincount(rows.indices, minlength=rows.shape[1])
-        often = uses > _DENSE * rows.shape[0]
-        self._often, self._seldom = np.flatnonzero(often), np.flatnonzero(~often & (uses > 0))
-        by_column = rows.tocsc()
-        self._full = by_column[:, self._often].toarray()
-        self._sparse = by_column[:, self._seldom].tocsr()
-
-    def __call__(self, weights: Floats) -> Floats:
-        roots = np.sqrt(weights)
-        scaled = self._full * roots[self._often]
-        result: Floats = scaled @ scaled.T
-        if self._seldom.size:
-            few = self._sparse.copy()
-            few.data = few.data * roots[self._seldom][few.indices]
-            result += (few @ few.T).toarray()
-        return result
-
-
-def room(values: Floats, change: Floats) -> float:
-    """Return the length at which the first of positive values is zero."""
-    falling = change < 0.0
-    return float((values[falling] / -change[falling]).min(initial=np.inf))

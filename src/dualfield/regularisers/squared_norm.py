@@ -1,4 +1,4 @@
-"""Half the squared norm: the regulariser of structural support vector machines."""
+"""Half the squared norm: the regulariser of most models."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from dualfield.regularisers.base import Interior, Response, RowProducts, room
+from dualfield.regularisers.base import PlaneRegulariser, Response
+from dualfield.regularisers.elastic_net import best_share
+from dualfield.regularisers.interior import Interior, RowProducts, room
 
 __all__ = ["SquaredNorm"]
 
 Floats = NDArray[np.float64]
 
 
-class SquaredNorm:
-    r"""Half the squared norm, some weights not negative: the regulariser of structural support vector machines.
+class SquaredNorm(PlaneRegulariser):
+    r"""Half the squared norm, with or without weights that must not be negative: the regulariser of most models.
 
     .. math::
         R(w) = \tfrac{1}{2} \|w\|^2, \quad w_J \ge 0, \qquad
-        \min_w \, [ R(w) + \langle \mu, w \rangle ] = - \tfrac{1}{2} \|w(\mu)\|^2, \quad
-        w(\mu) = -\mu, \; w_J(\mu) = \max(-\mu_J, 0)
+        R^*(v) = \tfrac{1}{2} \|w(v)\|^2, \quad w(v) = v, \; w_J(v) = \max(v_J, 0)
 
     It is smooth: no anchor is needed, and none is taken.
 
@@ -40,9 +41,10 @@ class SquaredNorm:
 
     needs_anchor = False
     resolution = 0.0
+    l1_ratio: float = 0.0
 
     def __init__(self, n_parameters: int, positive: NDArray[np.bool_] | None = None) -> None:
-        self.n_parameters, self._positive = n_parameters, positive
+        self.n_parameters, self.positive = n_parameters, positive
 
     def origin(self) -> Floats:
         """Return zeros.
@@ -80,7 +82,7 @@ class SquaredNorm:
         >>> SquaredNorm(1, np.array([True])).nearest(np.array([-3.0]))
         array([0.])
         """
-        return w.copy() if self._positive is None else np.where(self._positive, np.maximum(w, 0.0), w)
+        return w.copy() if self.positive is None else np.where(self.positive, np.maximum(w, 0.0), w)
 
     def value(self, w: Floats) -> float:
         """Return half the squared norm.
@@ -104,27 +106,75 @@ class SquaredNorm:
         """
         return 0.5 * float(w @ w)
 
-    def bound(self, slope: Floats) -> float:
-        """Return the minimum of R(w) + ⟨slope, w⟩.
+    def conjugate(self, v: Floats) -> float:
+        """Return half the squared norm of what is left where negative entries are cut off.
 
         Parameters
         ----------
-        slope : array of shape (n_parameters,)
-            μ of the formula.
+        v : array of shape (n_parameters,)
+            The negative of a slope.
 
         Returns
         -------
         float
-            The minimum.
+            R*(v).
 
         Examples
         --------
         >>> import numpy as np
         >>> from dualfield.regularisers import SquaredNorm
-        >>> SquaredNorm(1, np.array([True])).bound(np.array([2.0]))
-        -0.0
+        >>> SquaredNorm(2, np.array([True, False])).conjugate(np.array([-2.0, -2.0]))
+        2.0
         """
-        return -self.value(self.nearest(-slope))
+        return self.value(self.nearest(v))
+
+    def excess(self, w: Floats, v: Floats) -> float:
+        """Return R(w) + R*(v) - ⟨w, v⟩ without differences of large numbers, which are rounding near the minimum.
+
+        Parameters
+        ----------
+        w, v : array of shape (n_parameters,)
+            Allowed parameters, and the negative of a slope.
+
+        Returns
+        -------
+        float
+            Half the squared distance of w from what answers the slope, and what signs keep apart.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.regularisers import SquaredNorm
+        >>> SquaredNorm(1).excess(np.array([3.0]), np.array([1.0]))
+        2.0
+        """
+        answer = self.nearest(v)
+        apart = 0.0 if self.positive is None else float(w @ (answer - v))
+        return self.value(w - answer) + apart
+
+    def share(self, entropy: float, v: Floats) -> float:
+        """Return the s in [0, 1] that makes s E - R*(s v) largest.
+
+        Parameters
+        ----------
+        entropy : float
+            E.
+        v : array of shape (n_parameters,)
+            The negative of a slope.
+
+        Returns
+        -------
+        float
+            1 near the minimum.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.regularisers import SquaredNorm
+        >>> SquaredNorm(1).share(1.0, np.array([2.0]))
+        0.25
+        """
+        return best_share(entropy, np.abs(self.nearest(v)), 0.0)
 
     def respond(self, slope: Floats, anchor: Floats | None = None, pull: float = 0.0) -> Response:
         """Return the minimiser of R(w) + ⟨slope, w⟩.
@@ -183,9 +233,9 @@ class SquaredNorm:
         1
         """
         w = self.origin() if near is None else near.copy()
-        if self._positive is None:
+        if self.positive is None:
             return _InsideNorm(w, np.zeros(0, dtype=np.int64), rows)
-        signed = np.flatnonzero(self._positive)
+        signed = np.flatnonzero(self.positive)
         w[signed] = np.maximum(w[signed], 1e-2 * max(float(np.abs(w).max()), 1e-2))
         return _InsideNorm(w, signed, rows)
 

@@ -7,7 +7,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from dualfield import _native
-from dualfield.regularisers.base import Interior, Response, RowProducts, room
+from dualfield.regularisers.base import PlaneRegulariser, Response
+from dualfield.regularisers.interior import Interior, RowProducts, room
 
 __all__ = ["TableDivergence"]
 
@@ -18,7 +19,7 @@ _INSIDE = 0.98  # the largest sum of a row to begin with
 _SHORTER, _SHORTEST = 0.8, 1e-12
 
 
-class TableDivergence:
+class TableDivergence(PlaneRegulariser):
     r"""The divergence of tables of probabilities from a reference.
 
     Parameters :math:`\theta` are logarithms of probabilities; those of one row i of a table, the values of one variable
@@ -184,28 +185,28 @@ class TableDivergence:
         """
         return np.asarray(np.maximum(1.0 - self._sums(np.exp(w[self._order])), 0.0))
 
-    def bound(self, slope: Floats) -> float:
-        """Return the minimum of R(θ) + ⟨slope, θ⟩.
+    def conjugate(self, v: Floats) -> float:
+        """Return R*(v), the maximum of ⟨v, θ⟩ - R(θ).
 
         Parameters
         ----------
-        slope : array of shape (n_parameters,)
-            μ of the formula.
+        v : array of shape (n_parameters,)
+            The negative of a slope.
 
         Returns
         -------
         float
-            The minimum, exact also where the slope exceeds the reference.
+            The maximum, exact also where the slope exceeds the reference.
 
         Examples
         --------
         >>> import numpy as np
         >>> from dualfield.regularisers import TableDivergence
         >>> tables = TableDivergence(np.array([0.5, 0.5]), np.array([0, 0]))
-        >>> round(tables.bound(np.zeros(2)), 4), round(tables.bound(np.array([0.25, 0.0])), 4)
-        (0.0, -0.2158)
+        >>> round(tables.conjugate(np.array([-0.25, 0.0])), 4)
+        0.2158
         """
-        weight = self._reference - slope[self._order]
+        weight = self._reference + v[self._order]
         least = np.exp(self._floor)
         # The largest multiplier is right if no entry is at the floor; entries below it go there, which lowers it.
         multiplier = np.maximum(self._sums(np.maximum(weight, 0.0)), 0.0)
@@ -218,7 +219,7 @@ class TableDivergence:
             multiplier = lower
         theta = np.full(len(weight), self._floor)
         theta[free] = np.log(weight[free] / multiplier[self._owner][free])
-        return self._divergence(theta) + float(slope[self._order] @ theta)
+        return float(v[self._order] @ theta) - self._divergence(theta)
 
     def respond(self, slope: Floats, anchor: Floats | None = None, pull: float = 0.0) -> Response:
         r"""Return the minimiser of R(θ) + ⟨slope, θ⟩ and half the pull times the squared distance from the anchor.

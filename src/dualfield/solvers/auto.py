@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.objectives import ChainLoss, KernelSoftmax
+from dualfield.objectives import KernelSoftmax
 from dualfield.solvers.base import KernelPoint, Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.dual.block_dual import BlockDual
@@ -20,9 +20,11 @@ from dualfield.solvers.kernel.joint import JointOnline
 from dualfield.solvers.kernel.newton import NewtonCG
 from dualfield.solvers.kernel.tasks import SMALL
 from dualfield.solvers.kernel.working_set import WorkingSet
+from dualfield.solvers.needs import losses_of_planes
+from dualfield.solvers.planes.course import offered
 from dualfield.solvers.planes.cutting_plane import CuttingPlane
 from dualfield.solvers.primal.lbfgs import LBFGS
-from dualfield.solvers.primal.relay import solve_in_turn
+from dualfield.solvers.primal.relay import never_worse_than_zero, solve_in_turn
 from dualfield.solvers.registry import register, suited
 from dualfield.solvers.solver import Solver
 
@@ -67,7 +69,7 @@ class Auto(Solver):
     >>> from dualfield.solvers import Auto, StopRule, prototypes
     >>> Auto().solve(prototypes.kernel_softmax(), StopRule(1e-3)).solver
     'newton'
-    >>> Auto().solve(prototypes.chain_loss(temperature=1.0), StopRule(1e-3)).solver
+    >>> Auto().solve(prototypes.objective(temperature=1.0), StopRule(1e-3)).solver
     'block_dual'
     """
 
@@ -90,7 +92,7 @@ class Auto(Solver):
         Examples
         --------
         >>> from dualfield.solvers import Auto, prototypes
-        >>> Auto().missing(prototypes.chain_planes()) is None
+        >>> Auto().missing(prototypes.objective(0.0)) is None
         True
         """
         return "No solver can take it in this form." if _specialist(objective) is None else None
@@ -118,7 +120,7 @@ class Auto(Solver):
         Examples
         --------
         >>> from dualfield.solvers import Auto, StopRule, prototypes
-        >>> Auto().solve(prototypes.chain_planes(), StopRule(1e-3)).solver
+        >>> Auto().solve(prototypes.custom_planes(), StopRule(1e-3)).solver
         'cutting_plane'
         """
         suited(self, objective)
@@ -132,10 +134,14 @@ class Auto(Solver):
             has_pairs = getattr(getattr(objective, "score_map", None), "pair", None) is not None
             turns = [chosen] if has_pairs or first.missing(objective, rule.tol) else [first, chosen]
             return solve_in_turn(turns, objective, rule, start, callbacks, random_state)
-        if isinstance(chosen, FlowSwap) and _has_few_features(objective):
-            return solve_in_stages(
-                objective, objective.as_planes, rule, start, Callbacks.of(callbacks), random_state or 0
-            )
+        if isinstance(chosen, FlowSwap | PathBlocks):
+            if isinstance(chosen, FlowSwap) and objective.score_map.n_features <= FEW_FEATURES:
+                found = solve_in_stages(objective, rule, start, Callbacks.of(callbacks), random_state or 0)
+            else:
+                found = chosen.solve(objective, rule, start, callbacks, random_state)
+            return never_worse_than_zero(objective, found, rule.tol)
+        if isinstance(chosen, CuttingPlane):
+            start = offered(objective, start)
         return chosen.solve(objective, rule, start, callbacks, random_state)
 
 
@@ -149,8 +155,10 @@ def _specialist(objective: Any) -> Solver | None:
     return None
 
 
-def _has_few_features(objective: ChainLoss) -> bool:
-    return objective.as_planes is not None and objective.score_map.n_features <= FEW_FEATURES
+def works_on_planes(solver: Any, objective: Any) -> bool:
+    """Return whether a solver, or the one that is chosen, works on planes: it keeps its best point, but no state."""
+    chosen = _specialist(objective) if isinstance(solver, Auto) else solver
+    return losses_of_planes in getattr(chosen, "needs", ())
 
 
 def _solve_kernel_machine(

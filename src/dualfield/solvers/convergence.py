@@ -32,7 +32,7 @@ def warn_unless_converged(solution: Solution[Any], tol: float, passes: str = "pa
     --------
     >>> from dualfield.solvers import LBFGS, StopRule, prototypes
     >>> from dualfield.solvers.convergence import warn_unless_converged
-    >>> warn_unless_converged(LBFGS().solve(prototypes.chain_loss(temperature=1.0), StopRule(1e-3)), 1e-3)
+    >>> warn_unless_converged(LBFGS().solve(prototypes.objective(temperature=1.0), StopRule(1e-3)), 1e-3)
     """
     status = solution.status
     if status not in (Status.CONVERGED, Status.FINISHED, Status.STOPPED):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.objectives import ChainLoss, ChainPlanes, CustomPlanes
+from dualfield.objectives import CustomPlanes, Objective
+from dualfield.solvers.auto import works_on_planes
 from dualfield.solvers.base import Solution, StopRule
 from dualfield.solvers.callbacks import FitCallbacks
 from dualfield.solvers.planes.course import offered
@@ -18,14 +19,16 @@ Floats = NDArray[np.float64]
 
 def solve_hinge(
     solver: Any,
-    objective: ChainLoss | ChainPlanes | CustomPlanes,
+    objective: Objective | CustomPlanes,
     rule: StopRule,
     start: Floats | None,
     callbacks: FitCallbacks,
     seed: int,
 ) -> Solution[Floats]:
-    """Solve a form of the problem to a point that is never worse than weights of zero."""
-    if not isinstance(objective, ChainLoss):  # solvers of planes keep the best point
-        start = offered(objective, start)
+    """Solve the problem to a point that is never worse than weights of zero."""
+    if getattr(solver, "safeguarded", False):
+        return cast("Solution[Floats]", solver.solve(objective, rule, start, callbacks, seed))
+    keeps_best = isinstance(objective, CustomPlanes) or works_on_planes(solver, objective)
+    start = offered(objective, start) if keeps_best else start
     solution: Solution[Floats] = solver.solve(objective, rule, start, callbacks, seed)
-    return never_worse_than_zero(objective, solution, rule.tol) if isinstance(objective, ChainLoss) else solution
+    return solution if keeps_best else never_worse_than_zero(cast(Objective, objective), solution, rule.tol)

@@ -5,34 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dualfield.objectives import ChainLoss, KernelChain, KernelMargin, KernelSoftmax
+from dualfield.objectives import KernelMargin, KernelObjective, KernelSoftmax, Objective
+from dualfield.regularisers import PlaneRegulariser
 from dualfield.structures import Chain
 
 Need = Callable[[Any], str | None]
 
 
-def chain_loss(objective: Any) -> str | None:
-    """Need the native losses of linear chains."""
-    if isinstance(objective, ChainLoss):
-        return None
-    return (
-        "It is not the plain loss of linear chains: this solver does not support slack rescaling or sign constraints, "
-        "custom problems or kernels."
-    )
+def native_losses(objective: Any) -> str | None:
+    """Need linear scores, and losses that native code knows."""
+    if not isinstance(objective, Objective):
+        return (
+            "It has no linear scores: this solver does not support slack rescaling or sign constraints, "
+            "custom problems or kernels."
+        )
+    if objective.loss.rescaling == "slack":
+        return "Its cost rescales slacks (rescaling='slack')."
+    return None if objective.is_native else "Some labels do not compete, or cost nothing."
 
 
 def gradient(objective: Any) -> str | None:
     """Need values and gradients: of a linear model with its gap, or of a kernel machine."""
     if isinstance(objective, KernelSoftmax):
         return None
-    if not all(hasattr(objective, name) for name in ("evaluate", "gap", "certify", "l1_ratio", "convex")):
+    if not all(hasattr(objective, name) for name in ("evaluate", "gap", "certify", "regulariser", "convex")):
         return "It has no gradients."
     return positive_temperature(objective) if hasattr(objective, "temperature") else None
 
 
 def losses_of_planes(objective: Any) -> str | None:
     """Need losses that are maxima of planes."""
-    return None if hasattr(objective, "planes") else "It is not made of planes, as hinge losses are."
+    if not hasattr(objective, "planes") or getattr(objective, "temperature", 0.0) > 0.0:
+        return "It is not made of planes, as hinge losses are."
+    return None if getattr(objective, "convex", True) else all_labels(objective)
 
 
 def kernel_machine(objective: Any) -> str | None:
@@ -42,12 +47,13 @@ def kernel_machine(objective: Any) -> str | None:
 
 def kernel_structure(objective: Any) -> str | None:
     """Need a structured model with a kernel."""
-    return None if isinstance(objective, KernelChain | KernelMargin) else "It is not a structured model with a kernel."
+    is_one = isinstance(objective, KernelObjective | KernelMargin)
+    return None if is_one else "It is not a structured model with a kernel."
 
 
-def kernel_chain(objective: Any) -> str | None:
-    """Need chains whose nodes are scored by a kernel."""
-    return None if isinstance(objective, KernelChain) else "It is not a chain with a kernel."
+def kernel_nodes(objective: Any) -> str | None:
+    """Need nodes that are scored by a kernel, and transitions that have weights."""
+    return None if isinstance(objective, KernelObjective) else "It is not a chain with a kernel."
 
 
 def positive_temperature(objective: Any) -> str | None:
@@ -62,7 +68,24 @@ def zero_temperature(objective: Any) -> str | None:
 
 def squared_norm(objective: Any) -> str | None:
     """Need a penalty on squares alone."""
-    return "It penalises absolute values (l1_ratio > 0)." if objective.l1_ratio > 0 else None
+    ratio = objective.regulariser.l1_ratio
+    if ratio is None:
+        return "Its regulariser is not half the squared norm."
+    return "It penalises absolute values (l1_ratio > 0)." if ratio > 0 else None
+
+
+def elastic_net(objective: Any) -> str | None:
+    """Need a penalty on squares and absolute values, and weights that may have any sign; or a kernel machine."""
+    if isinstance(objective, KernelSoftmax):
+        return None
+    return squared_norm(objective) if objective.regulariser.l1_ratio is None else free_signs(objective)
+
+
+def plane_regulariser(objective: Any) -> str | None:
+    """Need a regulariser that can be minimised together with planes."""
+    if isinstance(objective.regulariser, PlaneRegulariser):
+        return None
+    return squared_norm(objective) or "Its regulariser is not one for planes: half the squared norm is SquaredNorm."
 
 
 def all_labels(objective: Any) -> str | None:
@@ -91,7 +114,7 @@ def a_chain(objective: Any) -> str | None:
 
 def free_signs(objective: Any) -> str | None:
     """Need weights that may have any sign."""
-    return None if objective.positive is None else "It keeps weights from being negative (positive)."
+    return None if objective.regulariser.positive is None else "It keeps weights from being negative (positive)."
 
 
 def separate_classes(objective: Any) -> str | None:

@@ -9,24 +9,21 @@ import numpy as np
 
 from dualfield.data import Batch
 from dualfield.kernels import Kernel
-from dualfield.objectives import ChainLoss, ChainPlanes, CustomPlanes, KernelChain, KernelSoftmax
+from dualfield.losses import Loss
+from dualfield.objectives import CustomPlanes, Examples, KernelObjective, KernelSoftmax, Objective
+from dualfield.regularisers import SquaredNorm, TableDivergence
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.solvers.kernel.joint import JointKernelProblem
 from dualfield.structures import Chain
 
-__all__ = ["chain_loss", "chain_planes", "custom_planes", "joint_kernel", "kernel_chain", "kernel_softmax"]
+__all__ = ["custom_planes", "joint_kernel", "kernel_objective", "kernel_softmax", "objective", "tables"]
 
 _COST = 1.0 - np.eye(2)
 _LABEL = np.zeros(1, dtype=np.int32)
 
 
 @cache
-def _score_map() -> LinearScores:
-    return LinearScores(Chain(2), FeatureTable.all(1, 2))
-
-
-@cache
-def chain_loss(temperature: float) -> ChainLoss:
+def objective(temperature: float) -> Objective:
     """Return the loss of one node: what a CRF minimises at temperatures above 0, and a structural SVM at 0.
 
     Parameters
@@ -36,36 +33,40 @@ def chain_loss(temperature: float) -> ChainLoss:
 
     Returns
     -------
-    ChainLoss
+    Objective
         With two labels.
 
     Examples
     --------
-    >>> from dualfield.solvers import prototypes, solver_names
-    >>> prototypes.chain_loss(0.0).temperature
-    0.0
+    >>> from dualfield.solvers import prototypes
+    >>> prototypes.objective(0.0).n_examples
+    1
     """
-    batch, cost = Batch.build([np.ones((1, 1))]), _COST if temperature == 0.0 else None
-    data = _score_map().bind(batch, None, _LABEL, np.ones(1), cost, temperature=temperature)
-    return ChainLoss(_score_map(), data)
+    return _one_node(Loss(temperature, _COST if temperature == 0.0 else None))
 
 
 @cache
-def chain_planes() -> ChainPlanes:
-    """Return the hinge of one node as planes.
+def tables() -> Objective:
+    """Return the hinge of one node whose parameters are tables of log-probabilities near a reference.
 
     Returns
     -------
-    ChainPlanes
+    Objective
         With two labels.
 
     Examples
     --------
     >>> from dualfield.solvers import prototypes, solver_names
-    >>> prototypes.chain_planes().n_examples
-    1
+    >>> solver_names(prototypes.tables())
+    ['simplicial']
     """
-    return ChainPlanes(_score_map(), Batch.build([np.ones((1, 1))]), _LABEL, np.ones(1), _COST)
+    n = objective(0.0).n_parameters
+    return _one_node(Loss(0.0, _COST), TableDivergence(np.ones(n), np.zeros(n, dtype=np.int64)))
+
+
+def _one_node(loss: Loss, regulariser: TableDivergence | None = None) -> Objective:
+    examples = Examples(nodes=Batch.build([np.ones((1, 1))]), labels=_LABEL, weights=np.ones(1))
+    return Objective(LinearScores(Chain(2), FeatureTable.all(1, 2)), examples, loss, regulariser)
 
 
 class _Choice:
@@ -94,7 +95,7 @@ def custom_planes() -> CustomPlanes:
     >>> "marginal" in solver_names(prototypes.custom_planes())
     False
     """
-    return CustomPlanes(_Choice(), [np.eye(2)], [0], np.ones(1), 2)
+    return CustomPlanes(_Choice(), [np.eye(2)], [0], np.ones(1), SquaredNorm(2))
 
 
 @cache
@@ -116,7 +117,7 @@ def kernel_softmax() -> KernelSoftmax:
 
 
 @cache
-def kernel_chain(temperature: float) -> KernelChain:
+def kernel_objective(temperature: float) -> KernelObjective:
     """Return the loss of a chain of two nodes that a kernel scores.
 
     Parameters
@@ -126,17 +127,17 @@ def kernel_chain(temperature: float) -> KernelChain:
 
     Returns
     -------
-    KernelChain
+    KernelObjective
         With two labels.
 
     Examples
     --------
     >>> from dualfield.solvers import prototypes, solver_names
-    >>> solver_names(prototypes.kernel_chain(1.0))
+    >>> solver_names(prototypes.kernel_objective(1.0))
     ['auto', 'kernel_ascent', 'labelling_smo']
     """
     labels, cost = np.array([0, 1], dtype=np.int32), _COST if temperature == 0.0 else None
-    return KernelChain(Chain(2), Kernel(), np.eye(2), np.array([0, 2]), labels, np.ones(1), cost, temperature)
+    return KernelObjective(Chain(2), Kernel(), np.eye(2), np.array([0, 2]), labels, np.ones(1), cost, temperature)
 
 
 @cache

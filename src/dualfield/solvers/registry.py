@@ -62,13 +62,13 @@ def solver_classes() -> Mapping[str, type[Solver]]:
     return MappingProxyType(_CLASSES)
 
 
-def solver_names(*objectives: Any) -> list[str]:
-    """Return the names of the solvers that can take one of some objectives.
+def solver_names(objective: Any = None) -> list[str]:
+    """Return the names of the solvers that can take an objective.
 
     Parameters
     ----------
-    *objectives : objectives
-        Forms of the same problem. Without any, all names are returned.
+    objective : objective, default=None
+        What is to be minimised. None: all names are returned.
 
     Returns
     -------
@@ -79,16 +79,14 @@ def solver_names(*objectives: Any) -> list[str]:
     --------
     >>> from dualfield.solvers import prototypes
     >>> from dualfield.solvers.registry import solver_names
-    >>> solver_names(prototypes.chain_loss(temperature=1.0))
+    >>> solver_names(prototypes.objective(temperature=1.0))
     ['auto', 'block_dual', 'lbfgs', 'perceptron', 'sgd']
     """
     names = sorted(_CLASSES, key=lambda name: (name != "auto", name))
-    if not objectives:
-        return names
-    return [name for name in names if any(_CLASSES[name]().missing(one) is None for one in objectives)]
+    return [name for name in names if objective is None or _CLASSES[name]().missing(objective) is None]
 
 
-def pick_solver(owner: str, solver: Any, *prototypes: Any) -> Any:
+def pick_solver(owner: str, solver: Any, prototype: Any) -> Any:
     """Return a solver by its name, or the object itself; to be called before there are data.
 
     Parameters
@@ -97,7 +95,7 @@ def pick_solver(owner: str, solver: Any, *prototypes: Any) -> Any:
         The estimator, for errors.
     solver : str or object
         What its user has chosen. Objects of users need ``name``, ``missing`` and ``solve``.
-    *prototypes : objectives
+    prototype : objective
         What the estimator will minimise, see :mod:`dualfield.solvers.prototypes`.
 
     Returns
@@ -109,9 +107,9 @@ def pick_solver(owner: str, solver: Any, *prototypes: Any) -> Any:
     --------
     >>> from dualfield.solvers import prototypes
     >>> from dualfield.solvers.registry import pick_solver
-    >>> pick_solver("CRF", "lbfgs", prototypes.chain_loss(temperature=1.0))
+    >>> pick_solver("CRF", "lbfgs", prototypes.objective(temperature=1.0))
     LBFGS(memory=10)
-    >>> pick_solver("CRF", "newton", prototypes.chain_loss(temperature=1.0))
+    >>> pick_solver("CRF", "newton", prototypes.objective(temperature=1.0))
     Traceback (most recent call last):
         ...
     ValueError: The 'solver' parameter of CRF must be one of ['auto', 'block_dual', 'lbfgs', 'perceptron', 'sgd'], an...
@@ -120,54 +118,52 @@ def pick_solver(owner: str, solver: Any, *prototypes: Any) -> Any:
     is_solver = isinstance(getattr(found, "name", None), str) and all(
         callable(getattr(found, name, None)) for name in ("missing", "solve")
     )
-    # With other settings, or for objects of users, more may be needed than prototypes have.
+    # With other settings, or for objects of users, more may be needed than a prototype has.
     is_known = type(found) in _CLASSES.values()
-    reasons = [type(found)().missing(one) for one in prototypes] if is_known else []
-    if is_solver and not isinstance(found, type) and not (reasons and all(reasons)):
+    reason = type(found)().missing(prototype) if is_known else None
+    if is_solver and not isinstance(found, type) and reason is None:
         return found
-    why = f" {reasons[-1]}" if reasons else ""
+    why = f" {reason}" if reason else ""
     raise ValueError(
-        f"The 'solver' parameter of {owner} must be one of {solver_names(*prototypes)}, an object of dualfield.solvers "
+        f"The 'solver' parameter of {owner} must be one of {solver_names(prototype)}, an object of dualfield.solvers "
         f"that suits, or one of your own with name, missing and solve. Got {solver!r} instead.{why}"
     )
 
 
-def suited(solver: Any, *objectives: Objective) -> Objective:
-    """Return the form of a problem that a solver takes, or raise an error that names the solvers that take one.
+def suited(solver: Any, objective: Objective) -> Objective:
+    """Return an objective that a solver can take, or raise an error that names the solvers that can.
 
     Parameters
     ----------
     solver : solver
         Is asked what is missing.
-    *objectives : objectives
-        Forms of the same problem, the best first.
+    objective : objective
+        What is to be minimised.
 
     Returns
     -------
     objective
-        The first form for which nothing is missing.
+        The same one.
 
     Examples
     --------
     >>> from dualfield.solvers import FlowSwap, prototypes
     >>> from dualfield.solvers.registry import suited
-    >>> loss, planes = prototypes.chain_loss(temperature=0.0), prototypes.chain_planes()
-    >>> suited(FlowSwap(), loss, planes) is loss
+    >>> hinge = prototypes.objective(temperature=0.0)
+    >>> suited(FlowSwap(), hinge) is hinge
     True
-    >>> suited(FlowSwap(), prototypes.chain_loss(temperature=1.0))
+    >>> suited(FlowSwap(), prototypes.objective(temperature=1.0))
     Traceback (most recent call last):
         ...
     ValueError: solver='flow_swap' cannot take this problem. It has a temperature above zero: ...
     """
-    reasons = []
-    for objective in objectives:
-        reasons.append(solver.missing(objective))
-        if reasons[-1] is None:
-            return objective
-    raise refusal(solver, reasons[0], *objectives)
+    reason = solver.missing(objective)
+    if reason is None:
+        return objective
+    raise refusal(solver, reason, objective)
 
 
-def refusal(solver: Any, reason: str, *objectives: Any) -> ValueError:
+def refusal(solver: Any, reason: str, objective: Any) -> ValueError:
     """Return the error of a solver that cannot take a problem.
 
     Parameters
@@ -176,8 +172,8 @@ def refusal(solver: Any, reason: str, *objectives: Any) -> ValueError:
         Which one.
     reason : str
         A sentence that says what is missing.
-    *objectives : objectives
-        Forms of the problem; solvers that take one of them are named.
+    objective : objective
+        Solvers that take it are named.
 
     Returns
     -------
@@ -188,10 +184,10 @@ def refusal(solver: Any, reason: str, *objectives: Any) -> ValueError:
     --------
     >>> from dualfield.solvers import BlockDual, prototypes
     >>> from dualfield.solvers.registry import refusal
-    >>> refusal(BlockDual(), "There is no room.", prototypes.kernel_chain(temperature=0.0))
+    >>> refusal(BlockDual(), "There is no room.", prototypes.kernel_objective(temperature=0.0))
     ValueError("solver='block_dual' cannot take this problem. There is no room. Use solver='auto' or 'kernel_ascent'.")
     """
-    names = [repr(name) for name in solver_names(*objectives) if name != solver.name]
+    names = [repr(name) for name in solver_names(objective) if name != solver.name]
     listed = " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
     remedy = f" Use solver={listed}." if names else ""
     return ValueError(f"solver={solver.name!r} cannot take this problem. {reason}{remedy}")

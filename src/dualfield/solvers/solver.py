@@ -27,8 +27,6 @@ class Solver(ABC):
     safeguarded : bool
         Whether it is to be left alone: its result is never worse than where it could have begun, or it minimises
         nothing in particular.
-    takes_regulariser : bool
-        Whether `solve` takes a keyword ``regulariser``, for other penalties than half the squared norm.
 
     Examples
     --------
@@ -63,7 +61,6 @@ class Solver(ABC):
     makes_epochs: ClassVar[bool] = False
     certifies: ClassVar[bool] = True
     safeguarded: ClassVar[bool] = False
-    takes_regulariser: ClassVar[bool] = False
 
     def missing(self, objective: Any) -> str | None:
         """Say what an objective lacks for this solver; it is asked before the solve begins.
@@ -81,7 +78,7 @@ class Solver(ABC):
         Examples
         --------
         >>> from dualfield.solvers import FlowSwap, prototypes
-        >>> FlowSwap().missing(prototypes.chain_loss(temperature=1.0))
+        >>> FlowSwap().missing(prototypes.objective(temperature=1.0))
         'It has a temperature above zero: it is not the hinge.'
         """
         for need in self.needs:
@@ -122,6 +119,6 @@ class Solver(ABC):
         Examples
         --------
         >>> from dualfield.solvers import LBFGS, StopRule, prototypes
-        >>> LBFGS().solve(prototypes.chain_loss(temperature=1.0), StopRule(1e-6)).status.value
+        >>> LBFGS().solve(prototypes.objective(temperature=1.0), StopRule(1e-6)).status.value
         'converged'
         """

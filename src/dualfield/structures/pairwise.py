@@ -100,8 +100,10 @@ class Pairwise(Structure):
         return None if self.allowed is None else np.where(self.clique_allowed, 0.0, -np.inf)
 
     def _check_types(self, types: NDArray[np.int32] | None) -> None:
-        wrong = () if types is None else types[(types < 0) | (types >= self.n_types)]
-        if len(wrong):
+        if types is None:
+            return
+        wrong = types[(types < 0) | (types >= self.n_types)]
+        if wrong.size:
             name = type(self).__name__.lower()
             raise ValueError(f"types must be in [0, {self.n_types}), the edge types of this {name}. Got {wrong[0]}.")
 
@@ -175,7 +177,7 @@ class Pairwise(Structure):
         return np.where((one >= 0) & (two >= 0), one * old.n_labels + two, -1).ravel()
 
     def _settings(self) -> tuple[Any, ...]:
-        """What makes two of them equal."""
+        """Return what makes two of them equal."""
         return self.n_labels, self.n_types, None if self.allowed is None else self.allowed.tobytes()
 
     def __eq__(self, other: object) -> bool:

@@ -1,4 +1,4 @@
-"""Block dual ascent for linear chains."""
+"""Block dual ascent for linear scores."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield import _native
-from dualfield.objectives import ChainLoss
+from dualfield.objectives import Objective
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
-from dualfield.solvers.needs import Need, all_labels, chain_loss, positive_temperature, squared_norm
+from dualfield.solvers.needs import Need, all_labels, free_signs, native_losses, positive_temperature, squared_norm
 from dualfield.solvers.registry import refusal, register
 from dualfield.solvers.solver import Solver
 from dualfield.solvers.trace import Trace
@@ -49,21 +49,22 @@ class BlockDual(Solver):
 
     name: ClassVar[str] = "block_dual"
     needs: ClassVar[tuple[Need, ...]] = (
-        chain_loss,
+        native_losses,
         positive_temperature,
         squared_norm,
+        free_signs,
         all_labels,
     )
 
     memory: float = 4e9
     patience: float = np.inf
 
-    def missing(self, objective: ChainLoss, tol: float = 1e-4) -> str | None:
+    def missing(self, objective: Objective, tol: float = 1e-4) -> str | None:
         """Say what an objective has that this solver cannot take.
 
         Parameters
         ----------
-        objective : ChainLoss
+        objective : Objective
             What is to be minimised.
         tol : float, default=1e-4
             How far: below 2e-6 the state takes twice the memory.
@@ -75,28 +76,21 @@ class BlockDual(Solver):
 
         Examples
         --------
-        >>> import numpy as np
-        >>> from dualfield.data import Batch
-        >>> from dualfield.objectives import ChainLoss
-        >>> from dualfield.scores import FeatureTable, LinearScores
-        >>> from dualfield.solvers import BlockDual
-        >>> from dualfield.structures import Chain
-        >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
-        >>> data = score_map.bind(Batch.build([np.ones((1, 1))]), labels=np.zeros(1, np.int32), weights=np.ones(1))
-        >>> BlockDual().missing(ChainLoss(score_map, data, l1_ratio=0.5))
-        'It penalises absolute values (l1_ratio > 0).'
+        >>> from dualfield.solvers import BlockDual, prototypes
+        >>> BlockDual().missing(prototypes.objective(temperature=0.0))
+        'Its temperature is zero: it is the hinge.'
         """
         reason = super().missing(objective)
         if reason is not None:
             return reason
-        needed = _native.block_dual_bytes(objective.data, tol)
+        needed = _native.block_dual_bytes(objective.native, tol)
         if needed > self.memory:
             return f"The state of the dual takes {needed / 1e9:.1f} GB, more than the {self.memory / 1e9:.1f} allowed."
         return None
 
     def solve(
         self,
-        objective: ChainLoss,
+        objective: Objective,
         rule: StopRule,
         start: Floats | None = None,
         callbacks: Progress | None = None,
@@ -106,7 +100,7 @@ class BlockDual(Solver):
 
         Parameters
         ----------
-        objective : ChainLoss
+        objective : Objective
             What to minimise.
         rule : StopRule
             When to stop.
@@ -124,22 +118,15 @@ class BlockDual(Solver):
 
         Examples
         --------
-        >>> import numpy as np
-        >>> from dualfield.data import Batch
-        >>> from dualfield.objectives import ChainLoss
-        >>> from dualfield.scores import FeatureTable, LinearScores
-        >>> from dualfield.solvers import BlockDual, StopRule
-        >>> from dualfield.structures import Chain
-        >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
-        >>> data = score_map.bind(Batch.build([np.ones((1, 1))]), labels=np.zeros(1, np.int32), weights=np.ones(1))
-        >>> BlockDual().solve(ChainLoss(score_map, data), StopRule(1e-6)).status.value
+        >>> from dualfield.solvers import BlockDual, StopRule, prototypes
+        >>> BlockDual().solve(prototypes.objective(temperature=1.0), StopRule(1e-6)).status.value
         'converged'
         """
         reason = self.missing(objective, rule.tol)
         if reason is not None:
             raise refusal(self, reason, objective)
         result: Any = _native.solve_block_dual(
-            objective.data,
+            objective.native,
             start,
             rule.tol,
             rule.max_passes,

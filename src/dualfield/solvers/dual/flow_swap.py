@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield import _native
-from dualfield.objectives import ChainLoss
+from dualfield.objectives import Objective
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.needs import (
     Need,
     all_labels,
-    chain_loss,
     first_order,
+    free_signs,
+    native_losses,
     no_pair_features,
     squared_norm,
     zero_temperature,
@@ -50,9 +51,10 @@ class FlowSwap(Solver):
 
     name: ClassVar[str] = "flow_swap"
     needs: ClassVar[tuple[Need, ...]] = (
-        chain_loss,
+        native_losses,
         zero_temperature,
         squared_norm,
+        free_signs,
         all_labels,
         no_pair_features,
         first_order,
@@ -60,7 +62,7 @@ class FlowSwap(Solver):
 
     def solve(
         self,
-        objective: ChainLoss,
+        objective: Objective,
         rule: StopRule,
         start: Floats | Solution[Floats] | None = None,
         callbacks: Progress | None = None,
@@ -70,7 +72,7 @@ class FlowSwap(Solver):
 
         Parameters
         ----------
-        objective : ChainLoss
+        objective : Objective
             What to minimise, with T = 0.
         rule : StopRule
             When to stop.
@@ -89,23 +91,15 @@ class FlowSwap(Solver):
 
         Examples
         --------
-        >>> import numpy as np
-        >>> from dualfield.data import Batch
-        >>> from dualfield.objectives import ChainLoss
-        >>> from dualfield.scores import FeatureTable, LinearScores
-        >>> from dualfield.solvers import FlowSwap, StopRule
-        >>> from dualfield.structures import Chain
-        >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
-        >>> batch, cost = Batch.build([np.ones((1, 1))]), 1.0 - np.eye(2)
-        >>> data = score_map.bind(batch, None, np.zeros(1, np.int32), np.ones(1), cost, temperature=0.0)
-        >>> solution = FlowSwap().solve(ChainLoss(score_map, data), StopRule(1e-6))
+        >>> from dualfield.solvers import FlowSwap, StopRule, prototypes
+        >>> solution = FlowSwap().solve(prototypes.objective(temperature=0.0), StopRule(1e-6))
         >>> solution.status.value, round(solution.objective, 6)
         ('converged', 0.25)
         """
         suited(self, objective)
         flow = start.dual if isinstance(start, Solution) else None
         result: Any = _native.solve_flow_swap(
-            objective.data,
+            objective.native,
             start.parameters if isinstance(start, Solution) else start,
             None if flow is None else dict[str, object](flow),
             rule.tol,

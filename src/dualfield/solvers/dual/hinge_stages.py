@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.objectives import ChainLoss, ChainPlanes
+from dualfield.objectives import Objective
 from dualfield.solvers.base import Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks, StageCallbacks
 from dualfield.solvers.dual.flow_swap import FlowSwap
@@ -25,7 +25,7 @@ _NODE, _FEATURE = 2000.0, 25.0
 
 
 def solve_in_stages(
-    loss: ChainLoss, planes: ChainPlanes, rule: StopRule, start: Floats | None, callbacks: Callbacks, seed: int
+    objective: Objective, rule: StopRule, start: Floats | None, callbacks: Callbacks, seed: int
 ) -> Solution[Floats]:
     """Swap mass as long as that promises to end soon, else let mixtures of planes run in turns with it.
 
@@ -37,8 +37,8 @@ def solve_in_stages(
 
     Parameters
     ----------
-    loss, planes : ChainLoss, ChainPlanes
-        The same objective, as either solver takes it. There must be few parameters: mixtures are solved densely.
+    objective : Objective
+        The hinge of chains. There must be few parameters: mixtures are solved densely.
     rule : StopRule
         When to stop.
     start : array of shape (n_parameters,) or None
@@ -55,28 +55,19 @@ def solve_in_stages(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from dualfield.data import Batch
-    >>> from dualfield.objectives import ChainLoss, ChainPlanes
-    >>> from dualfield.scores import FeatureTable, LinearScores
-    >>> from dualfield.solvers import Callbacks, StopRule
+    >>> from dualfield.solvers import Callbacks, StopRule, prototypes
     >>> from dualfield.solvers.dual.hinge_stages import solve_in_stages
-    >>> from dualfield.structures import Chain
-    >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
-    >>> batch, truth, cost = Batch.build([np.ones((1, 1))]), np.zeros(1, np.int32), 1.0 - np.eye(2)
-    >>> loss = ChainLoss(score_map, score_map.bind(batch, None, truth, np.ones(1), cost, temperature=0.0))
-    >>> planes = ChainPlanes(score_map, batch, truth, np.ones(1), cost)
-    >>> solve_in_stages(loss, planes, StopRule(1e-6), None, Callbacks(), 0).solver
+    >>> solve_in_stages(prototypes.objective(temperature=0.0), StopRule(1e-6), None, Callbacks(), 0).solver
     'flow_swap'
     """
-    return _Stages(loss, planes, rule, callbacks, seed).to_the_end(start)
+    return _Stages(objective, rule, callbacks, seed).to_the_end(start)
 
 
 class _Stages:
     """Two solvers that take turns, and what they have reached together."""
 
-    def __init__(self, loss: ChainLoss, planes: ChainPlanes, rule: StopRule, callbacks: Callbacks, seed: int) -> None:
-        self._loss, self._planes, self._rule, self._whole, self._seed = loss, planes, rule, callbacks, seed
+    def __init__(self, objective: Objective, rule: StopRule, callbacks: Callbacks, seed: int) -> None:
+        self._objective, self._rule, self._whole, self._seed = objective, rule, callbacks, seed
         self._mixtures: SimplicialParts | None = None
         self._callbacks: StageCallbacks | None = None  # of the mixtures
         self._n_mixed = 0  # rows of their trace that are in the whole one
@@ -85,7 +76,7 @@ class _Stages:
     def to_the_end(self, start: Floats | None) -> Solution[Floats]:
         patience = PATIENCE
         first = StopRule(self._rule.tol, min(patience, self._rule.max_passes))
-        found = FlowSwap().solve(self._loss, first, start, self._whole, self._seed)
+        found = FlowSwap().solve(self._objective, first, start, self._whole, self._seed)
         self._found, self._flow = found, found.dual
         self._swapped = float(found.trace.passes[-1])
         crawls = moves = True  # swaps are not done, mixtures can go on
@@ -111,7 +102,7 @@ class _Stages:
 
     def _pass_work(self) -> float:
         """Return what a pass of swaps costs, in multiplications of a dense system."""
-        batch = self._planes.batch
+        batch = self._objective.examples.nodes
         return _NODE * batch.n_nodes + _FEATURE * float(batch.to_csr().nnz)
 
     def _mix(self, work: float) -> Solution[Floats]:
@@ -120,7 +111,7 @@ class _Stages:
         if self._mixtures is None or self._callbacks is None:
             self._callbacks = self._whole.later(spent, seconds)
             self._mixtures = SimplicialParts(
-                Simplicial(), self._planes, self._rest(), self._found.parameters, self._callbacks
+                Simplicial(), self._objective, self._rest(), self._found.parameters, self._callbacks
             )
         self._callbacks.passes = spent
         mixed = self._mixtures.go_on(self._mixtures.work + work)
@@ -134,7 +125,7 @@ class _Stages:
         spent, seconds = self._passes, float(self._found.trace.seconds[-1])
         rest = StopRule(self._rule.tol, min(until - self._swapped, self._rest().max_passes))
         callbacks = self._whole.later(spent, seconds)
-        more = FlowSwap().solve(self._loss, rest, self._found, callbacks, self._seed)
+        more = FlowSwap().solve(self._objective, rest, self._found, callbacks, self._seed)
         self._flow, self._swapped = more.dual, self._swapped + float(more.trace.passes[-1])
         self._take(more, more.trace)
         return more

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield import _native
-from dualfield.objectives import ChainLoss
+from dualfield.objectives import Objective
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
-from dualfield.solvers.needs import Need, all_labels, chain_loss, squared_norm, zero_temperature
+from dualfield.solvers.needs import Need, all_labels, free_signs, native_losses, squared_norm, zero_temperature
 from dualfield.solvers.registry import register, suited
 from dualfield.solvers.solver import Solver
 from dualfield.solvers.trace import Trace
@@ -41,11 +41,11 @@ class PathBlocks(Solver):
     """
 
     name: ClassVar[str] = "path_blocks"
-    needs: ClassVar[tuple[Need, ...]] = (chain_loss, zero_temperature, squared_norm, all_labels)
+    needs: ClassVar[tuple[Need, ...]] = (native_losses, zero_temperature, squared_norm, free_signs, all_labels)
 
     def solve(
         self,
-        objective: ChainLoss,
+        objective: Objective,
         rule: StopRule,
         start: Floats | None = None,
         callbacks: Progress | None = None,
@@ -55,7 +55,7 @@ class PathBlocks(Solver):
 
         Parameters
         ----------
-        objective : ChainLoss
+        objective : Objective
             What to minimise, with T = 0.
         rule : StopRule
             When to stop.
@@ -74,13 +74,13 @@ class PathBlocks(Solver):
         Examples
         --------
         >>> from dualfield.solvers import PathBlocks, StopRule, prototypes
-        >>> solution = PathBlocks().solve(prototypes.chain_loss(temperature=0.0), StopRule(1e-6))
+        >>> solution = PathBlocks().solve(prototypes.objective(temperature=0.0), StopRule(1e-6))
         >>> solution.status.value, round(solution.objective, 6)
         ('converged', 0.25)
         """
         suited(self, objective)
         result: Any = _native.solve_path_blocks(
-            objective.data,
+            objective.native,
             start,
             rule.tol,
             rule.max_passes,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dualfield.objectives import KernelChain, KernelMargin
+from dualfield.objectives import KernelMargin, KernelObjective
 from dualfield.solvers.base import KernelParts, Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.kernel.tasks import TRUSTED
@@ -58,7 +58,7 @@ class KernelAscent(Solver):
 
     def solve(
         self,
-        objective: KernelChain | KernelMargin,
+        objective: KernelObjective | KernelMargin,
         rule: StopRule,
         start: KernelParts | None = None,
         callbacks: Progress | None = None,
@@ -68,7 +68,7 @@ class KernelAscent(Solver):
 
         Parameters
         ----------
-        objective : KernelChain or KernelMargin
+        objective : KernelObjective or KernelMargin
             The problem.
         rule : StopRule
             When to stop.
@@ -89,11 +89,11 @@ class KernelAscent(Solver):
         --------
         >>> import numpy as np
         >>> from dualfield.kernels import Kernel
-        >>> from dualfield.objectives import KernelChain
+        >>> from dualfield.objectives import KernelObjective
         >>> from dualfield.solvers import KernelAscent, StopRule
         >>> from dualfield.structures import Chain
         >>> X, y = np.array([[0.0], [1.0], [0.0]]), np.array([0, 1, 0], dtype=np.int32)
-        >>> hinge = KernelChain(
+        >>> hinge = KernelObjective(
         ...     Chain(2), Kernel(), X, np.array([0, 2, 3]), y, np.ones(2), cost=1.0 - np.eye(2), temperature=0.0
         ... )
         >>> KernelAscent().solve(hinge, StopRule(1e-6)).status.value

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, xlogy
 
 from dualfield.kernels.mercer import ROUNDING, check_curvature, check_values
-from dualfield.objectives import KernelChain
+from dualfield.objectives import KernelObjective
 from dualfield.solvers.base import KernelParts, Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
-from dualfield.solvers.needs import Need, a_chain, kernel_chain, positive_temperature
+from dualfield.solvers.needs import Need, a_chain, kernel_nodes, positive_temperature
 from dualfield.solvers.registry import register, suited
 from dualfield.solvers.solver import Solver
 from dualfield.solvers.trace import Trace
@@ -51,7 +51,7 @@ class LabellingSMO(Solver):
 
     name: ClassVar[str] = "labelling_smo"
     needs: ClassVar[tuple[Need, ...]] = (
-        kernel_chain,
+        kernel_nodes,
         a_chain,
         positive_temperature,
     )
@@ -75,7 +75,7 @@ class LabellingSMO(Solver):
         Examples
         --------
         >>> from dualfield.solvers import LabellingSMO, prototypes
-        >>> LabellingSMO(max_labellings=3).missing(prototypes.kernel_chain(temperature=1.0))
+        >>> LabellingSMO(max_labellings=3).missing(prototypes.kernel_objective(temperature=1.0))
         'A chain of 2 nodes with 2 labels has 4 labellings, and the limit is 3.'
         """
         reason = super().missing(objective)
@@ -92,7 +92,7 @@ class LabellingSMO(Solver):
 
     def solve(
         self,
-        objective: KernelChain,
+        objective: KernelObjective,
         rule: StopRule,
         start: KernelParts | None = None,
         callbacks: Progress | None = None,
@@ -102,7 +102,7 @@ class LabellingSMO(Solver):
 
         Parameters
         ----------
-        objective : KernelChain
+        objective : KernelObjective
             The problem, with T > 0.
         rule : StopRule
             When to stop.
@@ -122,11 +122,11 @@ class LabellingSMO(Solver):
         --------
         >>> import numpy as np
         >>> from dualfield.kernels import Kernel
-        >>> from dualfield.objectives import KernelChain
+        >>> from dualfield.objectives import KernelObjective
         >>> from dualfield.solvers import LabellingSMO, StopRule
         >>> from dualfield.structures import Chain
         >>> X, y = np.array([[0.0], [1.0], [0.0]]), np.array([0, 1, 0], dtype=np.int32)
-        >>> problem = KernelChain(Chain(2), Kernel(), X, np.array([0, 2, 3]), y, np.ones(2))
+        >>> problem = KernelObjective(Chain(2), Kernel(), X, np.array([0, 2, 3]), y, np.ones(2))
         >>> LabellingSMO().solve(problem, StopRule(1e-6, 1000)).status.value
         'converged'
         """
@@ -167,7 +167,7 @@ class LabellingSMO(Solver):
 class _Run:
     """Distributions over labellings, and what belongs to them: coefficients, scores, weights."""
 
-    def __init__(self, problem: KernelChain) -> None:
+    def __init__(self, problem: KernelObjective) -> None:
         n_labels, lengths = problem.structure.n_labels, np.diff(problem.offsets)
         self.problem, self.temperature = problem, float(problem.temperature)
         self.gram = problem.kernel.values(problem.points, problem.points, problem.n_threads)
@@ -260,7 +260,7 @@ class _Run:
 class _Labellings:
     """All labellings of one example."""
 
-    def __init__(self, problem: KernelChain, i: int) -> None:
+    def __init__(self, problem: KernelObjective, i: int) -> None:
         begin, end = (int(at) for at in problem.offsets[i : i + 2])
         self.rows, self.weight = np.arange(begin, end), float(problem.weights[i])
         chain, length = problem.structure, end - begin
@@ -285,7 +285,7 @@ class _Labellings:
         self.alpha[self.truth] += 0.99
         self._n_labels, self._table = chain.n_labels, self._all_features(problem)
 
-    def _all_features(self, problem: KernelChain) -> Floats:
+    def _all_features(self, problem: KernelObjective) -> Floats:
         n_cliques, n_labels = problem.structure.n_cliques, problem.structure.n_labels
         table = np.zeros((len(self.labellings), n_cliques + 2 * n_labels * int(problem.with_ends)))
         at = np.arange(len(self.labellings))

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from dualfield.objectives import PlaneProblem
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
-from dualfield.solvers.needs import Need, losses_of_planes
+from dualfield.solvers.needs import Need, losses_of_planes, squared_norm
 from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, even_groups, group_sums, primal_value
 from dualfield.solvers.planes.simplex_master import SimplexMaster
 from dualfield.solvers.registry import register, suited
@@ -75,7 +75,7 @@ class CuttingPlane(Solver):
     """
 
     name: ClassVar[str] = "cutting_plane"
-    needs: ClassVar[tuple[Need, ...]] = (losses_of_planes,)
+    needs: ClassVar[tuple[Need, ...]] = (losses_of_planes, squared_norm)
 
     slack: Literal["one", "n"] | int = 16
 
@@ -136,18 +136,11 @@ class CuttingPlane(Solver):
 
         Examples
         --------
-        >>> import numpy as np
-        >>> from dualfield.data import Batch
-        >>> from dualfield.objectives import ChainPlanes
-        >>> from dualfield.scores import FeatureTable, LinearScores
-        >>> from dualfield.solvers import CuttingPlane, StopRule
-        >>> from dualfield.structures import Chain
-        >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
-        >>> batch = Batch.build([np.array([[1.0], [-2.0]])])
-        >>> problem = ChainPlanes(score_map, batch, np.array([0, 1], dtype=np.int32), np.ones(1), 1.0 - np.eye(2))
+        >>> from dualfield.solvers import CuttingPlane, StopRule, prototypes
+        >>> problem = prototypes.objective(temperature=0.0)
         >>> solution = CuttingPlane().solve(problem, StopRule(1e-9))
         >>> solution.status.value, round(solution.objective, 6)
-        ('converged', 0.129032)
+        ('converged', 0.25)
         """
         suited(self, objective)
         course = PlaneCourse(objective, rule, callbacks)
@@ -159,7 +152,8 @@ class CuttingPlane(Solver):
         groups = self.groups(problem.n_examples)
         sums = group_sums(problem, groups)
         n_groups = sums.shape[0]
-        master = SimplexMaster(problem.n_parameters, n_groups, problem.positive)
+        positive = problem.regulariser.positive
+        master = SimplexMaster(problem.n_parameters, n_groups, positive)
         w = np.zeros(problem.n_parameters)
         if isinstance(start, Cuts):
             master.add(start.slopes, start.offsets, start.groups)
@@ -167,8 +161,8 @@ class CuttingPlane(Solver):
             w = master.w
         elif start is not None:
             w = np.array(start, dtype=np.float64)
-            if problem.positive is not None:
-                w[problem.positive] = np.maximum(w[problem.positive], 0.0)
+            if positive is not None:
+                w[positive] = np.maximum(w[positive], 0.0)
         idle, passes, exactness = np.zeros(len(master.offsets), dtype=np.int64), 0.0, np.inf
         while True:
             planes = problem.planes(w)

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from dualfield.objectives import PlaneProblem
 from dualfield.solvers.base import Progress, Solution, StopRule
-from dualfield.solvers.needs import Need, free_signs, losses_of_planes
+from dualfield.solvers.needs import Need, free_signs, losses_of_planes, squared_norm
 from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, primal_value
 from dualfield.solvers.registry import register, suited
 from dualfield.solvers.solver import Solver
@@ -50,6 +50,7 @@ class PlaneFrankWolfe(Solver):
     name: ClassVar[str] = "frank_wolfe"
     needs: ClassVar[tuple[Need, ...]] = (
         losses_of_planes,
+        squared_norm,
         free_signs,
     )
 
@@ -80,6 +81,7 @@ class PlaneFrankWolfe(Solver):
         --------
         >>> import numpy as np
         >>> from dualfield.objectives import CustomPlanes
+        >>> from dualfield.regularisers import SquaredNorm
         >>> from dualfield.solvers import PlaneFrankWolfe, StopRule
         >>> class Choice:
         ...     def joint_feature(self, x, y):
@@ -88,7 +90,7 @@ class PlaneFrankWolfe(Solver):
         ...         return float(y != y_true)
         ...     def argmax(self, w, x, y_true=None):
         ...         return int((x @ w + (0.0 if y_true is None else np.arange(len(x)) != y_true)).argmax())
-        >>> problem = CustomPlanes(Choice(), [np.eye(2)], [1], np.ones(1), 2)
+        >>> problem = CustomPlanes(Choice(), [np.eye(2)], [1], np.ones(1), SquaredNorm(2))
         >>> round(PlaneFrankWolfe().solve(problem, StopRule(1e-9)).objective, 6)
         0.25
         """

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from dualfield.objectives import PlaneProblem, Planes
 from dualfield.solvers.base import Progress, Solution, StopRule
-from dualfield.solvers.needs import Need, free_signs, losses_of_planes
+from dualfield.solvers.needs import Need, free_signs, losses_of_planes, squared_norm
 from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, primal_value
 from dualfield.solvers.registry import register, suited
 from dualfield.solvers.solver import Solver
@@ -50,6 +50,7 @@ class LabellingSet(Solver):
     name: ClassVar[str] = "labelling_set"
     needs: ClassVar[tuple[Need, ...]] = (
         losses_of_planes,
+        squared_norm,
         free_signs,
     )
 
@@ -81,17 +82,10 @@ class LabellingSet(Solver):
 
         Examples
         --------
-        >>> import numpy as np
-        >>> from dualfield.data import Batch
-        >>> from dualfield.objectives import ChainPlanes
-        >>> from dualfield.scores import FeatureTable, LinearScores
-        >>> from dualfield.solvers import LabellingSet, StopRule
-        >>> from dualfield.structures import Chain
-        >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
-        >>> batch = Batch.build([np.array([[1.0], [-2.0]])])
-        >>> problem = ChainPlanes(score_map, batch, np.array([0, 1], dtype=np.int32), np.ones(1), 1.0 - np.eye(2))
+        >>> from dualfield.solvers import LabellingSet, StopRule, prototypes
+        >>> problem = prototypes.objective(temperature=0.0)
         >>> round(LabellingSet().solve(problem, StopRule(1e-9)).objective, 6)
-        0.129032
+        0.25
         """
         suited(self, objective)
         if isinstance(self.patience, bool) or not isinstance(self.patience, int) or self.patience < 1:

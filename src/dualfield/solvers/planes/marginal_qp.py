@@ -13,9 +13,9 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from dualfield.objectives import ChainPlanes
+from dualfield.objectives import Objective
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
-from dualfield.solvers.needs import Need, a_chain, free_signs, losses_of_planes
+from dualfield.solvers.needs import Need, a_chain, free_signs, losses_of_planes, native_losses, squared_norm
 from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, primal_value
 from dualfield.solvers.registry import register, suited
 from dualfield.solvers.solver import Solver
@@ -58,6 +58,7 @@ class MarginalQP(Solver):
     name: ClassVar[str] = "marginal"
     needs: ClassVar[tuple[Need, ...]] = (
         losses_of_planes,
+        squared_norm,
         free_signs,
     )
 
@@ -82,7 +83,7 @@ class MarginalQP(Solver):
         >>> MarginalQP().missing(None)
         'Its labellings have no marginals: only chains have them.'
         """
-        if not isinstance(objective, ChainPlanes):
+        if not isinstance(objective, Objective):
             return "Its labellings have no marginals: only chains have them."
         reason = a_chain(objective)
         if reason is not None:
@@ -90,8 +91,11 @@ class MarginalQP(Solver):
         reason = super().missing(objective)
         if reason is not None:
             return reason
-        if objective.rescaling != "margin":
+        if objective.loss.rescaling != "margin":
             return "Rescaled slacks are not sums over cliques."
+        reason = native_losses(objective)
+        if reason is not None:
+            return reason
         size = _Flows.count(objective)
         if size > self.most_variables:
             return f"It has {size} marginals, more than the {self.most_variables} allowed."
@@ -99,7 +103,7 @@ class MarginalQP(Solver):
 
     def solve(
         self,
-        objective: ChainPlanes,
+        objective: Objective,
         rule: StopRule,
         start: Floats | None = None,
         callbacks: Progress | None = None,
@@ -109,7 +113,7 @@ class MarginalQP(Solver):
 
         Parameters
         ----------
-        objective : ChainPlanes
+        objective : Objective
             What to minimise.
         rule : StopRule
             ``tol`` is handed on; ``max_passes`` is not used.
@@ -127,30 +131,23 @@ class MarginalQP(Solver):
 
         Examples
         --------
-        >>> import numpy as np
-        >>> from dualfield.data import Batch
-        >>> from dualfield.objectives import ChainPlanes
-        >>> from dualfield.scores import FeatureTable, LinearScores
-        >>> from dualfield.solvers import MarginalQP, StopRule
-        >>> from dualfield.structures import Chain
-        >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
-        >>> batch = Batch.build([np.array([[1.0], [-2.0]])])
-        >>> problem = ChainPlanes(score_map, batch, np.array([0, 1], dtype=np.int32), np.ones(1), 1.0 - np.eye(2))
+        >>> from dualfield.solvers import MarginalQP, StopRule, prototypes
+        >>> problem = prototypes.objective(temperature=0.0)
         >>> round(MarginalQP().solve(problem, StopRule(1e-9)).objective, 6)
-        0.129032
+        0.25
         """
         suited(self, objective)
         course = PlaneCourse(objective, StopRule(rule.tol), callbacks)
         return course.follow(_looks(objective, start, rule.tol), self.name)
 
 
-def _chain_of(problem: ChainPlanes) -> Chain:
+def _chain_of(problem: Objective) -> Chain:
     structure = problem.score_map.structure
     assert isinstance(structure, Chain)
     return structure
 
 
-def _looks(problem: ChainPlanes, start: Floats | None, tol: float) -> Looks:
+def _looks(problem: Objective, start: Floats | None, tol: float) -> Looks:
     w = np.zeros(problem.n_parameters) if start is None else np.asarray(start, dtype=np.float64)
     yield Look(w, primal_value(problem, w, problem.planes(w)), 0.0, 1.0)
     flows = _Flows(problem)
@@ -220,8 +217,8 @@ def _quadratic_programme(flows: _Flows, tol: float, interrupt: _Interrupt) -> Fl
 class _Flows:
     """Marginals as flows through the states of chains: of first labels, and of windows of labels."""
 
-    def __init__(self, problem: ChainPlanes) -> None:
-        chain, lengths = _chain_of(problem), problem.batch.lengths
+    def __init__(self, problem: Objective) -> None:
+        chain, lengths = _chain_of(problem), problem.examples.nodes.lengths
         windows = np.flatnonzero(chain.clique_allowed)
         k, m = chain.n_labels, len(windows)
         some = np.flatnonzero(lengths > 0)
@@ -237,8 +234,8 @@ class _Flows:
         self.label = np.where(self._is_first, code, chain.cliques[self._window, -1] if m else 0)
         self._problem, self._some = problem, some
         self.weights = problem.weights[some][owner]
-        self._node = problem.batch.offsets[some][owner] + self._step
-        self.costs = problem.cost[problem.labels[self._node], self.label]
+        self._node = problem.examples.nodes.offsets[some][owner] + self._step
+        self.costs = problem.node_costs(self._node, self.label)
         self._last = self._step == lengths[some][owner] - 1
         self.forbidden = np.zeros(self.n, dtype=bool)
         for flags, where in ((chain.allowed_start, self._is_first), (chain.allowed_stop, self._last)):
@@ -246,8 +243,8 @@ class _Flows:
                 self.forbidden |= where & ~flags[self.label]
 
     @staticmethod
-    def count(problem: ChainPlanes) -> int:
-        chain, lengths = _chain_of(problem), problem.batch.lengths
+    def count(problem: Objective) -> int:
+        chain, lengths = _chain_of(problem), problem.examples.nodes.lengths
         return int((chain.n_labels + chain.clique_allowed.sum() * (lengths[lengths > 0] - 1)).sum())
 
     @cached_property
@@ -311,12 +308,12 @@ class _Flows:
     def truth(self) -> Floats:
         """Weighted features of the true labellings."""
         problem = self._problem
-        every = np.flatnonzero(self.label == problem.labels[self._node])
+        every = np.flatnonzero(self.label == problem.examples.labels[self._node])
         chain = _chain_of(problem)
-        true = np.full(problem.batch.n_nodes, -1, dtype=np.int64)
-        inner = np.ones(problem.batch.n_nodes, dtype=bool)
-        inner[problem.batch.offsets[:-1][problem.batch.lengths > 0]] = False
-        true[inner] = chain.clique_indices(problem.labels, problem.batch.offsets)
+        true = np.full(problem.examples.nodes.n_nodes, -1, dtype=np.int64)
+        inner = np.ones(problem.examples.nodes.n_nodes, dtype=bool)
+        inner[problem.examples.nodes.offsets[:-1][problem.examples.nodes.lengths > 0]] = False
+        true[inner] = chain.clique_indices(problem.examples.labels, problem.examples.nodes.offsets)
         chosen = every[self._window[every] == true[self._node[every]]]
         return np.asarray(self.features[chosen].T @ self.weights[chosen])
 

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from dualfield.regularisers import Interior, Regulariser, Response
-from dualfield.regularisers.base import room
+from dualfield.regularisers import Interior, PlaneRegulariser, Response
+from dualfield.regularisers.interior import room
 from dualfield.solvers.planes.mixture_systems import ByParameters, ByPlanes
 
 __all__ = ["MixtureMaster"]
@@ -41,7 +41,7 @@ class MixtureMaster:
 
     Parameters
     ----------
-    regulariser : Regulariser
+    regulariser : PlaneRegulariser
         R of the formula.
     n_blocks : int
         How many mixtures there are.
@@ -60,7 +60,7 @@ class MixtureMaster:
     (array([0.2, 0.8]), array([0.4, 0.8]))
     """
 
-    def __init__(self, regulariser: Regulariser, n_blocks: int) -> None:
+    def __init__(self, regulariser: PlaneRegulariser, n_blocks: int) -> None:
         self.n_blocks, self._regulariser = n_blocks, regulariser
         self._anchor, self._pull = regulariser.origin(), 1.0
         self.slopes = scipy.sparse.csr_array((0, regulariser.n_parameters))

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from dualfield.objectives import PlaneProblem
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
-from dualfield.solvers.needs import Need, free_signs, losses_of_planes
+from dualfield.solvers.needs import Need, free_signs, losses_of_planes, squared_norm
 from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, primal_value
 from dualfield.solvers.registry import register, suited
 from dualfield.solvers.solver import Solver
@@ -44,6 +44,7 @@ class PlaneSGD(Solver):
     name: ClassVar[str] = "plane_sgd"
     needs: ClassVar[tuple[Need, ...]] = (
         losses_of_planes,
+        squared_norm,
         free_signs,
     )
     makes_epochs: ClassVar[bool] = True
@@ -76,6 +77,7 @@ class PlaneSGD(Solver):
         --------
         >>> import numpy as np
         >>> from dualfield.objectives import CustomPlanes
+        >>> from dualfield.regularisers import SquaredNorm
         >>> from dualfield.solvers import PlaneSGD, StopRule
         >>> class Choice:
         ...     def joint_feature(self, x, y):
@@ -84,7 +86,7 @@ class PlaneSGD(Solver):
         ...         return float(y != y_true)
         ...     def argmax(self, w, x, y_true=None):
         ...         return int((x @ w + (0.0 if y_true is None else np.arange(len(x)) != y_true)).argmax())
-        >>> problem = CustomPlanes(Choice(), [np.eye(2)], [1], np.ones(1), 2)
+        >>> problem = CustomPlanes(Choice(), [np.eye(2)], [1], np.ones(1), SquaredNorm(2))
         >>> solution = PlaneSGD().solve(problem, StopRule(1e-9, 100))
         >>> round(solution.objective, 6)
         0.25

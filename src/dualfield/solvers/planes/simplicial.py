@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from dualfield.objectives import PlaneProblem, Planes
-from dualfield.regularisers import Regulariser, SquaredNorm
+from dualfield.regularisers import PlaneRegulariser
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
-from dualfield.solvers.needs import Need, losses_of_planes
+from dualfield.solvers.needs import Need, losses_of_planes, plane_regulariser
 from dualfield.solvers.planes.course import Look, Looks, PlaneCourse, even_groups, group_sums
 from dualfield.solvers.planes.mixture_master import MixtureMaster
 from dualfield.solvers.registry import register, suited
@@ -68,8 +68,7 @@ class Simplicial(Solver):
     """
 
     name: ClassVar[str] = "simplicial"
-    needs: ClassVar[tuple[Need, ...]] = (losses_of_planes,)
-    takes_regulariser: ClassVar[bool] = True
+    needs: ClassVar[tuple[Need, ...]] = (losses_of_planes, plane_regulariser)
 
     n_blocks: int | Literal["auto"] = "auto"
     max_columns: int = 60
@@ -81,8 +80,6 @@ class Simplicial(Solver):
         start: Floats | None = None,
         callbacks: Progress | None = None,
         random_state: Any = None,
-        *,
-        regulariser: Regulariser | None = None,
     ) -> Solution[Floats]:
         """Solve an objective.
 
@@ -98,8 +95,6 @@ class Simplicial(Solver):
             Called after each pass with objective, dual, gap, passes and seconds.
         random_state : None
             Not used.
-        regulariser : Regulariser, default=None
-            R of the formula; None: half the squared norm.
 
         Returns
         -------
@@ -109,21 +104,14 @@ class Simplicial(Solver):
 
         Examples
         --------
-        >>> import numpy as np
-        >>> from dualfield.data import Batch
-        >>> from dualfield.objectives import ChainPlanes
-        >>> from dualfield.scores import FeatureTable, LinearScores
-        >>> from dualfield.solvers import Simplicial, StopRule
-        >>> from dualfield.structures import Chain
-        >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
-        >>> batch = Batch.build([np.array([[1.0], [-2.0]])])
-        >>> problem = ChainPlanes(score_map, batch, np.array([0, 1], dtype=np.int32), np.ones(1), 1.0 - np.eye(2))
+        >>> from dualfield.solvers import Simplicial, StopRule, prototypes
+        >>> problem = prototypes.objective(temperature=0.0)
         >>> solution = Simplicial().solve(problem, StopRule(1e-9))
         >>> solution.status.value, round(solution.objective, 6)
-        ('converged', 0.129032)
+        ('converged', 0.25)
         """
         suited(self, objective)
-        parts = SimplicialParts(self, objective, rule, start, callbacks, regulariser)
+        parts = SimplicialParts(self, objective, rule, start, callbacks)
         solution = parts.go_on()
         parts.warn(solution.status)
         return solution
@@ -134,21 +122,14 @@ class SimplicialParts:
 
     Parameters
     ----------
-    settings, objective, rule, start, callbacks, regulariser
+    settings, objective, rule, start, callbacks
         As for :meth:`Simplicial.solve`.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from dualfield.data import Batch
-    >>> from dualfield.objectives import ChainPlanes
-    >>> from dualfield.scores import FeatureTable, LinearScores
-    >>> from dualfield.solvers import Simplicial, StopRule
+    >>> from dualfield.solvers import Simplicial, StopRule, prototypes
     >>> from dualfield.solvers.planes.simplicial import SimplicialParts
-    >>> from dualfield.structures import Chain
-    >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
-    >>> batch = Batch.build([np.array([[1.0], [-2.0]])])
-    >>> problem = ChainPlanes(score_map, batch, np.array([0, 1], dtype=np.int32), np.ones(1), 1.0 - np.eye(2))
+    >>> problem = prototypes.objective(temperature=0.0)
     >>> parts = SimplicialParts(Simplicial(), problem, StopRule(1e-9))
     >>> parts.go_on(1.0).status.value, parts.go_on().status.value
     ('too_slow', 'converged')
@@ -161,11 +142,11 @@ class SimplicialParts:
         rule: StopRule,
         start: Floats | None = None,
         callbacks: Progress | None = None,
-        regulariser: Regulariser | None = None,
     ) -> None:
-        chosen = SquaredNorm(objective.n_parameters, objective.positive) if regulariser is None else regulariser
-        self._course = PlaneCourse(objective, rule, callbacks, chosen.resolution)
-        self._run = _Run(settings, objective, chosen, rule, self._course)
+        regulariser = objective.regulariser
+        assert isinstance(regulariser, PlaneRegulariser)
+        self._course = PlaneCourse(objective, rule, callbacks, regulariser.resolution)
+        self._run = _Run(settings, objective, regulariser, rule, self._course)
         self._looks = self._run.looks(start)
 
     @property
@@ -220,7 +201,7 @@ class _Run:
         self,
         settings: Simplicial,
         problem: PlaneProblem,
-        regulariser: Regulariser,
+        regulariser: PlaneRegulariser,
         rule: StopRule,
         course: PlaneCourse,
     ) -> None:
@@ -293,7 +274,7 @@ class _Run:
         """Take the bound of the mixture, or of the mixture drawn towards the planes 0, if it is better."""
         slope, offset = self._master.slope, self._master.offset
         for scale in _SCALES:
-            bound = scale * offset + self._regulariser.bound(scale * slope)
+            bound = scale * offset - self._regulariser.conjugate(-scale * slope)
             if bound > self._bound:
                 self._bound, self._slope, self._offset = bound, scale * slope, scale * offset
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield._native import StateError
-from dualfield.objectives import ChainLoss
+from dualfield.objectives import Objective
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.kept_state import kept_count, kept_numbers, kept_rows
@@ -38,7 +38,7 @@ class ChainDescent:
 
     Parameters
     ----------
-    objective : ChainLoss
+    objective : Objective
         What to minimise.
     memory : int
         Pairs of vectors kept.
@@ -49,21 +49,15 @@ class ChainDescent:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from dualfield.data import Batch
-    >>> from dualfield.objectives import ChainLoss
-    >>> from dualfield.scores import FeatureTable, LinearScores
-    >>> from dualfield.solvers import StopRule
+    >>> from dualfield.solvers import StopRule, prototypes
     >>> from dualfield.solvers.primal.descent import ChainDescent
-    >>> from dualfield.structures import Chain
-    >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
-    >>> data = score_map.bind(Batch.build([np.ones((1, 1))]), labels=np.zeros(1, np.int32), weights=np.ones(1))
-    >>> ChainDescent(ChainLoss(score_map, data), 10, None, None).solve(StopRule(1e-6)).status.value
+    >>> ChainDescent(prototypes.objective(temperature=1.0), 10, None, None).solve(StopRule(1e-6)).status.value
     'converged'
     """
 
-    def __init__(self, objective: ChainLoss, memory: int, start: Floats | None, callbacks: Progress | None) -> None:
+    def __init__(self, objective: Objective, memory: int, start: Floats | None, callbacks: Progress | None) -> None:
         self._objective, self._callbacks = objective, Callbacks.of(callbacks)
+        self._l1 = objective.regulariser.l1_ratio or 0.0
         self._certificates: dict[int, float] = {}
         self._rows: list[tuple[float, float, float, float, float]] = []
         self._began, self._n_iter, self._gap = time.perf_counter(), 0, np.inf
@@ -79,12 +73,12 @@ class ChainDescent:
             self._resume(resume, memory)
             return
         begin = np.zeros(objective.n_parameters) if start is None else start
-        self._run = LimitedMemory(self._evaluate, begin, memory, objective.l1_ratio)
+        self._run = LimitedMemory(self._evaluate, begin, memory, self._l1)
         self._best = self._run.point
 
     def _resume(self, state: State, memory: int) -> None:
         """Take over where another descent stood; both bounds are computed anew from the points they are claimed for."""
-        size, l1 = self._objective.n_parameters, self._objective.l1_ratio
+        size, l1 = self._objective.n_parameters, self._l1
         self._steepest, self._first = (
             kept_numbers(state, "steepest", size),
             float(kept_numbers(state, "first_value", 1)[0]),
@@ -227,7 +221,7 @@ class ChainDescent:
         if self._objective.convex:
             return relative_gap(self._best.value, self._gap) <= tol
         # Without a gap, where the problem is not convex, the slope must vanish beside the value.
-        slope = pseudo_gradient(point.x, point.gradient, self._objective.l1_ratio)
+        slope = pseudo_gradient(point.x, point.gradient, self._l1)
         return float(np.linalg.norm(slope)) <= tol * abs(point.value)
 
     def _is_crawling(self) -> bool:
@@ -240,13 +234,13 @@ class ChainDescent:
         """Change the method, where that is possible."""
         if isinstance(self._run, ProximalNewton) or not self._objective.convex or self._n_free() > _MOST_FREE:
             return False
-        self._run = ProximalNewton(self._evaluate, self._run.point, self._objective.l1_ratio, self._reach())
+        self._run = ProximalNewton(self._evaluate, self._run.point, self._l1, self._reach())
         return True
 
     def _n_free(self) -> int:
         """Count the weights that are not zero, or do not stay there."""
         point = self._run.point
-        return int(((point.x != 0.0) | (np.abs(point.gradient) > self._objective.l1_ratio)).sum())
+        return int(((point.x != 0.0) | (np.abs(point.gradient) > self._l1)).sum())
 
     def _reach(self) -> Floats:
         """Tell the size of features from the largest gradient that each has had: losses were some units for a node."""
@@ -261,7 +255,7 @@ class ChainDescent:
             raise _SpentError
         loss, gradient, magnitude = self._objective.evaluate(w)
         value, gap = self._objective.gap(w, loss, gradient, magnitude)
-        gradient += (1.0 - self._objective.l1_ratio) * w
+        gradient += (1.0 - self._l1) * w
         if not self._n_evaluations:
             self._first = value
         self._n_evaluations += 1

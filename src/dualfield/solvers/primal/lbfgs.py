@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from dualfield.objectives import ChainLoss, KernelSoftmax
+from dualfield.objectives import KernelSoftmax, Objective
 from dualfield.solvers.base import KernelPoint, Progress, Solution, StopRule
 from dualfield.solvers.kernel.lbfgs import solve_representer
-from dualfield.solvers.needs import Need, gradient
+from dualfield.solvers.needs import Need, elastic_net, gradient
 from dualfield.solvers.primal.descent import ChainDescent
 from dualfield.solvers.registry import register, suited
 from dualfield.solvers.solver import Solver
@@ -46,14 +46,14 @@ class LBFGS(Solver):
     """
 
     name: ClassVar[str] = "lbfgs"
-    needs: ClassVar[tuple[Need, ...]] = (gradient,)
+    needs: ClassVar[tuple[Need, ...]] = (gradient, elastic_net)
 
     memory: int = 10
 
     @overload
     def solve(
         self,
-        objective: ChainLoss,
+        objective: Objective,
         rule: StopRule,
         start: Floats | None = None,
         callbacks: Progress | None = None,
@@ -80,7 +80,7 @@ class LBFGS(Solver):
 
         Parameters
         ----------
-        objective : ChainLoss or KernelSoftmax
+        objective : Objective or KernelSoftmax
             What to minimise.
         rule : StopRule
             When to stop.

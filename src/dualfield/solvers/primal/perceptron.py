@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield import _native
-from dualfield.objectives import ChainLoss
+from dualfield.objectives import Objective
 from dualfield.solvers.base import Progress, Solution, StopRule
 from dualfield.solvers.callbacks import Callbacks
-from dualfield.solvers.needs import Need, all_labels, chain_loss, positive_temperature
+from dualfield.solvers.needs import Need, all_labels, free_signs, native_losses, positive_temperature
 from dualfield.solvers.primal.sgd import certified, epochs
 from dualfield.solvers.registry import register, suited
 from dualfield.solvers.solver import Solver
@@ -43,7 +43,7 @@ class Perceptron(Solver):
     """
 
     name: ClassVar[str] = "perceptron"
-    needs: ClassVar[tuple[Need, ...]] = (chain_loss, positive_temperature, all_labels)
+    needs: ClassVar[tuple[Need, ...]] = (native_losses, positive_temperature, free_signs, all_labels)
     makes_epochs: ClassVar[bool] = True
     certifies: ClassVar[bool] = False
     safeguarded: ClassVar[bool] = True
@@ -52,7 +52,7 @@ class Perceptron(Solver):
 
     def solve(
         self,
-        objective: ChainLoss,
+        objective: Objective,
         rule: StopRule,
         start: Floats | None = None,
         callbacks: Progress | None = None,
@@ -72,20 +72,13 @@ class Perceptron(Solver):
 
         Examples
         --------
-        >>> import numpy as np
-        >>> from dualfield.data import Batch
-        >>> from dualfield.objectives import ChainLoss
-        >>> from dualfield.scores import FeatureTable, LinearScores
-        >>> from dualfield.solvers import Perceptron, StopRule
-        >>> from dualfield.structures import Chain
-        >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
-        >>> data = score_map.bind(Batch.build([np.ones((1, 1))]), labels=np.zeros(1, np.int32), weights=np.ones(1))
-        >>> Perceptron().solve(ChainLoss(score_map, data), StopRule(1e-6)).n_iter
+        >>> from dualfield.solvers import Perceptron, StopRule, prototypes
+        >>> Perceptron().solve(prototypes.objective(temperature=1.0), StopRule(1e-6)).n_iter
         1
         """
         suited(self, objective)
         result = _native.solve_perceptron(
-            objective.data,
+            objective.native,
             start,
             epochs(rule),
             self.average,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield._native import StateError
-from dualfield.objectives import ChainLoss
+from dualfield.objectives import Objective
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks, PassEnd, State
 from dualfield.solvers.kept_state import kept_count, kept_numbers, kept_rows
@@ -33,7 +33,7 @@ class ChainSolver(Protocol):
 
     def solve(
         self,
-        objective: ChainLoss,
+        objective: Objective,
         rule: StopRule,
         start: Floats | None = None,
         callbacks: Progress | None = None,
@@ -44,7 +44,7 @@ class ChainSolver(Protocol):
 
 def solve_in_turn(
     solvers: Sequence[ChainSolver],
-    objective: ChainLoss,
+    objective: Objective,
     rule: StopRule,
     start: Floats | None = None,
     callbacks: Progress | None = None,
@@ -67,16 +67,11 @@ def solve_in_turn(
     Examples
     --------
     >>> import numpy as np
-    >>> from dualfield.data import Batch
-    >>> from dualfield.objectives import ChainLoss
-    >>> from dualfield.scores import FeatureTable, LinearScores
-    >>> from dualfield.solvers import LBFGS, StopRule
+    >>> from dualfield.solvers import LBFGS, StopRule, prototypes
     >>> from dualfield.solvers.primal.relay import solve_in_turn
-    >>> from dualfield.structures import Chain
-    >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
-    >>> data = score_map.bind(Batch.build([np.ones((1, 1))]), labels=np.zeros(1, np.int32), weights=np.ones(1))
-    >>> bad = np.full(score_map.n_parameters, 1e9)
-    >>> solve_in_turn([LBFGS()], ChainLoss(score_map, data), StopRule(1e-6), bad).status.value
+    >>> objective = prototypes.objective(temperature=1.0)
+    >>> bad = np.full(objective.n_parameters, 1e9)
+    >>> solve_in_turn([LBFGS()], objective, StopRule(1e-6), bad).status.value
     'converged'
     """
     whole = Callbacks.of(callbacks)
@@ -101,12 +96,12 @@ def _passes(solution: Solution[Floats]) -> float:
     return float(solution.trace.passes[-1])
 
 
-def never_worse_than_zero(objective: ChainLoss, solution: Solution[Floats], tol: float) -> Solution[Floats]:
+def never_worse_than_zero(objective: Objective, solution: Solution[Floats], tol: float) -> Solution[Floats]:
     """Draw weights back towards zero until they are better than that; predictions stay as they are.
 
     Parameters
     ----------
-    objective : ChainLoss
+    objective : Objective
         What was minimised.
     solution : Solution[Floats]
         What a solver found; one that has converged is returned as it is.
@@ -121,15 +116,10 @@ def never_worse_than_zero(objective: ChainLoss, solution: Solution[Floats], tol:
     Examples
     --------
     >>> import numpy as np
-    >>> from dualfield.data import Batch
-    >>> from dualfield.objectives import ChainLoss
-    >>> from dualfield.scores import FeatureTable, LinearScores
-    >>> from dualfield.solvers import Solution, Status, Trace
+    >>> from dualfield.solvers import Solution, Status, Trace, prototypes
     >>> from dualfield.solvers.primal.relay import never_worse_than_zero
-    >>> from dualfield.structures import Chain
-    >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
-    >>> data = score_map.bind(Batch.build([np.ones((1, 1))]), labels=np.zeros(1, np.int32), weights=np.ones(1))
-    >>> loss, w = ChainLoss(score_map, data), np.zeros(score_map.n_parameters)
+    >>> loss = prototypes.objective(temperature=1.0)
+    >>> w = np.zeros(loss.n_parameters)
     >>> w[:2] = -8.0, 8.0
     >>> course = Trace.from_rows(np.array([[loss.value(w), 0.0, loss.value(w), 1.0, 0.1]]))
     >>> value = loss.value(w)

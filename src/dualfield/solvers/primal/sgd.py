@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from dualfield import _native
 from dualfield._native import StateError
-from dualfield.objectives import ChainLoss
+from dualfield.objectives import Objective
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
-from dualfield.solvers.needs import Need, chain_loss, squared_norm
+from dualfield.solvers.needs import Need, free_signs, native_losses, squared_norm
 from dualfield.solvers.registry import register, suited
 from dualfield.solvers.solver import Solver
 from dualfield.solvers.trace import Trace, relative_gap
@@ -52,7 +52,7 @@ class SGD(Solver):
     """
 
     name: ClassVar[str] = "sgd"
-    needs: ClassVar[tuple[Need, ...]] = (chain_loss, squared_norm)
+    needs: ClassVar[tuple[Need, ...]] = (native_losses, squared_norm, free_signs)
     makes_epochs: ClassVar[bool] = True
     certifies: ClassVar[bool] = False
 
@@ -63,7 +63,7 @@ class SGD(Solver):
 
     def solve(
         self,
-        objective: ChainLoss,
+        objective: Objective,
         rule: StopRule,
         start: Floats | None = None,
         callbacks: Progress | None = None,
@@ -85,15 +85,8 @@ class SGD(Solver):
 
         Examples
         --------
-        >>> import numpy as np
-        >>> from dualfield.data import Batch
-        >>> from dualfield.objectives import ChainLoss
-        >>> from dualfield.scores import FeatureTable, LinearScores
-        >>> from dualfield.solvers import SGD, StopRule
-        >>> from dualfield.structures import Chain
-        >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
-        >>> data = score_map.bind(Batch.build([np.ones((1, 1))]), labels=np.zeros(1, np.int32), weights=np.ones(1))
-        >>> SGD().solve(ChainLoss(score_map, data), StopRule(1e-6)).n_iter
+        >>> from dualfield.solvers import SGD, StopRule, prototypes
+        >>> SGD().solve(prototypes.objective(temperature=1.0), StopRule(1e-6)).n_iter
         30
         """
         if self.rate is not None and not self.rate > 0:
@@ -102,7 +95,7 @@ class SGD(Solver):
             raise ValueError(f"The 'n_epochs' parameter of SGD must be None or at least 1. Got {self.n_epochs!r}.")
         suited(self, objective)
         result = _native.solve_sgd(
-            objective.data,
+            objective.native,
             start,
             epochs(rule) if self.n_epochs is None else self.n_epochs,
             self.rate or 0.0,
@@ -118,7 +111,7 @@ def epochs(rule: StopRule) -> int:
     return _EPOCHS if np.isinf(rule.max_passes) else int(rule.max_passes)
 
 
-def certified(objective: ChainLoss, result: Any, rule: StopRule, solver: str) -> Solution[Floats]:
+def certified(objective: Objective, result: Any, rule: StopRule, solver: str) -> Solution[Floats]:
     """Look at where a solver without a gap has ended."""
     parameters, _, _, outcome, n_iter, rows = result
     if not len(rows):

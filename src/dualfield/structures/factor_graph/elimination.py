@@ -56,8 +56,8 @@ def _check_width(steps: Sequence[Step], n_labels: Sequence[int], max_table: int)
     widest = max(steps, key=lambda step: (numbers(step), len(step.members)))
     if numbers(widest) > max_table:
         raise ValueError(
-            f"FactorGraph is too wide for exact answers: its elimination has width {len(widest.members) - 1} and needs a "
-            f"table of {len(widest.members)} nodes and {numbers(widest)} numbers, more than max_table={max_table}. "
+            f"FactorGraph is too wide for exact answers: its elimination has width {len(widest.members) - 1} and needs "
+            f"a table of {len(widest.members)} nodes and {numbers(widest)} numbers, more than max_table={max_table}. "
             f"Use fewer or smaller cliques, such as the edges of a spanning tree (dualfield.structures.spanning_tree), "
             f"or raise max_table where memory holds several tables of {8 * numbers(widest)} bytes."
         )

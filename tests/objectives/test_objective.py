@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dualfield.objectives import ChainLoss
+from dualfield import _native
 from dualfield.scores import LinearScores
 from dualfield.structures import Chain
 from tests.objectives.problems import random_problem
@@ -38,7 +38,7 @@ def check_against_enumeration(problem, seed, scale=1.0):
     )
     # Nothing is put where there is no feature.
     assert np.count_nonzero(gradient) <= problem.score_map.n_features
-    assert problem.loss()._native.loss(w) == pytest.approx(want, rel=1e-9, abs=1e-9)
+    assert problem.loss()._losses.loss(w) == pytest.approx(want, rel=1e-9, abs=1e-9)
 
 
 @settings(max_examples=120, deadline=None)
@@ -92,7 +92,7 @@ def test_threads_give_the_same_bits(pair, partial):
         again, other = problem.loss(n_threads=n_threads).loss_and_gradient(w)
         assert again == loss
         np.testing.assert_array_equal(other, gradient)
-    assert np.array_equal(problem.loss(n_threads=2)._native.loss(w), problem.loss()._native.loss(w))
+    assert np.array_equal(problem.loss(n_threads=2)._losses.loss(w), problem.loss()._losses.loss(w))
 
 
 def test_chunks_add_up():
@@ -149,7 +149,7 @@ def test_labels_and_weights_are_needed(what):
     given = {"labels": problem.codes, "weights": np.ones(len(problem.examples))}
     del given[what]
     with pytest.raises(ValueError, match="labels and weights are needed"):
-        ChainLoss(problem.score_map, problem.score_map.bind(problem.batch, **given)).certify(np.zeros(1))
+        _native.Objective(problem.score_map.bind(problem.batch, **given), 1).evaluate(np.zeros(1))
 
 
 # Certificates

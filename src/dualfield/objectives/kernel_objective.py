@@ -1,4 +1,4 @@
-"""Losses of chains whose node scores come from a kernel."""
+"""Losses of structured models whose node scores come from a kernel."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from dualfield.kernels import Kernel
 from dualfield.scores import Expansion, LinearScores
 from dualfield.structures import Structure
 
-__all__ = ["KernelChain"]
+__all__ = ["KernelObjective"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class KernelChain:
-    """Losses of chains whose node scores come from a kernel and whose clique scores are weights of their own.
+class KernelObjective:
+    """Losses of structures whose node scores come from a kernel and whose clique scores are weights of their own.
 
     With node scores F = K B, one row for each node, clique scores s v with weights v and a scale s, and costs D::
 
@@ -67,11 +67,11 @@ class KernelChain:
     --------
     >>> import numpy as np
     >>> from dualfield.kernels import Kernel
-    >>> from dualfield.objectives import KernelChain
+    >>> from dualfield.objectives import KernelObjective
     >>> from dualfield.solvers import KernelAscent, StopRule
     >>> from dualfield.structures import Chain
     >>> X, y = np.array([[0.0], [1.0], [0.0]]), np.array([0, 1, 0], dtype=np.int32)
-    >>> problem = KernelChain(Chain(2), Kernel(), X, np.array([0, 2, 3]), y, np.ones(2))
+    >>> problem = KernelObjective(Chain(2), Kernel(), X, np.array([0, 2, 3]), y, np.ones(2))
     >>> KernelAscent().solve(problem, StopRule(1e-9)).relative_gap < 1e-9
     True
     """
@@ -115,10 +115,10 @@ class KernelChain:
         --------
         >>> import numpy as np
         >>> from dualfield.kernels import Kernel
-        >>> from dualfield.objectives import KernelChain
+        >>> from dualfield.objectives import KernelObjective
         >>> from dualfield.structures import Chain
         >>> y = np.array([0, 1], dtype=np.int32)
-        >>> KernelChain(Chain(2), Kernel(), np.eye(2), np.array([0, 2]), y, np.ones(1)).matrix(single=True).single
+        >>> KernelObjective(Chain(2), Kernel(), np.eye(2), np.array([0, 2]), y, np.ones(1)).matrix(single=True).single
         True
         """
         points, budget, threads = self.points, self.cache_bytes if stored else 0, self.n_threads
@@ -167,10 +167,10 @@ class KernelChain:
         --------
         >>> import numpy as np
         >>> from dualfield.kernels import Kernel
-        >>> from dualfield.objectives import KernelChain
+        >>> from dualfield.objectives import KernelObjective
         >>> from dualfield.structures import Chain
         >>> y = np.array([0, 1], dtype=np.int32)
-        >>> problem = KernelChain(Chain(2), Kernel(), np.eye(2), np.array([0, 2]), y, np.ones(1))
+        >>> problem = KernelObjective(Chain(2), Kernel(), np.eye(2), np.array([0, 2]), y, np.ones(1))
         >>> round(problem.loss(np.zeros((2, 2)), np.zeros(4)), 4)  # log of 4 labellings
         1.3863
         """
@@ -200,10 +200,10 @@ class KernelChain:
         --------
         >>> import numpy as np
         >>> from dualfield.kernels import Kernel
-        >>> from dualfield.objectives import KernelChain
+        >>> from dualfield.objectives import KernelObjective
         >>> from dualfield.structures import Chain
         >>> y = np.array([0, 1], dtype=np.int32)
-        >>> problem = KernelChain(Chain(2), Kernel(), np.eye(2), np.array([0, 2]), y, np.ones(1))
+        >>> problem = KernelObjective(Chain(2), Kernel(), np.eye(2), np.array([0, 2]), y, np.ones(1))
         >>> problem.unpack(np.zeros(4))[0]
         array([0., 0., 0., 0.])
         """

@@ -10,6 +10,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from dualfield.data import Batch
+from dualfield.data.shapes import rows_of_examples
 from dualfield.scores import FeatureTable, LinearScores
 
 Ints = NDArray[np.int64]
@@ -38,7 +39,7 @@ class PartFeatures:
     """
 
     def __init__(self, score_map: LinearScores, batch: Batch, pair_batch: Batch | None) -> None:
-        self._score_map, self._mask = score_map, score_map.shared_mask
+        self._score_map, self._mask, self._batch = score_map, score_map.shared_mask, batch
         self._nodes = _Table(score_map.node, batch, 0)
         self._pairs = None
         if score_map.pair is not None and pair_batch is not None:
@@ -48,17 +49,65 @@ class PartFeatures:
         """Return the features of labels at nodes, times factors, as entries of the given rows."""
         return self._nodes.entries(nodes, labels, factors, rows)
 
-    def edges(self, nodes: Ints, parts: NDArray[Any], factors: Floats, rows: Ints) -> Entries:
-        """Return the features of parts of edges that lead to nodes."""
+    def edges(self, edges: Ints, parts: NDArray[Any], factors: Floats, rows: Ints) -> Entries:
+        """Return the features of parts of edges, counted over all examples."""
         if self._pairs is None:
             return Entries(rows[:0], rows[:0], factors[:0])
-        return self._pairs.entries(nodes, parts, factors, rows)
+        return self._pairs.entries(self._edge_rows[edges], parts, factors, rows)
+
+    @cached_property
+    def _edge_rows(self) -> Ints:
+        return self._score_map.structure.edge_rows(self._batch.shape)
+
+    @cached_property
+    def _edge_offsets(self) -> Ints:
+        return self._score_map.structure.edge_offsets(self._batch.shape)
 
     def shared(self, parts: NDArray[Any], factors: Floats, rows: Ints) -> Entries:
         """Return the weights of shared parts, as far as they have one."""
         size = len(self._mask)
         weighted = np.flatnonzero((parts < size) & (self._mask[np.minimum(parts, size - 1)] > 0) if size else parts < 0)
         return Entries(rows[weighted], self._score_map.shared_begin + parts[weighted], factors[weighted])
+
+    def differences(
+        self, labels: NDArray[np.int32], truth: NDArray[np.int32], examples: Ints, scale: Floats
+    ) -> scipy.sparse.csr_array:
+        """Return the features of labellings less those of others, a row for each example times its scale."""
+        offsets, nodes = rows_of_examples(self._batch.offsets, examples)
+        owner = np.repeat(np.arange(len(examples)), np.diff(offsets))
+        differs = np.flatnonzero(labels != truth)
+        entries = [
+            self.labels(nodes[differs], codes[differs], sign * scale[owner[differs]], owner[differs])
+            for codes, sign in ((labels, 1.0), (truth, -1.0))
+        ]
+        structure, shape = self._score_map.structure, self._batch.shape.take(examples)
+        found, true = (structure.parts_of(codes, shape) for codes in (labels, truth))
+        begins, edges = rows_of_examples(self._edge_offsets, examples)
+        owner_of_edge = np.repeat(np.arange(len(examples)), np.diff(begins))
+        # Where both have as many shared parts, those at the same place are most often the same ones.
+        aligned = np.array_equal(found.begins, true.begins)
+        moved = np.flatnonzero(found.shared != true.shared) if aligned else slice(None)
+        for parts, sign in ((found, 1.0), (true, -1.0)):
+            of = parts.owner[moved]
+            entries.append(self.shared(parts.shared[moved], sign * scale[of], of))
+            some = np.flatnonzero((found.edges != true.edges) & (parts.edges >= 0))
+            of = owner_of_edge[some]
+            entries.append(self.edges(edges[some], parts.edges[some], sign * scale[of], of))
+        return self.matrix(entries, len(examples))
+
+    def total(self, labels: NDArray[np.int32], weights: Floats) -> Floats:
+        """Return the features of a labelling of all examples, summed with the weights of the examples."""
+        structure, shape = self._score_map.structure, self._batch.shape
+        own, at = np.repeat(weights, self._batch.lengths), np.arange(len(labels))
+        found, edge_weights = structure.parts_of(labels, shape), np.repeat(weights, np.diff(self._edge_offsets))
+        some = np.flatnonzero(found.edges >= 0)
+        row = np.zeros(max(len(labels), len(found.shared)), dtype=np.int64)
+        parts = [
+            self.labels(at, labels, own, row[: len(at)]),
+            self.edges(some, found.edges[some], edge_weights[some], row[: len(some)]),
+            self.shared(found.shared, weights[found.owner], row[: len(found.shared)]),
+        ]
+        return np.asarray(self.matrix(parts, 1).toarray()[0])
 
     def matrix(self, parts: list[Entries], n_rows: int) -> scipy.sparse.csr_array:
         """Add up entries to a sparse matrix; what cancels is not stored."""

@@ -1,4 +1,4 @@
-"""Kernel chains in the span of landmarks, certified against the full problem."""
+"""Structured models with a kernel in the span of landmarks (Nyström), certified against the full problem."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from dualfield.data import Batch
 from dualfield.kernels import Kernel
 from dualfield.kernels.landmarks import landmark_root
 from dualfield.kernels.mercer import ROUNDING, check_curvature
-from dualfield.objectives import ChainLoss, KernelChain
+from dualfield.losses import Loss
+from dualfield.objectives import Examples, KernelObjective, Objective
 from dualfield.scores import Expansion, FeatureTable, LinearScores
-from dualfield.solvers import Auto, Solution, StopRule
+from dualfield.solvers import Auto, FlowSwap, Solution, StopRule
 from dualfield.solvers.callbacks import FitCallbacks
 
 Floats = NDArray[np.float64]
 
 
 def solve_reduced(
-    problem: KernelChain, landmarks: Any, rule: StopRule, callbacks: FitCallbacks, seed: int
+    problem: KernelObjective, landmarks: Any, rule: StopRule, callbacks: FitCallbacks, seed: int
 ) -> tuple[Solution[Floats], Expansion]:
     """Solve the problem in the span of the landmarks to the tolerance, then bound what was lost (Nyström).
 
@@ -38,10 +39,12 @@ def solve_reduced(
     batch = Batch(problem.offsets, features.shape[1], features)
     table = FeatureTable.all(features.shape[1], n_labels)
     score_map = LinearScores(problem.structure, table, None, problem.clique_mask, problem.with_ends)
-    data = score_map.bind(
-        batch, None, problem.labels, scale**2 * problem.weights, problem.cost, temperature=float(problem.temperature)
-    )
-    solution = Auto().solve(ChainLoss(score_map, data, n_threads=problem.n_threads), rule, None, callbacks, seed)
+    examples = Examples(nodes=batch, labels=problem.labels, weights=scale**2 * problem.weights)
+    loss = Loss(float(problem.temperature), problem.cost)
+    reduced = Objective(score_map, examples, loss, n_threads=problem.n_threads)
+    # At T = 0 the dual point is the flow that swaps leave.
+    solver = Auto() if problem.temperature > 0.0 else FlowSwap()
+    solution: Solution[Floats] = solver.solve(reduced, rule, None, callbacks, seed)
     weights = score_map.unpack(solution.parameters)
     expansion = Expansion(kernel, landmarks, np.ascontiguousarray(root @ weights.node.reshape(-1, n_labels)) / scale)
     node = kernel.scores(problem.points, landmarks, expansion.coefficients, problem.n_threads)
@@ -65,7 +68,7 @@ def _size(kernel: Kernel, points: Any, coefficients: Floats) -> Floats:
 
 
 def _full_dual(
-    problem: KernelChain, score_map: LinearScores, batch: Batch, solution: Solution[Floats]
+    problem: KernelObjective, score_map: LinearScores, batch: Batch, solution: Solution[Floats]
 ) -> tuple[Floats, float, float]:
     """Return coefficients, a value of the full dual, and ⟨B, K B⟩, at the dual point of a reduced problem's solution.
 
@@ -107,14 +110,14 @@ def _full_dual(
     return rest, step * value - 0.5 * step**2 * square, bend
 
 
-def _ends(problem: KernelChain, start: Floats, stop: Floats) -> list[tuple[int, Floats]]:
+def _ends(problem: KernelObjective, start: Floats, stop: Floats) -> list[tuple[int, Floats]]:
     """Return the rows of first and last nodes with the weights that they score."""
     occupied = np.flatnonzero(np.diff(problem.offsets) > 0)
     first = [(int(problem.offsets[i]), start) for i in occupied]
     return first + [(int(problem.offsets[i + 1]) - 1, stop) for i in occupied]
 
 
-def _flow_marginals(problem: KernelChain, flow: dict[str, NDArray[Any]]) -> tuple[Floats, Floats]:
+def _flow_marginals(problem: KernelObjective, flow: dict[str, NDArray[Any]]) -> tuple[Floats, Floats]:
     """Return node marginals, and clique marginals summed over the edges of each example, of a flow."""
     n_labels, n_nodes = problem.structure.n_labels, len(problem.labels)
     rows = np.repeat(np.arange(n_nodes), flow["edge_counts"].astype(np.int64))

@@ -1,0 +1,363 @@
+"""The formula for linear scores: loss, regulariser, score map and examples together."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualfield import _native
+from dualfield.data.shapes import rows_of_examples
+from dualfield.losses import Loss
+from dualfield.objectives.examples import Examples
+from dualfield.objectives.part_features import PartFeatures
+from dualfield.objectives.planes import Planes
+from dualfield.objectives.planes_slack import SlackArgmax
+from dualfield.regularisers import Regulariser, SquaredNorm
+from dualfield.scores import LinearScores
+
+__all__ = ["Objective"]
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int32]
+_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
+
+
+class Objective:
+    r"""What conditional random fields and structural support vector machines minimise, on any structure.
+
+    .. math::
+        P(w) = R(w) + \sum_i c_i [ M_T(A_i w + \Delta_i) - \langle A_i w, u_i \rangle ]
+
+    For any w the marginals of the model at w are a point of the dual. With v the negative gradient of the losses there
+    and E the entropies and costs, which are :math:`\sum_i c_i M_T + \langle w, v \rangle`,
+
+    .. math::
+        D(s) = s E - R^*(s v) \le P^* , \qquad 0 \le s \le 1
+
+    since a share s of the way from the truth to that point keeps at least this share of E. P(w) less the largest D(s)
+    is the gap: :math:`R(w) + R^*(v) - \langle w, v \rangle` near the minimum, where s is 1. It is never below what
+    rounding can hide in the value. With partly labelled examples the problem is not convex and there is no gap: it is
+    NaN.
+
+    At T = 0 the losses are maxima of planes, one for each labelling, and the gradient is that of the highest ones.
+
+    Parameters
+    ----------
+    score_map : LinearScores
+        A of the formula.
+    examples : Examples
+        Features, labels and weights.
+    loss : Loss
+        T, Δ, and what the cost rescales.
+    regulariser : Regulariser, default=None
+        R of the formula; None: half the squared norm.
+    n_threads : int, default=1
+        Number of threads.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.data import Batch
+    >>> from dualfield.losses import Loss
+    >>> from dualfield.objectives import Examples, Objective
+    >>> from dualfield.scores import FeatureTable, LinearScores
+    >>> from dualfield.structures import Chain
+    >>> score_map = LinearScores(Chain(2), FeatureTable.all(1, 2))
+    >>> batch = Batch.build([np.array([[1.0], [-2.0]])])
+    >>> examples = Examples(nodes=batch, labels=np.array([0, 1], dtype=np.int32), weights=np.ones(1))
+    >>> w = np.zeros(score_map.n_parameters)
+    >>> value, gap = Objective(score_map, examples, Loss()).certify(w)
+    >>> round(value, 4), round(gap, 4)                        # two nodes, each log 2
+    (1.3863, 1.2033)
+    >>> planes = Objective(score_map, examples, Loss(0.0, 1.0 - np.eye(2))).planes(w)
+    >>> planes.offsets                                        # both labels wrong
+    array([2.])
+    >>> score_map.unpack(planes.slopes.toarray()[0]).node     # of the two labels: -2 - 1 and 1 + 2
+    array([-3.,  3.])
+    """
+
+    def __init__(
+        self,
+        score_map: LinearScores,
+        examples: Examples,
+        loss: Loss,
+        regulariser: Regulariser | None = None,
+        n_threads: int = 1,
+    ) -> None:
+        self.score_map, self.examples, self.loss, self.n_threads = score_map, examples, loss, n_threads
+        self.regulariser = SquaredNorm(score_map.n_parameters) if regulariser is None else regulariser
+
+    @property
+    def n_parameters(self) -> int:
+        """Length of w."""
+        return self.score_map.n_parameters
+
+    @property
+    def n_examples(self) -> int:
+        """Number of losses."""
+        return self.examples.nodes.n_examples
+
+    @property
+    def weights(self) -> Floats:
+        """Weight of each loss."""
+        return self.examples.weights
+
+    @property
+    def temperature(self) -> float:
+        """T of the formula."""
+        return self.loss.temperature
+
+    @property
+    def convex(self) -> bool:
+        """Whether every label is known."""
+        return self.examples.allowed is None
+
+    @property
+    def is_native(self) -> bool:
+        """Whether native code knows all of it: margins are rescaled, all labels compete and cost something."""
+        given = self.examples
+        return self.loss.rescaling == "margin" and given.fixed is None and given.unscored is None
+
+    @cached_property
+    def native(self) -> _native.Problem:
+        """The native twin of loss and examples."""
+        given, loss = self.examples, self.loss
+        return self.score_map.bind(
+            given.nodes, given.pairs, given.labels, given.weights, loss.cost, given.allowed, loss.temperature
+        )
+
+    @cached_property
+    def features(self) -> PartFeatures:
+        """The parameters that parts of labellings use."""
+        return PartFeatures(self.score_map, self.examples.nodes, self.examples.pairs)
+
+    @cached_property
+    def _losses(self) -> _native.Objective:
+        return _native.Objective(self.native, self.n_threads)
+
+    @cached_property
+    def _slack_argmax(self) -> SlackArgmax:
+        return SlackArgmax.of(self.score_map.structure, self.loss, self.examples)
+
+    def value(self, w: Floats) -> float:
+        """Return P(w) without its gradient, which is cheaper.
+
+        Parameters
+        ----------
+        w : array of shape (n_parameters,)
+            Parameters.
+
+        Returns
+        -------
+        float
+            Losses and penalty.
+        """
+        return (self._losses.loss(w) if self.is_native else self.evaluate(w)[0]) + self.regulariser.value(w)
+
+    def loss_and_gradient(self, w: Floats) -> tuple[float, Floats]:
+        """Return the weighted losses and their gradient, without the penalty.
+
+        Parameters
+        ----------
+        w : array of shape (n_parameters,)
+            Parameters.
+
+        Returns
+        -------
+        loss : float
+            The sum of the losses times their weights.
+        gradient : array of shape (n_parameters,)
+            Its gradient.
+        """
+        loss, gradient, _ = self.evaluate(w)
+        return loss, gradient
+
+    def evaluate(self, w: Floats) -> tuple[float, Floats, float]:
+        """Return losses, their gradient, and the magnitude of what the losses are differences of.
+
+        Parameters
+        ----------
+        w : array of shape (n_parameters,)
+            Parameters.
+
+        Returns
+        -------
+        loss, gradient
+            As :meth:`loss_and_gradient` returns them.
+        magnitude : float
+            Σ_i c_i (|maximum| + |score of the truth|), of which rounding takes its share.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.solvers import prototypes
+        >>> objective = prototypes.objective(temperature=1.0)
+        >>> w = objective.score_map.pack(np.array([1e9, 0.0]), np.zeros(4))
+        >>> objective.evaluate(w)[::2]
+        (0.0, 2000000000.0)
+        """
+        if self.is_native:
+            return self._losses.evaluate(w)
+        planes = self.planes(w)
+        heights = planes.values(w)
+        gradient = np.asarray(planes.slopes.T @ np.where(heights > 0.0, self.weights, 0.0))
+        magnitude = float(self.weights @ (planes.offsets + abs(planes.slopes) @ np.abs(w)))
+        return float(self.weights @ np.maximum(heights, 0.0)), gradient, magnitude
+
+    def gap(self, w: Floats, loss: float, gradient: Floats, magnitude: float = 0.0) -> tuple[float, float]:
+        """Return primal value and duality gap, given the losses and their gradient at w.
+
+        Parameters
+        ----------
+        w : array of shape (n_parameters,)
+            Parameters.
+        loss, gradient, magnitude
+            As :meth:`evaluate` returns them.
+
+        Returns
+        -------
+        objective : float
+            P(w).
+        gap : float
+            A bound on P(w) - P*; NaN if the problem is not convex.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.solvers import prototypes
+        >>> objective = prototypes.objective(temperature=1.0)
+        >>> w = np.zeros(objective.n_parameters)
+        >>> round(objective.gap(w, *objective.loss_and_gradient(w))[1], 12)
+        0.25
+        """
+        value = loss + self.regulariser.value(w)
+        if not self.convex:
+            return value, float("nan")
+        v = -gradient
+        entropy = loss + float(w @ v)
+        share = self.regulariser.share(entropy, v)
+        if share == 1.0:
+            gap = self.regulariser.excess(w, v)
+        else:
+            gap = value - (share * entropy - self.regulariser.conjugate(share * v))
+        # Far from the minimum the gap is a difference of large numbers; so is the bound, value less gap.
+        return value, gap + _ROUNDING * (value + magnitude + float(np.abs(w) @ np.abs(v)))
+
+    def certify(self, w: Floats) -> tuple[float, float]:
+        """Return primal value and duality gap of any parameters.
+
+        Parameters
+        ----------
+        w : array of shape (n_parameters,)
+            Parameters.
+
+        Returns
+        -------
+        objective, gap : float
+            As in :meth:`gap`.
+        """
+        return self.gap(w, *self.evaluate(w))
+
+    def planes(self, w: Floats, examples: NDArray[np.int64] | None = None) -> Planes:
+        """Return the highest plane of each example at w, or of those listed; at T = 0.
+
+        Parameters
+        ----------
+        w : array of shape (n_parameters,)
+            Parameters.
+        examples : int array of shape (m,), default=None
+            Which examples; None: all.
+
+        Returns
+        -------
+        Planes
+            One plane for each.
+
+        Examples
+        --------
+        >>> from dualfield.solvers import prototypes
+        >>> hinge = prototypes.objective(temperature=0.0)
+        >>> w = hinge.score_map.pack(np.array([0.1, -0.1]), np.zeros(4))
+        >>> hinge.planes(w).values(w)                         # 1 - 2 * 0.1
+        array([0.8])
+        """
+        given = self.examples
+        if examples is None:
+            chosen, nodes = np.arange(self.n_examples), np.arange(given.nodes.n_nodes)
+            scores = self.score_map.scores_of(self.native, w, given.nodes.shape, self.n_threads)
+        else:
+            chosen = np.asarray(examples, dtype=np.int64)
+            nodes = rows_of_examples(given.nodes.offsets, chosen)[1]
+            pairs = None if given.pairs is None else given.pairs[chosen]
+            scores = self.score_map.scores(w, given.nodes[chosen], pairs, self.n_threads)
+        truth = given.labels[nodes]
+        if self.loss.rescaling == "slack":
+            return self.planes_of(self._slack_argmax(scores, truth), chosen)
+        if given.fixed is not None:
+            known = np.flatnonzero(given.fixed[nodes])
+            own = scores.node[known, truth[known]]
+            scores.node[known] = -np.inf
+            scores.node[known, truth[known]] = own
+        costs = self.node_costs(nodes)
+        return self.planes_of(self.score_map.structure.argmax(scores, cost=costs, n_jobs=self.n_threads), chosen)
+
+    def planes_of(self, labels: Codes, examples: NDArray[np.int64]) -> Planes:
+        """Return the planes of given labellings.
+
+        Parameters
+        ----------
+        labels : int32 array of shape (n_nodes of the examples,)
+            A labelling for each, one after another.
+        examples : int array of shape (m,)
+            Which examples.
+
+        Returns
+        -------
+        Planes
+            One plane for each.
+
+        Examples
+        --------
+        >>> from dualfield.solvers import prototypes
+        >>> hinge = prototypes.objective(temperature=0.0)
+        >>> hinge.planes_of(hinge.examples.labels, np.array([0])).slopes.nnz       # the truth has the plane 0
+        0
+        """
+        offsets, nodes = rows_of_examples(self.examples.nodes.offsets, examples)
+        owner = np.repeat(np.arange(len(examples)), np.diff(offsets))
+        truth = self.examples.labels[nodes]
+        paid = self.node_costs(nodes, labels)
+        costs = np.bincount(owner, paid, minlength=len(examples)).astype(np.float64)
+        # Slacks are rescaled: the whole plane is multiplied by the cost.
+        scale = costs if self.loss.rescaling == "slack" else np.ones(len(examples))
+        slopes = self.features.differences(labels, truth, examples, scale)
+        keys: list[Hashable] = [labels[a:b].tobytes() for a, b in itertools.pairwise(offsets.tolist())]
+        return Planes(examples, costs, slopes, keys)
+
+    def node_costs(self, nodes: NDArray[np.int64], labels: NDArray[Any] | None = None) -> Floats:
+        """Return what labels cost at nodes.
+
+        Parameters
+        ----------
+        nodes : int array of shape (m,)
+            Which nodes.
+        labels : int array of shape (m,), default=None
+            A label for each; None: all labels.
+
+        Returns
+        -------
+        array of shape (m,) or (m, n_labels)
+            Costs.
+        """
+        truth = self.examples.labels[nodes]
+        n, unscored = self.score_map.structure.n_labels, self.examples.unscored
+        table = np.zeros((n, n)) if self.loss.cost is None else self.loss.cost
+        costs: Floats = table[truth] if labels is None else table[truth, labels]
+        if unscored is not None:
+            costs[unscored[nodes]] = 0.0
+        return costs
