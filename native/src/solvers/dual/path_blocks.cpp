@@ -18,7 +18,7 @@
 #include "dualfield/core/random.hpp"
 #include "gap_forecast.hpp"
 #include "labelling_mixture.hpp"
-#include "soft_dual.hpp"
+#include "parts_of_one.hpp"
 
 namespace dualfield {
 namespace {
