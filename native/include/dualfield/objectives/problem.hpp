@@ -6,6 +6,7 @@
 // over the labellings that are allowed.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -30,6 +31,11 @@ struct Problem {
     std::size_t n_nodes() const { return static_cast<std::size_t>(structure->label_offsets().back()); }
     std::size_t first(std::size_t example) const { return structure->first(example); }
     std::size_t length(std::size_t example) const { return structure->length(example); }
+    std::size_t longest() const {
+        std::size_t found = 0;
+        for (std::size_t i = 0; i < n_examples(); ++i) found = std::max(found, length(i));
+        return found;
+    }
     const std::int32_t* truth(std::size_t example) const { return labels + first(example); }
 };
 

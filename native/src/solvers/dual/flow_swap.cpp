@@ -55,9 +55,9 @@ class FlowSwap : public FlowAscent {
     void begin(const double* start, const SolverState* flow) {
         if (callbacks_.resume) return restore(*callbacks_.resume);
         if (flow)
-            read_flow(*flow);
+            flow_.read(*flow);
         else
-            begin_at_truth();
+            flow_.begin_at_truth();
         count_open();
         rebuild();
         if (start) {
@@ -265,7 +265,7 @@ class FlowSwap : public FlowAscent {
     }
     void restore(const SolverState& saved) {
         const StateReader reader(saved);
-        read_flow(saved);
+        flow_.read(saved);
         count_open();
         describe(reader);
         lists_.read_again();

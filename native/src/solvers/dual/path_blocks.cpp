@@ -41,17 +41,16 @@ class PathBlocks {
           w_(problem.size(), 0.0),
           mean_(problem.size(), 0.0),
           best_(problem.size(), 0.0) {
-        std::size_t largest = 0, longest = 0;
+        std::size_t largest = 0;
         for (std::size_t i = 0; i < problem.n_examples(); ++i) {
             largest = std::max(largest, layout_.n_own(i));
-            longest = std::max(longest, problem.length(i));
             mixtures_.emplace_back(problem.truth(i), problem.length(i));
             if (problem.length(i) > 0 && problem.weights[i] > 0.0) order_.push_back(i);
         }
         for (Buffer* buffer : {&own_, &difference_}) buffer->require(largest + kLanes);
         shared_difference_.require(std::max<std::size_t>(layout_.n_shared, 1));
         scratch_.require(map_.scratch_size());
-        labels_.resize(longest);
+        labels_.resize(problem.longest());
     }
 
     void begin(const double* start) {

@@ -14,7 +14,7 @@ class KernelSoftDual final : public KernelParts {
   public:
     KernelSoftDual(const Problem& problem, double scale) : KernelParts(problem, scale), points_(problem, truth_) {
         points_.begin_at_truth();
-        for (Buffer* buffer : {&moved_, &answer_}) buffer->require(checked_product(longest(), n_labels_));
+        for (Buffer* buffer : {&moved_, &answer_}) buffer->require(checked_product(problem.longest(), n_labels_));
     }
 
     bool wants_mean() const override { return false; }
