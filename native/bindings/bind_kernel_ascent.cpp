@@ -41,7 +41,7 @@ nb::object run(DualBlocks& blocks, Ask& ask) {
     const KernelMatrix& exact = ask.exact ? *ask.exact : ask.matrix;
     require(exact.gram.index() == 1 && n_points(exact) == n, "exact must be the same matrix in double precision");
     Gram<double>& proof = *std::get<1>(exact.gram);
-    Watch watch(std::move(ask.callbacks), 0.0);
+    Watch watch(std::move(ask.callbacks));
     KernelSolution solution;
     {
         const nb::gil_scoped_release unlocked;

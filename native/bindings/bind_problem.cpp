@@ -72,7 +72,7 @@ nb::object run(const BoundProblem& problem, const MaybeNumbers& start, nb::objec
     const double* begin = start ? problem.checked(*start) : nullptr;
     const nb::object pass_end = nb::getattr(listener, "pass_end", nb::none());
     const nb::object resume = nb::getattr(listener, "resume", nb::none());
-    Watch watch(std::move(listener), 0.0);
+    Watch watch(std::move(listener));
     SolverState state;
     if (!resume.is_none()) state = read_state(nb::cast<nb::dict>(resume), &watch);
     LinearSolution solution;

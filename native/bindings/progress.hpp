@@ -32,10 +32,9 @@ inline const char* name_of(Outcome outcome) {
 class Watch {
   public:
     // callbacks: an object of dualfield.solvers.callbacks, or none.
-    Watch(nb::object callbacks, double start_passes)
+    explicit Watch(nb::object callbacks)
         : callbacks_(std::move(callbacks)),
-          interval_(callbacks_.is_none() ? kInterval : nb::cast<double>(callbacks_.attr("interval"))),
-          last_passes_(start_passes - 1.0) {}
+          interval_(callbacks_.is_none() ? kInterval : nb::cast<double>(callbacks_.attr("interval"))) {}
 
     bool operator()(const Progress& now) {
         latest_ = now;
@@ -89,7 +88,7 @@ class Watch {
     static constexpr double kInterval = 0.05;  // seconds between two calls
     nb::object callbacks_;
     std::chrono::duration<double> interval_;
-    double last_passes_;
+    double last_passes_ = -1.0;
     bool seen_ = false;
     Progress latest_{};
     std::vector<Progress> rows_;

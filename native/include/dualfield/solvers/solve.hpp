@@ -36,7 +36,7 @@ struct Callbacks {
 
 class Clock {
   public:
-    explicit Clock(double before) : before_(before) {}
+    explicit Clock(double before = 0.0) : before_(before) {}
     double seconds() const {
         return before_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     }

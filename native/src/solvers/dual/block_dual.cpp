@@ -299,7 +299,7 @@ class BlockDual {
     const Callbacks& callbacks_;
     Objective objective_;
     SoftDual<S> points_;
-    Clock clock_{0.0};
+    Clock clock_;
     std::size_t n_;
     std::vector<double> gain_, sorted_;  // [n]: of the last visit
     Aligned<double> w_;

@@ -304,7 +304,7 @@ class FlowSwap : public FlowAscent {
     Aligned<double> best_;
     std::vector<double> losses_, violation_;
     std::vector<std::uint64_t> selected_, active_, runs_, swept_;
-    Clock clock_{0.0};
+    Clock clock_;
     double primal_ = kInfinity, last_dual_ = -kInfinity;
     std::uint64_t n_iterations_ = 0, n_sweeps_ = 0, n_shuffles_ = 0, n_idle_ = 0, n_looks_ = 0, mean_leads_ = 1,
                   resumed_ = 0;

@@ -329,7 +329,7 @@ class PathBlocks {
     std::vector<std::int32_t> labels_;
     PartList parts_;
     GapForecast forecast_;
-    Clock clock_{0.0};
+    Clock clock_;
     double primal_ = kInfinity, dual_ = 0.0, passes_ = 0.0;
     std::uint64_t n_iterations_ = 0, next_look_ = 1, resumed_ = 0;
 };

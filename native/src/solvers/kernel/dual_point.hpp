@@ -16,7 +16,7 @@ namespace dualfield {
 template <class T>
 class DualPoint {
   public:
-    DualPoint(const KernelProblem<T>& problem, ThreadTeam& team, double passes)
+    DualPoint(const KernelProblem<T>& problem, ThreadTeam& team)
         : problem_(problem),
           team_(team),
           native_(routines().kernel<T>()),
@@ -29,7 +29,6 @@ class DualPoint {
           bias_rounded_(classes_, T(0)),
           imbalance_(classes_, 0.0),
           curvature_(checked_product(classes_, classes_), 0.0),
-          passes_(passes),
           scores_(checked_product(classes_, stride_), T(0)),
           log_p_(checked_product(classes_, stride_), T(0)),
           p_(checked_product(classes_, stride_), T(0)),
@@ -305,7 +304,7 @@ class DualPoint {
     std::vector<double> imbalance_;  // sum_i B_i, by class
     std::vector<double> curvature_, shifts_, partial_;
     double mass_ = 0.0;
-    double passes_, curvature_passes_ = 0.0;
+    double passes_ = 0.0, curvature_passes_ = 0.0;
     DualSums sums_;
     Aligned<T> scores_, log_p_, p_, terms_;  // by columns
 };

@@ -397,7 +397,7 @@ class Ascent {
     const Report& report_;
     Proof proof_;
     ScoreUpdate<T> update_;
-    Clock clock_{0.0};
+    Clock clock_;
     std::size_t n_points_, n_labels_, stride_, most_members_ = 0, set_size_ = 0, set_stride_ = 0;
     Aligned<T> scores_, mean_scores_;                                           // [K][stride]
     std::vector<double> coefficients_, mean_coefficients_, best_coefficients_;  // [n_points][K]
