@@ -22,8 +22,8 @@ struct Problem {
     const std::int32_t* labels = nullptr;  // [label_offsets.back()]; null for prediction
     const double* weights = nullptr;       // [n]: c_i
     const double* cost = nullptr;          // [K][K], true label first, zeros on the diagonal; may be null
-    const std::uint8_t* allowed =
-        nullptr;               // as the first table: which parts partly labelled examples may have; or null
+    // As the first table: which parts partly labelled examples may have; may be null.
+    const std::uint8_t* allowed = nullptr;
     double temperature = 1.0;  // 0: the maximum itself, the hinge
 
     std::size_t size() const { return scores->size(); }

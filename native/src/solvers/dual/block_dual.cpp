@@ -32,7 +32,7 @@ constexpr double kRounding = 4.0 * std::numeric_limits<double>::epsilon();
 // From this epoch on two of three visit only the examples that gained most, which have this share of all gains.
 constexpr std::size_t kSelectFrom = 8, kFullEvery = 3;
 constexpr double kSelectShare = 0.8;
-// A gap that is told and smaller than this share of the dual could be one of rounding: it is computed exactly.
+// A gap that is reported and smaller than this share of the dual could be one of rounding: it is computed exactly.
 constexpr double kDoubt = 1e-2;
 
 // S: float or double, the precision in which the state is kept.
@@ -218,7 +218,7 @@ class BlockDual {
         return points_.ascend(i, score(i), grow, [&] { move(i, weight); }).value_or(0.0);
     }
 
-    // One epoch in random order; false if whoever watches wants to stop.
+    // One epoch in random order; false if the callback ends the solve.
     bool visit_all(std::size_t epoch) {
         RandomStream random(settings_.seed, epoch);
         for (std::size_t left = order_.size(); left > 1; --left)

@@ -10,8 +10,8 @@
 // region, where a region is a run of nodes with more than one label. Examples are visited densely, over all labels,
 // only where the last certificate has shown that a labelling outside of the support is better.
 //
-// Any w bounds the minimum from above and any flow from below. Single points w(mu) are noisy: the polynomially weighted
-// mean of those after each sweep is the better upper bound for most of the way.
+// Any w bounds the minimum from above and any flow from below. Single iterates w(mu) are noisy: the polynomially
+// weighted mean of those after each sweep is the better upper bound for most of the way.
 #include "dualfield/solvers/dual/flow_swap.hpp"
 
 #include <algorithm>
@@ -92,7 +92,7 @@ class FlowSwap : public FlowAscent {
     double gap() const { return std::max(primal_ - dual_, kRounding * (std::abs(primal_) + std::abs(dual_))); }
     double small() const { return settings_.tolerance * dual_; }
     bool is_small() const { return gap() <= small(); }
-    // Some dense visits, then sweeps over the support; false if whoever watches wants to stop.
+    // Some dense visits, then sweeps over the support; false if the callback ends the solve.
     bool cycle() {
         shuffle(selected_);
         for (std::size_t at = 0; at < selected_.size(); ++at) {

@@ -9,8 +9,8 @@
 // it is in the nearest caches. Examples with next to no share in the gap are passed over without asking for rows.
 //
 // Since F is at hand, primal(w(mu)) - dual(mu) costs no row at all, and is computed after each epoch. Hinge losses make
-// the primal point jump around its mean: the mean of the last epochs is a candidate too, and the best primal point so
-// far is the one that is returned.
+// the primal iterates jump around their mean: the mean of the last epochs is a candidate too, and the best primal point
+// so far is the one that is returned.
 //
 // All of that may be in single precision, and is only a reason to look closer. What is claimed is proven in double
 // precision: F of the dual point and F of the point that is returned are computed anew from their coefficients, and
@@ -166,7 +166,7 @@ class Ascent {
                 *out++ = static_cast<double>(scores[k * stride_ + static_cast<std::size_t>(point)]);
     }
 
-    // One epoch, which moves something or does not; false if whoever watches wants to stop.
+    // One epoch, which moves something or does not; false if the callback ends the solve.
     bool visit_all(std::size_t epoch) {
         RandomStream random(settings_.seed, epoch);
         for (std::size_t left = order_.size(); left > 1; --left)

@@ -107,7 +107,7 @@ class NewtonCg {
                 }
                 solution.outcome = Outcome::stalled;
             }
-            if (!exact_) {  // interrupted: the gap that is told is the exact one
+            if (!exact_) {  // interrupted: the gap that is reported is the exact one
                 refine(square, loss);
                 exact_ = true;
                 stopped = true;

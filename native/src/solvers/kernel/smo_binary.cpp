@@ -103,7 +103,7 @@ class BinarySmo {
                 dual_.estimate(rule_.tolerance);
                 if (settled || narrow || spent || reached()) verify();
             }
-            // Whoever waits is told what is known: the clock has no say in what is computed.
+            // Progress that is due is reported as it is known: the clock has no say in what is computed.
             if (is_due || is_late()) {
                 const double now = last_report_ = clock_.seconds();
                 if (!report_({dual_.dual() + dual_.gap(), dual_.dual(), dual_.gap(), passes(), now})) {

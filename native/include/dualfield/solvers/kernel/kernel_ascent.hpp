@@ -25,7 +25,7 @@ class DualBlocks {
     virtual std::size_t n_labels() const = 0;
     virtual std::span<const std::int32_t> members(std::size_t i) const = 0;
     virtual double weight(std::size_t i) const = 0;  // c_i
-    // Whether primal points wander, so that their mean is the better one: the hinge.
+    // Whether primal iterates wander, so that their mean is the better one: the hinge.
     virtual bool wants_mean() const = 0;
 
     // Raises the dual by moving one example. scores [m][K] are those of now and are kept up to date; gram [m][m];
