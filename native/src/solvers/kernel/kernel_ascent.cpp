@@ -77,16 +77,16 @@ class Ascent {
             throw std::invalid_argument("The cache is too small for the kernel rows of the largest example.");
     }
 
-    KernelSolution solve(std::span<const double> start) {
+    AscentSolution solve(std::span<const double> start) {
         try {
             return solution(start);
         } catch (const NotPositive&) {
             if (sizeof(T) == sizeof(double)) throw;
             // So looks what single precision cannot hold, too: it gives up without a bound, and double precision
             // decides.
-            KernelSolution nothing;
+            AscentSolution nothing;
             nothing.coefficients.assign(coefficients_.size(), 0.0);
-            nothing.bias.assign(blocks_.weights().size(), 0.0);
+            nothing.weights.assign(blocks_.weights().size(), 0.0);
             nothing.objective = nothing.gap = kInfinity;
             nothing.outcome = Outcome::stalled;
             return nothing;
@@ -94,20 +94,19 @@ class Ascent {
     }
 
   private:
-    KernelSolution solution(std::span<const double> start) {
+    AscentSolution solution(std::span<const double> start) {
         if (!start.empty() && blocks_.can_begin()) begin(start);
         rebuild();
         certify();
         keep_best(coefficients_, blocks_.weights(), primal_);
-        KernelSolution found;
+        AscentSolution found;
         found.outcome = ascend();
         report_(progress());
         found.coefficients = best_coefficients_;
-        found.bias = best_weights_;
+        found.weights = best_weights_;
         found.objective = best_;
         found.gap = gap();
         found.n_iterations = n_iterations_;
-        found.passes = passes_;
         return found;
     }
 
@@ -418,14 +417,14 @@ class Ascent {
 }  // namespace
 
 template <class T>
-KernelSolution solve_kernel_ascent(Gram<T>& gram, Gram<double>& exact, DualBlocks& blocks,
+AscentSolution solve_kernel_ascent(Gram<T>& gram, Gram<double>& exact, DualBlocks& blocks,
                                    std::span<const double> start, const AscentSettings& settings, ThreadTeam& team,
                                    const Report& report) {
     return Ascent<T>(gram, exact, blocks, settings, team, report).solve(start);
 }
-template KernelSolution solve_kernel_ascent<float>(Gram<float>&, Gram<double>&, DualBlocks&, std::span<const double>,
+template AscentSolution solve_kernel_ascent<float>(Gram<float>&, Gram<double>&, DualBlocks&, std::span<const double>,
                                                    const AscentSettings&, ThreadTeam&, const Report&);
-template KernelSolution solve_kernel_ascent<double>(Gram<double>&, Gram<double>&, DualBlocks&, std::span<const double>,
+template AscentSolution solve_kernel_ascent<double>(Gram<double>&, Gram<double>&, DualBlocks&, std::span<const double>,
                                                     const AscentSettings&, ThreadTeam&, const Report&);
 
 }  // namespace dualfield
