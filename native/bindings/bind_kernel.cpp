@@ -32,7 +32,7 @@ struct Task {
     std::optional<Input<double, 2>> label_kernel;
     std::optional<Input<double, 2>> start;
     std::optional<Input<double, 1>> start_bias;
-    double tolerance, most_passes, start_passes, start_seconds;
+    double tolerance, most_passes;
     std::size_t n_threads;
     nb::object callbacks;
     const KernelMatrix* rough;
@@ -76,13 +76,13 @@ class Watching {
 template <class Solve>
 nb::object run(const KernelMatrix& matrix, const Task& task, Solve&& solve) {
     task.check(std::visit([](const auto& gram) { return gram->size(); }, matrix.gram));
-    Watch watch(task.callbacks, task.start_passes);
+    Watch watch(task.callbacks);
     const Watching calls(matrix.calls);
     KernelSolution solution;
     {
         const nb::gil_scoped_release unlocked;
         const Report report = [&](const Progress& now) { return watch(now) && !calls.is_interrupted(); };
-        const StopRule rule{task.tolerance, task.most_passes, task.start_passes, task.start_seconds};
+        const StopRule rule{.tolerance = task.tolerance, .most_passes = task.most_passes};
         KernelStart start;
         if (task.start) {
             start.coefficients = {task.start->data(), task.start->shape(0) * task.start->shape(1)};
@@ -125,17 +125,16 @@ void register_kernels(nb::module_& module) {
             "__init__",
             [](Task* self, Input<std::int32_t, 1> labels, Input<double, 1> weights, std::size_t n_classes, bool pinned,
                bool with_bias, std::optional<Input<double, 2>> label_kernel, std::optional<Input<double, 2>> start,
-               std::optional<Input<double, 1>> start_bias, double tolerance, double most_passes, double start_passes,
-               double start_seconds, std::size_t n_threads, nb::object callbacks, const KernelMatrix* rough,
-               std::optional<Input<double, 2>> correction, double noise) {
-                new (self) Task{labels,    weights,    n_classes, pinned,      with_bias,    label_kernel,
-                                start,     start_bias, tolerance, most_passes, start_passes, start_seconds,
-                                n_threads, callbacks,  rough,     correction,  noise};
+               std::optional<Input<double, 1>> start_bias, double tolerance, double most_passes, std::size_t n_threads,
+               nb::object callbacks, const KernelMatrix* rough, std::optional<Input<double, 2>> correction,
+               double noise) {
+                new (self)
+                    Task{labels,    weights,     n_classes, pinned,    with_bias, label_kernel, start, start_bias,
+                         tolerance, most_passes, n_threads, callbacks, rough,     correction,   noise};
             },
             nb::kw_only(), "labels"_a, "weights"_a, "n_classes"_a, "pinned"_a, "with_bias"_a, "label_kernel"_a.none(),
-            "start"_a.none(), "start_bias"_a.none(), "tolerance"_a, "most_passes"_a, "start_passes"_a,
-            "start_seconds"_a, "n_threads"_a, "callbacks"_a.none(), "rough"_a.none() = nb::none(),
-            "correction"_a.none() = nb::none(), "noise"_a = 0.0);
+            "start"_a.none(), "start_bias"_a.none(), "tolerance"_a, "most_passes"_a, "n_threads"_a,
+            "callbacks"_a.none(), "rough"_a.none() = nb::none(), "correction"_a.none() = nb::none(), "noise"_a = 0.0);
 
     module.def(
         "solve_working_set",

@@ -41,8 +41,8 @@ nb::object run(DualBlocks& blocks, Ask& ask) {
     const KernelMatrix& exact = ask.exact ? *ask.exact : ask.matrix;
     require(exact.gram.index() == 1 && n_points(exact) == n, "exact must be the same matrix in double precision");
     Gram<double>& proof = *std::get<1>(exact.gram);
-    Watch watch(std::move(ask.callbacks), 0.0);
-    KernelSolution solution;
+    Watch watch(std::move(ask.callbacks));
+    AscentSolution solution;
     {
         const nb::gil_scoped_release unlocked;
         const Report report = [&](const Progress& now) { return watch(now); };
@@ -55,9 +55,9 @@ nb::object run(DualBlocks& blocks, Ask& ask) {
             },
             ask.matrix.gram);
     }
-    Output<double> coefficients({n, n_labels}), weights({solution.bias.size()});
+    Output<double> coefficients({n, n_labels}), weights({solution.weights.size()});
     std::copy(solution.coefficients.begin(), solution.coefficients.end(), coefficients.data());
-    std::copy(solution.bias.begin(), solution.bias.end(), weights.data());
+    std::copy(solution.weights.begin(), solution.weights.end(), weights.data());
     return nb::make_tuple(coefficients.release(), weights.release(), solution.objective, solution.gap,
                           std::string(name_of(solution.outcome)), solution.n_iterations, watch.release());
 }

@@ -242,7 +242,7 @@ KernelMatrix rounded(const KernelMatrix& matrix) {
     return {.gram = std::shared_ptr<Gram<float>>(borrowed), .held = values, .owner = {}};
 }
 
-// The points of an expansion that have a coefficient other than zero.
+// The support vectors of an expansion: points that have a coefficient other than zero.
 struct Expansion {
     std::vector<std::int32_t> points;
     std::vector<double> coefficients;

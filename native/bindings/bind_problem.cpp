@@ -62,17 +62,17 @@ class BoundObjective {
 };
 
 // Runs a solver without the interpreter lock; returns parameters, objective, gap, outcome, iterations, trace.
-// `listener`, an object of dualfield.solvers.callbacks or none, is called now and then with where the solver stands.
-// Its `pass_end`, if there is one, is called at the end of passes with a BoundMoment, and a true value that it returns
-// ends the solve; `resume`, if there is one, is the state to begin with.
+// `caller`, an object of dualfield.solvers.callbacks or none, is called with the progress now and then. Its `pass_end`,
+// if there is one, is called at the end of passes with a BoundMoment, and a true value that it returns ends the solve;
+// `resume`, if there is one, is the state to begin with.
 template <class Solve>
-nb::object run(const BoundProblem& problem, const MaybeNumbers& start, nb::object listener, Solve solve) {
+nb::object run(const BoundProblem& problem, const MaybeNumbers& start, nb::object caller, Solve solve) {
     problem.need_features();
     problem.need_labels();
     const double* begin = start ? problem.checked(*start) : nullptr;
-    const nb::object pass_end = nb::getattr(listener, "pass_end", nb::none());
-    const nb::object resume = nb::getattr(listener, "resume", nb::none());
-    Watch watch(std::move(listener), 0.0);
+    const nb::object pass_end = nb::getattr(caller, "pass_end", nb::none());
+    const nb::object resume = nb::getattr(caller, "resume", nb::none());
+    Watch watch(std::move(caller));
     SolverState state;
     if (!resume.is_none()) state = read_state(nb::cast<nb::dict>(resume), &watch);
     LinearSolution solution;
@@ -246,7 +246,7 @@ void register_problems(nb::module_& module) {
                "Best labels of all nodes, with the cost of wrong ones if it is asked for.");
     module.def("score_own", &score_all, "problem"_a, "w"_a.noconvert(), "n_threads"_a,
                "Scores of the parts of nodes, and of edges where they have features.");
-    nb::class_<BoundMoment>(module, "Moment", "The end of a pass, for as long as it is being told of.")
+    nb::class_<BoundMoment>(module, "Moment", "The end of a pass, valid while its callback runs.")
         .def("progress", &BoundMoment::progress, "Objective, dual, gap, passes and seconds.")
         .def("parameters", &BoundMoment::parameters)
         .def("state", &BoundMoment::state, "Arrays by name with which the solver can go on later.");

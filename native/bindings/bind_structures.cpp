@@ -52,7 +52,7 @@ class BoundChain final : public BoundStructure {
     ChainStructure structure_;
 };
 
-// A structure with scores: who answers the questions.
+// A structure with scores, which answers the questions.
 class Oracle {
   public:
     Oracle(const BoundStructure& bound, std::vector<MaybeMatrix> own, MaybeVector shared, double inverse_temperature,

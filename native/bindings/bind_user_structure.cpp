@@ -1,4 +1,5 @@
-// Structures that are written in Python: the same interface as those of the core, with a call back for each example.
+// User-defined structures, written in Python: the same interface as those of the core, with a callback for each
+// example.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 

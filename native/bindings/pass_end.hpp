@@ -79,7 +79,7 @@ inline std::optional<Outcome> tell_pass_end(const nb::object& pass_end, const Mo
     }
 }
 
-// The arrays of a state from Python, and the course that led to it, which a watch takes over.
+// The arrays of a state from Python, and the trace that led to it, which a watch takes over.
 inline SolverState read_state(const nb::dict& arrays, Watch* watch = nullptr) {
     SolverState state;
     const auto take = [&]<class T>(const std::string& name, nb::handle value, T) {

@@ -1,4 +1,4 @@
-// The course of a solve, seen from Python: its trace, signals, and the caller's function.
+// The progress of a solve, seen from Python: its trace, signals, and callbacks.
 #pragma once
 
 #include <chrono>
@@ -27,15 +27,14 @@ inline const char* name_of(Outcome outcome) {
     }
 }
 
-// Keeps the course of a solve, and lets Python see it now and then: signals, and the caller's function. Whoever ignores
-// SIGINT, as a process under nohup does, has no handler in Python either: nothing is raised, and the solve goes on.
+// Keeps the trace of a solve, and hands over to Python now and then, for signals and callbacks. A process that ignores
+// SIGINT, as under nohup, has no handler in Python either: nothing is raised, and the solve goes on.
 class Watch {
   public:
     // callbacks: an object of dualfield.solvers.callbacks, or none.
-    Watch(nb::object callbacks, double start_passes)
+    explicit Watch(nb::object callbacks)
         : callbacks_(std::move(callbacks)),
-          interval_(callbacks_.is_none() ? kInterval : nb::cast<double>(callbacks_.attr("interval"))),
-          last_passes_(start_passes - 1.0) {}
+          interval_(callbacks_.is_none() ? kInterval : nb::cast<double>(callbacks_.attr("interval"))) {}
 
     bool operator()(const Progress& now) {
         latest_ = now;
@@ -46,7 +45,7 @@ class Watch {
         looked_ = time;
         const nb::gil_scoped_acquire lock;
         if (PyErr_CheckSignals() != 0) {
-            // Stops where it is; whoever called says so in a warning.
+            // Stops where it is; the estimator warns.
             if (!PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) throw nb::python_error();
             PyErr_Clear();
             return false;
@@ -61,7 +60,7 @@ class Watch {
         return true;
     }
 
-    // A course that began earlier: rows as `release` gives them.
+    // A trace that began earlier: rows as `release` gives them.
     void prepend(const double* rows, std::size_t n_rows) {
         for (std::size_t r = 0; r < n_rows; ++r, rows += 5)
             rows_.push_back({rows[0], rows[1], rows[2], rows[3], rows[4]});
@@ -89,7 +88,7 @@ class Watch {
     static constexpr double kInterval = 0.05;  // seconds between two calls
     nb::object callbacks_;
     std::chrono::duration<double> interval_;
-    double last_passes_;
+    double last_passes_ = -1.0;
     bool seen_ = false;
     Progress latest_{};
     std::vector<Progress> rows_;

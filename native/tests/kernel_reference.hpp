@@ -29,6 +29,7 @@ struct SmallProblem {
     std::size_t n_rows() const { return n_classes - (pinned ? 1 : 0); }
 
     // Points around class centres that overlap; weights between C / 2 and 3 C / 2 if uneven.
+    // The distributions of another standard library draw other points from the same seed.
     SmallProblem(std::size_t n, std::size_t n_classes_, double C, bool uneven, unsigned seed) : n_classes(n_classes_) {
         std::mt19937 random(seed);
         std::normal_distribution<double> normal;

@@ -23,8 +23,6 @@ def test_sizes_of_kernel_tasks_are_checked():
         "start_bias": None,
         "tolerance": 1e-3,
         "most_passes": 10.0,
-        "start_passes": 0.0,
-        "start_seconds": 0.0,
         "n_threads": 1,
         "callbacks": None,
     }

@@ -6,7 +6,7 @@
 namespace dualfield {
 namespace {
 
-// From this share of the outputs on a whole row of weights is faster than a list (decision 0006).
+// Columns with at least one in so many of the outputs have a whole row of weights: faster than a list from there on.
 constexpr std::size_t kWholeFrom = 6;
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Points whose features are all 0 or 1, one bit each. A kernel between two of them depends on a count only: of features
-// that differ, or of features that both have. Its values are looked up in a table of n_features + 1 numbers.
+// Bit-packed points: features that are all 0 or 1, one bit each. A kernel between two of them depends on a count only:
+// of features that differ, or of features that both have. Its values are looked up in a table of n_features + 1
+// numbers.
 #pragma once
 
 #include <cstddef>

@@ -65,9 +65,8 @@ struct SinglePrecision : std::runtime_error {
 };
 
 struct StopRule {
-    double tolerance;                                // on gap / dual
-    double most_passes;                              // over the kernel matrix
-    double start_passes = 0.0, start_seconds = 0.0;  // spent before
+    double tolerance;    // on gap / dual
+    double most_passes;  // over the kernel matrix
     // Also enough: a gap of at most this share of what the dual has gained over a value to begin with.
     double share = 0.0, dual_before = 0.0;
 };

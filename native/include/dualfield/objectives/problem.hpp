@@ -6,6 +6,7 @@
 // over the labellings that are allowed.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -21,8 +22,8 @@ struct Problem {
     const std::int32_t* labels = nullptr;  // [label_offsets.back()]; null for prediction
     const double* weights = nullptr;       // [n]: c_i
     const double* cost = nullptr;          // [K][K], true label first, zeros on the diagonal; may be null
-    const std::uint8_t* allowed =
-        nullptr;               // as the first table: which parts partly labelled examples may have; or null
+    // As the first table: which parts partly labelled examples may have; may be null.
+    const std::uint8_t* allowed = nullptr;
     double temperature = 1.0;  // 0: the maximum itself, the hinge
 
     std::size_t size() const { return scores->size(); }
@@ -30,6 +31,11 @@ struct Problem {
     std::size_t n_nodes() const { return static_cast<std::size_t>(structure->label_offsets().back()); }
     std::size_t first(std::size_t example) const { return structure->first(example); }
     std::size_t length(std::size_t example) const { return structure->length(example); }
+    std::size_t longest() const {
+        std::size_t found = 0;
+        for (std::size_t i = 0; i < n_examples(); ++i) found = std::max(found, length(i));
+        return found;
+    }
     const std::int32_t* truth(std::size_t example) const { return labels + first(example); }
 };
 

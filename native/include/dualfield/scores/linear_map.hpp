@@ -1,9 +1,9 @@
 // From weights to scores and back: every column of a row of features adds its weights to the scores of some outputs.
 //
-// Outputs are labels, or cliques where features score pairs of labels. A feature is a column with an output; which ones
-// there are is fixed when the map is made. Columns with many outputs have a whole padded row of weights, which adds in
-// a few vector operations; a bit for each output says which of its weights are features, and the others stay zero.
-// Columns with few outputs list them.
+// Outputs are the parts of a row of a table: labels of a node, or pairs of labels of an edge. A feature is a column
+// with an output; which ones there are is fixed when the map is made. Columns with many outputs have a whole padded row
+// of weights, which adds in a few vector operations; a bit for each output says which of its weights are features, and
+// the others stay zero. Columns with few outputs list them.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace dualfield {
 
-// A matrix with a row for each node, sparse or dense.
+// A matrix with a row for each node or edge, sparse or dense.
 struct FeatureRows {
     const std::int64_t* indptr = nullptr;   // [n_rows + 1]
     const std::int32_t* indices = nullptr;  // in [0, n_columns); any order, repeated ones add up

@@ -1,4 +1,4 @@
-// What every solver tells and is told.
+// What every solver reports, and the callbacks that it is given.
 #pragma once
 
 #include <chrono>
@@ -17,10 +17,10 @@ struct Progress {
 
 enum class Outcome { converged, iteration_limit, interrupted, stalled, too_slow, stopped };
 
-// Told of every step; false ends the solver at the point it has.
+// Called with the progress so far; false ends the solver at its present iterate.
 using Report = std::function<bool(const Progress&)>;
 
-// The end of a pass. What is asked for is computed then, and only if it is: the solver goes on as if nobody had asked.
+// The end of a pass. What a callback asks for is computed on demand, and the solver goes on as if it had not been.
 struct Moment {
     std::function<Progress()> progress;
     std::function<std::vector<double>()> parameters;
@@ -34,9 +34,10 @@ struct Callbacks {
     const SolverState* resume = nullptr;  // begin with this state; null: at the start
 };
 
+// Seconds since it was made, and those before it.
 class Clock {
   public:
-    explicit Clock(double before) : before_(before) {}
+    explicit Clock(double before = 0.0) : before_(before) {}
     double seconds() const {
         return before_ + std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     }

@@ -89,7 +89,7 @@ inline void lay_out(const ChainContext& context, ChainWorkspace& workspace, std:
 }
 
 // Up to this many labels four examples side by side in a vector are faster than one example along it; with clique sums,
-// which walk over all rows again, fewer (decision 0003).
+// which walk over all rows again, fewer.
 inline constexpr std::size_t kFewLabels = 40, kFewLabelsForSums = 22;
 
 inline bool fits_interleaved(const ChainContext& context, std::span<const ChainLane> lanes) {

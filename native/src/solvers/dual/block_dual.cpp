@@ -2,10 +2,9 @@
 //
 //   dual(mu) = sum_i c_i [ T H(mu_i) + <D_i, mu_i> ] - 1/2 |w(mu)|^2,     w(mu) = sum_i c_i A_i' (u_i - mu_i)
 //
-// A visit proposes a step for one example, as soft_dual.hpp says, moves w, and keeps the step if the dual has grown;
-// otherwise it goes back and halves eta (Collins et al. 2008; Taskar's block structure). How much
-// |w|^2 / 2 grows is summed up while w is moved, so that the test is exact. Steps that succeed at once may be larger at
-// the next visit.
+// A visit makes a step for one example, as soft_dual.hpp says, and moves w (Collins et al. 2008; Taskar's block
+// structure). How much |w|^2 / 2 grows is summed up while w is moved, so that the test whether the dual has grown is
+// exact.
 //
 // primal(w(mu)) - dual(mu) = sum_i c_i T KL(mu_i || p_i(w)) >= 0 certifies. It is computed now and then, when the
 // speed so far says that it will be small enough, and from weights that were summed up anew before it is claimed.
@@ -28,14 +27,12 @@ namespace {
 
 // Tolerances from here on leave room for a state in single precision: half of the memory to move.
 constexpr double kSingleFrom = 2e-6;
-constexpr double kGrow = 1.1, kShrink = 0.5;
-constexpr int kMostTries = 12;
 // What rounding leaves of a difference of sums of this size.
 constexpr double kRounding = 4.0 * std::numeric_limits<double>::epsilon();
 // From this epoch on two of three visit only the examples that gained most, which have this share of all gains.
 constexpr std::size_t kSelectFrom = 8, kFullEvery = 3;
 constexpr double kSelectShare = 0.8;
-// A gap that is told and smaller than this share of the dual could be one of rounding: it is computed exactly.
+// A gap that is reported and smaller than this share of the dual could be one of rounding: it is computed exactly.
 constexpr double kDoubt = 1e-2;
 
 // S: float or double, the precision in which the state is kept.
@@ -214,25 +211,14 @@ class BlockDual {
     // One example: returns what the dual gains.
     double visit(std::size_t i) {
         const double weight = problem_.weights[i];
-        const PartsOfOne<const double> scores = score(i);
-        double eta = points_.eta(i);
-        for (int tries = 0; tries < kMostTries; ++tries, eta *= kShrink) {
-            const double value = points_.propose(i, scores, eta);
+        const auto grow = [&] {
             passes_ += 1.0 / static_cast<double>(order_.size());
-            const double grown = move(i, -weight);
-            const double gain = weight * (value - points_.value(i)) - grown;
-            if (gain >= 0.0) {
-                points_.accept(i, value);
-                points_.eta(i) = tries == 0 ? std::min(1.0, eta * kGrow) : eta;
-                return gain;
-            }
-            move(i, weight);
-        }
-        points_.eta(i) = eta;
-        return 0.0;
+            return move(i, -weight);
+        };
+        return points_.ascend(i, score(i), grow, [&] { move(i, weight); }).value_or(0.0);
     }
 
-    // One epoch in random order; false if whoever watches wants to stop.
+    // One epoch in random order; false if the callback ends the solve.
     bool visit_all(std::size_t epoch) {
         RandomStream random(settings_.seed, epoch);
         for (std::size_t left = order_.size(); left > 1; --left)
@@ -313,7 +299,7 @@ class BlockDual {
     const Callbacks& callbacks_;
     Objective objective_;
     SoftDual<S> points_;
-    Clock clock_{0.0};
+    Clock clock_;
     std::size_t n_;
     std::vector<double> gain_, sorted_;  // [n]: of the last visit
     Aligned<double> w_;

@@ -10,8 +10,8 @@
 // region, where a region is a run of nodes with more than one label. Examples are visited densely, over all labels,
 // only where the last certificate has shown that a labelling outside of the support is better.
 //
-// Any w bounds the minimum from above and any flow from below. Single points w(mu) are noisy: the polynomially weighted
-// mean of those after each sweep is the better upper bound for most of the way.
+// Any w bounds the minimum from above and any flow from below. Single iterates w(mu) are noisy: the polynomially
+// weighted mean of those after each sweep is the better upper bound for most of the way.
 #include "dualfield/solvers/dual/flow_swap.hpp"
 
 #include <algorithm>
@@ -55,9 +55,9 @@ class FlowSwap : public FlowAscent {
     void begin(const double* start, const SolverState* flow) {
         if (callbacks_.resume) return restore(*callbacks_.resume);
         if (flow)
-            read_flow(*flow);
+            flow_.read(*flow);
         else
-            begin_at_truth();
+            flow_.begin_at_truth();
         count_open();
         rebuild();
         if (start) {
@@ -92,7 +92,7 @@ class FlowSwap : public FlowAscent {
     double gap() const { return std::max(primal_ - dual_, kRounding * (std::abs(primal_) + std::abs(dual_))); }
     double small() const { return settings_.tolerance * dual_; }
     bool is_small() const { return gap() <= small(); }
-    // Some dense visits, then sweeps over the support; false if whoever watches wants to stop.
+    // Some dense visits, then sweeps over the support; false if the callback ends the solve.
     bool cycle() {
         shuffle(selected_);
         for (std::size_t at = 0; at < selected_.size(); ++at) {
@@ -265,7 +265,7 @@ class FlowSwap : public FlowAscent {
     }
     void restore(const SolverState& saved) {
         const StateReader reader(saved);
-        read_flow(saved);
+        flow_.read(saved);
         count_open();
         describe(reader);
         lists_.read_again();
@@ -304,7 +304,7 @@ class FlowSwap : public FlowAscent {
     Aligned<double> best_;
     std::vector<double> losses_, violation_;
     std::vector<std::uint64_t> selected_, active_, runs_, swept_;
-    Clock clock_{0.0};
+    Clock clock_;
     double primal_ = kInfinity, last_dual_ = -kInfinity;
     std::uint64_t n_iterations_ = 0, n_sweeps_ = 0, n_shuffles_ = 0, n_idle_ = 0, n_looks_ = 0, mean_leads_ = 1,
                   resumed_ = 0;

@@ -18,7 +18,7 @@
 #include "dualfield/core/random.hpp"
 #include "gap_forecast.hpp"
 #include "labelling_mixture.hpp"
-#include "soft_dual.hpp"
+#include "parts_of_one.hpp"
 
 namespace dualfield {
 namespace {
@@ -41,17 +41,16 @@ class PathBlocks {
           w_(problem.size(), 0.0),
           mean_(problem.size(), 0.0),
           best_(problem.size(), 0.0) {
-        std::size_t largest = 0, longest = 0;
+        std::size_t largest = 0;
         for (std::size_t i = 0; i < problem.n_examples(); ++i) {
             largest = std::max(largest, layout_.n_own(i));
-            longest = std::max(longest, problem.length(i));
             mixtures_.emplace_back(problem.truth(i), problem.length(i));
             if (problem.length(i) > 0 && problem.weights[i] > 0.0) order_.push_back(i);
         }
         for (Buffer* buffer : {&own_, &difference_}) buffer->require(largest + kLanes);
         shared_difference_.require(std::max<std::size_t>(layout_.n_shared, 1));
         scratch_.require(map_.scratch_size());
-        labels_.resize(longest);
+        labels_.resize(problem.longest());
     }
 
     void begin(const double* start) {
@@ -330,7 +329,7 @@ class PathBlocks {
     std::vector<std::int32_t> labels_;
     PartList parts_;
     GapForecast forecast_;
-    Clock clock_{0.0};
+    Clock clock_;
     double primal_ = kInfinity, dual_ = 0.0, passes_ = 0.0;
     std::uint64_t n_iterations_ = 0, next_look_ = 1, resumed_ = 0;
 };

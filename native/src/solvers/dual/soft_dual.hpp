@@ -5,13 +5,17 @@
 //
 //   theta_i <- (1 - eta) theta_i + eta (A_i w + D_i) / T,
 //
-// and computes marginals and entropy, H = log Z - <theta, mu>, by one call of the structure.
+// and computes marginals and entropy, H = log Z - <theta, mu>, by one call of the structure. The step is kept if the
+// dual has grown; otherwise eta is halved (Collins et al. 2008). Steps that succeed at once may be larger at the next
+// visit.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
@@ -19,33 +23,9 @@
 #include "dualfield/core/memory.hpp"
 #include "dualfield/objectives/problem.hpp"
 #include "dualfield/vector/routines.hpp"
+#include "parts_of_one.hpp"
 
 namespace dualfield {
-
-// Scores or sums of one example: own parts, table by table, and shared ones.
-template <class T>
-struct PartsOfOne {
-    T *own, *shared;
-};
-
-// How the own parts of one example follow each other: all of the first table, then all of the second.
-inline ScoreView view_of_one(const PartLayout& parts, std::size_t example, PartsOfOne<const double> scores) {
-    ScoreView view{.own = {}, .shared = scores.shared};
-    for (std::size_t g = 0; g < parts.tables.size(); ++g) {
-        view.own[g] = scores.own;
-        scores.own += parts.tables[g].n_rows(example) * parts.tables[g].width;
-    }
-    return view;
-}
-template <class T>
-std::array<T*, kMostTables> tables_of_one(const PartLayout& parts, std::size_t example, T* own) {
-    std::array<T*, kMostTables> tables{};
-    for (std::size_t g = 0; g < parts.tables.size(); ++g) {
-        tables[g] = own;
-        own += parts.tables[g].n_rows(example) * parts.tables[g].width;
-    }
-    return tables;
-}
 
 // S: float or double, the precision in which the state is kept.
 template <class S>
@@ -110,24 +90,24 @@ class SoftDual {
         eta_ = before.eta_;
     }
 
-    // The point that a step of length eta leads to; how far it is, is in moved(). Returns its value, T H + <D, mu>. The
+    // A step of an example that does not lower the dual; returns what the dual gains, nothing if all steps are too
+    // long. growth() is how much the penalty grows by the step in moved(); undo() takes back what it has changed. The
     // scores have the cost of wrong labels in them.
-    double propose(std::size_t i, Scores scores, double eta) {
-        const double factor = 1.0 / problem_.temperature;
-        state_.mix(theta_of(i), scores.own, eta, factor, n_own(i), new_theta_.data());
-        state_.mix(shared_theta_of(i), scores.shared, eta, factor, n_shared_, new_shared_theta_.data());
-        const double log_partition = ask(i, {new_mu_.data(), new_shared_mu_.data()});
-        const double inner = state_.difference(new_mu_.data(), mu_of(i), new_theta_.data(), n_own(i), moved_.data()) +
-                             state_.difference(new_shared_mu_.data(), shared_mu_of(i), new_shared_theta_.data(),
-                                               n_shared_, shared_moved_.data());
-        return problem_.temperature * (log_partition - inner) + expected_cost(i, new_mu_.data());
-    }
-    void accept(std::size_t i, double value) {
-        state_.keep(new_theta_.data(), n_own(i), theta_of(i));
-        state_.keep(new_mu_.data(), n_own(i), mu_of(i));
-        state_.keep(new_shared_theta_.data(), n_shared_, shared_theta_of(i));
-        state_.keep(new_shared_mu_.data(), n_shared_, shared_mu_of(i));
-        value_[i] = value;
+    template <class Growth, class Undo>
+    std::optional<double> ascend(std::size_t i, Scores scores, const Growth& growth, const Undo& undo) {
+        double& eta = eta_[i];
+        for (int tries = 0; tries < kMostTries; ++tries, eta *= kShrink) {
+            const double value = propose(i, scores, eta);
+            const double grown = growth();
+            const double gain = problem_.weights[i] * (value - value_[i]) - grown;
+            if (gain >= 0.0) {
+                accept(i, value);
+                if (tries == 0) eta = std::min(1.0, eta * kGrow);
+                return gain;
+            }
+            undo();
+        }
+        return std::nullopt;
     }
 
     // Marginals and value from theta, in double precision; leaves mu - u in moved().
@@ -171,7 +151,6 @@ class SoftDual {
     PartSums moved_sums(std::size_t i) { return {tables_of_one(layout_, i, moved_.data()), shared_moved_.data()}; }
     PartsOfOne<const S> mu(std::size_t i) const { return {mu_.data() + begins_[i], shared_mu_.data() + i * n_shared_}; }
     double value(std::size_t i) const { return value_[i]; }
-    double& eta(std::size_t i) { return eta_[i]; }
     std::size_t n_own(std::size_t i) const { return begins_[i + 1] - begins_[i]; }
 
     // Asks for the state of an example that comes soon: it lies anywhere.
@@ -200,6 +179,8 @@ class SoftDual {
     template <class Other>
     friend class SoftDual;
 
+    static constexpr double kGrow = 1.1, kShrink = 0.5;  // of eta
+    static constexpr int kMostTries = 12;
     static constexpr double kRounding = 4.0 * std::numeric_limits<double>::epsilon();
     static constexpr double kSure = 14.0;  // score of the true labels at the start: nearly all mass, and room to move
 
@@ -207,6 +188,25 @@ class SoftDual {
     S* mu_of(std::size_t i) { return mu_.data() + begins_[i]; }
     S* shared_theta_of(std::size_t i) { return shared_theta_.data() + i * n_shared_; }
     S* shared_mu_of(std::size_t i) { return shared_mu_.data() + i * n_shared_; }
+
+    // The point that a step of length eta leads to; how far it is, is in moved(). Returns its value, T H + <D, mu>.
+    double propose(std::size_t i, Scores scores, double eta) {
+        const double factor = 1.0 / problem_.temperature;
+        state_.mix(theta_of(i), scores.own, eta, factor, n_own(i), new_theta_.data());
+        state_.mix(shared_theta_of(i), scores.shared, eta, factor, n_shared_, new_shared_theta_.data());
+        const double log_partition = ask(i, {new_mu_.data(), new_shared_mu_.data()});
+        const double inner = state_.difference(new_mu_.data(), mu_of(i), new_theta_.data(), n_own(i), moved_.data()) +
+                             state_.difference(new_shared_mu_.data(), shared_mu_of(i), new_shared_theta_.data(),
+                                               n_shared_, shared_moved_.data());
+        return problem_.temperature * (log_partition - inner) + expected_cost(i, new_mu_.data());
+    }
+    void accept(std::size_t i, double value) {
+        state_.keep(new_theta_.data(), n_own(i), theta_of(i));
+        state_.keep(new_mu_.data(), n_own(i), mu_of(i));
+        state_.keep(new_shared_theta_.data(), n_shared_, shared_theta_of(i));
+        state_.keep(new_shared_mu_.data(), n_shared_, shared_mu_of(i));
+        value_[i] = value;
+    }
 
     double expected_cost(std::size_t i, const double* mu) const {
         return problem_.cost ? problem_.structure->expected_cost(i, problem_.truth(i), problem_.cost, mu) : 0.0;

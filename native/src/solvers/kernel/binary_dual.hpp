@@ -13,10 +13,10 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <stdexcept>
 #include <vector>
 
 #include "curvature_check.hpp"
+#include "dual_start.hpp"
 #include "dualfield/objectives/kernel_problem.hpp"
 #include "dualfield/vector/routines.hpp"
 
@@ -82,10 +82,8 @@ class BinaryDual {
 
     // The point that a solver starts from, feasible, and its scores.
     void begin(const KernelStart& start) {
-        double of_class[2] = {0.0, 0.0};
-        for (std::size_t i = 0; i < n_; ++i) of_class[problem_.labels[i] == 1] += weight_[i];
-        if (problem_.with_bias && !(of_class[0] > 0.0 && of_class[1] > 0.0))
-            throw std::invalid_argument("both classes must be present");
+        const std::vector<double> of_class = class_weights(problem_);
+        if (problem_.with_bias) require_every_class(of_class);
         double scale = 1.0;
         if (start.coefficients.empty()) {
             scale = prior_start(of_class);
@@ -223,7 +221,7 @@ class BinaryDual {
     // |B_i| = eps c_i (mass of the other class) / (mass): feasible, inside the box however small a class is and, with
     // eps = 1, optimal for K = 0. Keerthi's C / m_1, C / m_2 is at the end of the box for a class of one point. eps
     // maximises the dual along this line. Leaves K B / eps in pull; returns eps.
-    double prior_start(const double (&of_class)[2]) {
+    double prior_start(const std::vector<double>& of_class) {
         const double share[2] = {problem_.with_bias ? of_class[1] / mass_ : 0.5,
                                  problem_.with_bias ? of_class[0] / mass_ : 0.5};
         set_shares(share, 1.0);
@@ -231,18 +229,15 @@ class BinaryDual {
         double square = 0.0;
         for (std::size_t i = 0; i < n_; ++i) square += coefficient(i) * pull(i);
         check_number<T>(square);
-        // The slope of minus the dual rises from minus infinity; bisection in log eps.
-        double low = -40.0, high = 0.0;
-        for (int step = 0; step < 60; ++step) {
-            const double middle = 0.5 * (low + high), eps = std::exp(middle);
+        // The slope of minus the dual rises from minus infinity.
+        const double best = highest_on_line([&](double, double eps) {
             double slope = eps * square;
-            for (int k = 0; k < 2; ++k)
+            for (std::size_t k = 0; k < 2; ++k)
                 slope += of_class[k] * share[k] * std::log(eps * share[k] / (1.0 - eps * share[k]));
-            (slope > 0.0 ? high : low) = middle;
-        }
-        const double eps = std::exp(0.5 * (low + high));
-        set_shares(share, eps);
-        return eps;
+            return slope > 0.0;
+        });
+        set_shares(share, best);
+        return best;
     }
     void set_shares(const double (&share)[2], double eps) {
         for (std::size_t i = 0; i < n_; ++i) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "curvature_check.hpp"
+#include "dual_start.hpp"
 #include "dualfield/objectives/kernel_problem.hpp"
 #include "dualfield/vector/routines.hpp"
 
@@ -16,7 +17,7 @@ namespace dualfield {
 template <class T>
 class DualPoint {
   public:
-    DualPoint(const KernelProblem<T>& problem, ThreadTeam& team, double passes)
+    DualPoint(const KernelProblem<T>& problem, ThreadTeam& team)
         : problem_(problem),
           team_(team),
           native_(routines().kernel<T>()),
@@ -29,7 +30,6 @@ class DualPoint {
           bias_rounded_(classes_, T(0)),
           imbalance_(classes_, 0.0),
           curvature_(checked_product(classes_, classes_), 0.0),
-          passes_(passes),
           scores_(checked_product(classes_, stride_), T(0)),
           log_p_(checked_product(classes_, stride_), T(0)),
           p_(checked_product(classes_, stride_), T(0)),
@@ -51,13 +51,8 @@ class DualPoint {
     // p_i = (1 - eps) D_i + eps prior: feasible, B = eps c (D - prior); eps by a search of the dual along it, which
     // needs one product.
     void start_from_priors() {
-        std::vector<double> prior(classes_, 0.0);
-        double mass = 0.0;
-        for (std::size_t i = 0; i < n_; ++i) {
-            prior[label(i)] += weight(i);
-            mass += weight(i);
-        }
-        for (double& value : prior) value /= mass;
+        std::vector<double> prior = class_weights(problem_);
+        for (double& value : prior) value /= mass_;
         for (std::size_t c = 0; c < classes_; ++c)
             for (std::size_t i = 0; i < n_; ++i) p_[c * stride_ + i] = static_cast<T>(prior[c]);
         multiply();
@@ -74,7 +69,7 @@ class DualPoint {
             for (std::size_t y = 0; y < classes_; ++y)
                 for (std::size_t c = 0; c < classes_; ++c) {
                     const double value = (y == c ? 1.0 - eps : 0.0) + eps * prior[c];
-                    if (value > 0.0) entropy -= mass * prior[y] * value * std::log(value);
+                    if (value > 0.0) entropy -= mass_ * prior[y] * value * std::log(value);
                 }
             const double dual = entropy - 0.5 * eps * eps * square;
             if (dual > best) {
@@ -305,7 +300,7 @@ class DualPoint {
     std::vector<double> imbalance_;  // sum_i B_i, by class
     std::vector<double> curvature_, shifts_, partial_;
     double mass_ = 0.0;
-    double passes_, curvature_passes_ = 0.0;
+    double passes_ = 0.0, curvature_passes_ = 0.0;
     DualSums sums_;
     Aligned<T> scores_, log_p_, p_, terms_;  // by columns
 };

@@ -9,8 +9,8 @@
 // it is in the nearest caches. Examples with next to no share in the gap are passed over without asking for rows.
 //
 // Since F is at hand, primal(w(mu)) - dual(mu) costs no row at all, and is computed after each epoch. Hinge losses make
-// the primal point jump around its mean: the mean of the last epochs is a candidate too, and the best primal point so
-// far is the one that is returned.
+// the primal iterates jump around their mean: the mean of the last epochs is a candidate too, and the best primal point
+// so far is the one that is returned.
 //
 // All of that may be in single precision, and is only a reason to look closer. What is claimed is proven in double
 // precision: F of the dual point and F of the point that is returned are computed anew from their coefficients, and
@@ -77,16 +77,16 @@ class Ascent {
             throw std::invalid_argument("The cache is too small for the kernel rows of the largest example.");
     }
 
-    KernelSolution solve(std::span<const double> start) {
+    AscentSolution solve(std::span<const double> start) {
         try {
             return solution(start);
         } catch (const NotPositive&) {
             if (sizeof(T) == sizeof(double)) throw;
             // So looks what single precision cannot hold, too: it gives up without a bound, and double precision
             // decides.
-            KernelSolution nothing;
+            AscentSolution nothing;
             nothing.coefficients.assign(coefficients_.size(), 0.0);
-            nothing.bias.assign(blocks_.weights().size(), 0.0);
+            nothing.weights.assign(blocks_.weights().size(), 0.0);
             nothing.objective = nothing.gap = kInfinity;
             nothing.outcome = Outcome::stalled;
             return nothing;
@@ -94,20 +94,19 @@ class Ascent {
     }
 
   private:
-    KernelSolution solution(std::span<const double> start) {
+    AscentSolution solution(std::span<const double> start) {
         if (!start.empty() && blocks_.can_begin()) begin(start);
         rebuild();
         certify();
         keep_best(coefficients_, blocks_.weights(), primal_);
-        KernelSolution found;
+        AscentSolution found;
         found.outcome = ascend();
         report_(progress());
         found.coefficients = best_coefficients_;
-        found.bias = best_weights_;
+        found.weights = best_weights_;
         found.objective = best_;
         found.gap = gap();
         found.n_iterations = n_iterations_;
-        found.passes = passes_;
         return found;
     }
 
@@ -166,7 +165,7 @@ class Ascent {
                 *out++ = static_cast<double>(scores[k * stride_ + static_cast<std::size_t>(point)]);
     }
 
-    // One epoch, which moves something or does not; false if whoever watches wants to stop.
+    // One epoch, which moves something or does not; false if the callback ends the solve.
     bool visit_all(std::size_t epoch) {
         RandomStream random(settings_.seed, epoch);
         for (std::size_t left = order_.size(); left > 1; --left)
@@ -397,7 +396,7 @@ class Ascent {
     const Report& report_;
     Proof proof_;
     ScoreUpdate<T> update_;
-    Clock clock_{0.0};
+    Clock clock_;
     std::size_t n_points_, n_labels_, stride_, most_members_ = 0, set_size_ = 0, set_stride_ = 0;
     Aligned<T> scores_, mean_scores_;                                           // [K][stride]
     std::vector<double> coefficients_, mean_coefficients_, best_coefficients_;  // [n_points][K]
@@ -418,14 +417,14 @@ class Ascent {
 }  // namespace
 
 template <class T>
-KernelSolution solve_kernel_ascent(Gram<T>& gram, Gram<double>& exact, DualBlocks& blocks,
+AscentSolution solve_kernel_ascent(Gram<T>& gram, Gram<double>& exact, DualBlocks& blocks,
                                    std::span<const double> start, const AscentSettings& settings, ThreadTeam& team,
                                    const Report& report) {
     return Ascent<T>(gram, exact, blocks, settings, team, report).solve(start);
 }
-template KernelSolution solve_kernel_ascent<float>(Gram<float>&, Gram<double>&, DualBlocks&, std::span<const double>,
+template AscentSolution solve_kernel_ascent<float>(Gram<float>&, Gram<double>&, DualBlocks&, std::span<const double>,
                                                    const AscentSettings&, ThreadTeam&, const Report&);
-template KernelSolution solve_kernel_ascent<double>(Gram<double>&, Gram<double>&, DualBlocks&, std::span<const double>,
+template AscentSolution solve_kernel_ascent<double>(Gram<double>&, Gram<double>&, DualBlocks&, std::span<const double>,
                                                     const AscentSettings&, ThreadTeam&, const Report&);
 
 }  // namespace dualfield

@@ -1,4 +1,4 @@
-// Chains with kernel scores and hinge losses: swaps of mass between labellings, as in flow_ascent.hpp.
+// Chains with kernel scores and hinge losses: swaps of mass between labellings, as in segment_swap.hpp.
 //
 // The scores of all labels are at hand, so that the best labelling comes from all of them at each visit. A swap moves
 // mass from the worst labelling that has some to the best one, on one segment of nodes where they differ at a time; its
@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "../dual/chain_flow.hpp"
 #include "../dual/flow_paths.hpp"
-#include "../dual/sparse_flow.hpp"
+#include "../dual/segment_swap.hpp"
 #include "dualfield/structures/chain.hpp"
 #include "dualfield/structures/chain_block.hpp"
 #include "kernel_parts.hpp"
@@ -25,19 +26,16 @@ class KernelFlows final : public KernelParts {
         : KernelParts(problem, scale),
           chain_(*problem.structure->chain()),
           block_(chain_.topology(), chain_.start_limits(), chain_.stop_limits()),
-          flow_(problem.n_nodes()),
-          clique_change_(checked_product(n_labels_, n_labels_), 0.0) {
-        for (std::size_t i = 0; i < problem.n_examples(); ++i)
-            for (std::size_t t = 0; t < problem.length(i); ++t)
-                flow_.add(problem.first(i) + t, before_truth(i, t), truth(i, t), 1.0);
-        for (auto* labels : {&best_, &worst_}) labels->resize(longest());
-        viterbi_.resize(longest());
+          flow_(problem),
+          clique_change_(checked_product(n_labels_, n_labels_), 0.0),
+          pair_(problem.longest()),
+          viterbi_(problem.longest()) {
+        flow_.begin_at_truth();
     }
 
     bool wants_mean() const override { return true; }
 
     double visit(std::size_t i, double* scores, const double* gram, double* change) override {
-        const std::size_t length = problem_.length(i);
         double gain = 0.0, first_gap = 0.0;
         for (int round = 0; round < kMostRounds; ++round) {
             const double* augmented = augment(i, scores, w_.data());
@@ -45,13 +43,11 @@ class KernelFlows final : public KernelParts {
             const double gap = maximum - mean(i, augmented);
             if (round == 0) first_gap = gap;
             if (!(gap > kSolved * first_gap)) break;
-            std::copy_n(viterbi_.begin(), length, best_.begin());
-            find_worst(i, augmented);
+            find_support(i, augmented);
+            std::copy_n(viterbi_.begin(), problem_.length(i), pair_.better.begin());
             double gained = swap_segments(i, scores, gram, change);
             // Between the labellings that have mass already.
-            paths_.find(flow_, problem_.first(i), length, 0, length, augment(i, scores, w_.data()), w_.data(),
-                        n_labels_);
-            paths_.trace(best_, worst_);
+            find_support(i, augment(i, scores, w_.data()));
             gained += swap_segments(i, scores, gram, change);
             if (!(gained > 0.0)) break;
             gain += gained;
@@ -75,22 +71,13 @@ class KernelFlows final : public KernelParts {
         const double weight = problem_.weights[i];
         flow_.balance(problem_.first(i), problem_.length(i));
         std::fill_n(out, problem_.length(i) * n_labels_, 0.0);
-        double cost = 0.0;
-        const auto add = [&](std::size_t t, std::uint32_t from, std::uint32_t to, double mass) {
-            out[t * n_labels_ + to] += mass;
-            if (t > 0) add_clique(from, to, mass);
-            add_ends(i, t, to, mass);
-        };
-        for (std::size_t t = 0; t < problem_.length(i); ++t) {
-            const auto edges = flow_.edges(problem_.first(i) + t);
-            if (edges.size() == 1 && edges[0].to == truth(i, t) && edges[0].from == before_truth(i, t)) continue;
-            for (const FlowEdge& edge : edges) {
-                add(t, edge.from, edge.to, -weight * edge.mass);
-                if (problem_.cost) cost += edge.mass * problem_.cost[truth(i, t) * n_labels_ + edge.to];
-            }
-            add(t, before_truth(i, t), truth(i, t), weight);
-        }
-        return weight * cost;
+        flow_.for_difference(i, [&](std::size_t t, std::uint32_t from, std::uint32_t to, double mass) {
+            const double by = weight * mass;
+            out[t * n_labels_ + to] += by;
+            if (t > 0) add_clique(from, to, by);
+            add_ends(i, t, to, by);
+        });
+        return weight * flow_.expected_cost(i);
     }
 
   private:
@@ -107,15 +94,11 @@ class KernelFlows final : public KernelParts {
     // The score of the truth at augmented scores: the truth costs nothing.
     double true_score(std::size_t i, const double* augmented, const double* weights) const {
         double total = 0.0;
-        for (std::size_t t = 0; t < problem_.length(i); ++t) total += augmented[t * n_labels_ + truth(i, t)];
+        for (std::size_t t = 0; t < problem_.length(i); ++t) total += augmented[t * n_labels_ + flow_.truth(i, t)];
         for (std::size_t t = 1; t < problem_.length(i); ++t)
-            total += weights[truth(i, t - 1) * n_labels_ + truth(i, t)];
+            total += weights[flow_.truth(i, t - 1) * n_labels_ + flow_.truth(i, t)];
         return total;
     }
-    std::uint32_t truth(std::size_t i, std::size_t t) const {
-        return static_cast<std::uint32_t>(problem_.labels[problem_.first(i) + t]);
-    }
-    std::uint32_t before_truth(std::size_t i, std::size_t t) const { return t == 0 ? 0 : truth(i, t - 1); }
     void add_clique(std::uint32_t from, std::uint32_t to, double mass) {
         const std::size_t clique = from * n_labels_ + to;
         w_[clique] += rate_ * mask_[clique] * mass;
@@ -140,96 +123,71 @@ class KernelFlows final : public KernelParts {
                                     (t > 0 ? w_.data()[edge.from * n_labels_ + edge.to] : 0.0));
         return sum;
     }
-    void find_worst(std::size_t i, const double* augmented) {
+    // The best and the worst labelling that have mass.
+    void find_support(std::size_t i, const double* augmented) {
         const std::size_t length = problem_.length(i);
         paths_.find(flow_, problem_.first(i), length, 0, length, augmented, w_.data(), n_labels_);
-        unused_.resize(worst_.size());
-        paths_.trace(unused_, worst_);
+        paths_.trace(pair_.better, pair_.worse);
     }
 
     double swap_segments(std::size_t i, double* scores, const double* gram, double* change) {
         const std::size_t length = problem_.length(i);
-        double gain = 0.0;
-        for (std::size_t u = 0; u < length; ++u) {
-            if (best_[u] == worst_[u]) continue;
-            std::size_t end = u + 1;
-            while (end < length && best_[end] != worst_[end]) ++end;
-            gain += swap(i, u, end, scores, gram, change);
-            u = end;
-        }
-        return gain;
+        return pair_.for_segments({problem_.first(i), length, 0, length},
+                                  [&](const Segment& segment) { return swap(i, segment, scores, gram, change); });
     }
 
-    // Calls use(clique, sign) for the cliques that touch a segment, as far as they have a weight.
-    template <class Use>
-    void for_cliques(std::size_t length, std::size_t u, std::size_t end, const Use& use) const {
-        for (std::size_t t = std::max<std::size_t>(u, 1); t <= end && t < length; ++t) {
-            const std::size_t better = best_[t - 1] * n_labels_ + best_[t];
-            const std::size_t worse = worst_[t - 1] * n_labels_ + worst_[t];
-            if (mask_[better] != 0.0) use(better, 1.0);
-            if (mask_[worse] != 0.0) use(worse, -1.0);
-        }
-    }
-
-    // The segment [u, end), at whose ends the labellings agree.
-    double swap(std::size_t i, std::size_t u, std::size_t end, double* scores, const double* gram, double* change) {
-        const std::size_t length = problem_.length(i), first = problem_.first(i), last = std::min(end, length - 1);
-        const auto before = [](const std::vector<std::uint32_t>& labels, std::size_t t) {
-            return t == 0 ? 0u : labels[t - 1];
-        };
-        double slope = 0.0, square = 0.0;
+    SwapLine measure(std::size_t i, const Segment& segment, const double* scores, const double* gram) {
+        const std::vector<std::uint32_t>&up = pair_.better, &down = pair_.worse;
+        SwapLine line;
         const double* augmented = augment(i, scores, w_.data());
-        for (std::size_t t = u; t < end; ++t) {
-            slope += augmented[t * n_labels_ + best_[t]] - augmented[t * n_labels_ + worst_[t]];
-            for (std::size_t v = u; v < end; ++v) {
-                const int same = (best_[t] == best_[v]) + (worst_[t] == worst_[v]) - (best_[t] == worst_[v]) -
-                                 (worst_[t] == best_[v]);
-                if (same != 0) square += same * gram[t * length + v];
+        for (std::size_t t = segment.begin; t < segment.end; ++t) {
+            line.slope += augmented[t * n_labels_ + up[t]] - augmented[t * n_labels_ + down[t]];
+            for (std::size_t v = segment.begin; v < segment.end; ++v) {
+                const int same = (up[t] == up[v]) + (down[t] == down[v]) - (up[t] == down[v]) - (down[t] == up[v]);
+                if (same != 0) line.square += same * gram[t * segment.length + v];
             }
         }
-        for_cliques(length, u, end, [&](std::size_t clique, double sign) {
-            slope += sign * w_.data()[clique];
+        pair_.for_cliques(segment, mask_, n_labels_, [&](std::size_t clique, double sign) {
+            line.slope += sign * w_[clique];
             clique_change_[clique] += sign;
         });
-        for_cliques(length, u, end, [&](std::size_t clique, double) {
-            square += rate_ * clique_change_[clique] * clique_change_[clique];
+        pair_.for_cliques(segment, mask_, n_labels_, [&](std::size_t clique, double) {
+            line.square += rate_ * clique_change_[clique] * clique_change_[clique];
             clique_change_[clique] = 0.0;
         });
-        if (chain_.with_ends()) square += 2.0 * rate_ * ((u == 0) + (end == length));
-        if (!(slope > kNoSlope)) return 0.0;
-        double step = 1.0;
-        for (std::size_t t = u; t <= last; ++t)
-            step = std::min(step, flow_.mass(first + t, before(worst_, t), worst_[t]));
-        const double weight = problem_.weights[i];
-        if (square > 0.0) step = std::min(step, slope / (weight * square));
-        if (!(step > 0.0)) return 0.0;
-        const double by = weight * step;
-        for (std::size_t t = u; t <= last; ++t) {
-            flow_.add(first + t, before(worst_, t), worst_[t], -step);
-            flow_.add(first + t, before(best_, t), best_[t], step);
-        }
-        for (std::size_t t = u; t < end; ++t) {
-            change[t * n_labels_ + best_[t]] -= by;
-            change[t * n_labels_ + worst_[t]] += by;
-            add_ends(i, t, best_[t], -by);
-            add_ends(i, t, worst_[t], by);
-            for (std::size_t v = 0; v < length; ++v) {
-                scores[v * n_labels_ + best_[t]] -= by * gram[t * length + v];
-                scores[v * n_labels_ + worst_[t]] += by * gram[t * length + v];
-            }
-        }
-        for_cliques(length, u, end, [&](std::size_t clique, double sign) { w_[clique] -= rate_ * by * sign; });
-        return by * (slope - 0.5 * by * square);
+        if (chain_.with_ends()) line.square += 2.0 * rate_ * ((segment.begin == 0) + (segment.end == segment.length));
+        return line;
     }
 
-    static constexpr double kNoSlope = 1e-13;
+    // At the ends of the segment the labellings agree.
+    double swap(std::size_t i, const Segment& segment, double* scores, const double* gram, double* change) {
+        const SwapLine line = measure(i, segment, scores, gram);
+        const double step = pair_.step(flow_, segment, line, problem_.weights[i]);
+        if (!(step > 0.0)) return 0.0;
+        const double by = problem_.weights[i] * step;
+        pair_.move(flow_, segment, step);
+        for (std::size_t t = segment.begin; t < segment.end; ++t) {
+            const std::uint32_t up = pair_.better[t], down = pair_.worse[t];
+            change[t * n_labels_ + up] -= by;
+            change[t * n_labels_ + down] += by;
+            add_ends(i, t, up, -by);
+            add_ends(i, t, down, by);
+            for (std::size_t v = 0; v < segment.length; ++v) {
+                scores[v * n_labels_ + up] -= by * gram[t * segment.length + v];
+                scores[v * n_labels_ + down] += by * gram[t * segment.length + v];
+            }
+        }
+        pair_.for_cliques(segment, mask_, n_labels_,
+                          [&](std::size_t clique, double sign) { w_[clique] -= rate_ * by * sign; });
+        return line.gain(by);
+    }
 
     const ChainStructure& chain_;
     ChainBlock block_;
-    SparseFlow flow_;
+    ChainFlow flow_;
     FlowPaths paths_;
     std::vector<double> clique_change_;
-    std::vector<std::uint32_t> best_, worst_, unused_;
+    LabellingPair pair_;
     std::vector<std::int32_t> viterbi_;
 };
 

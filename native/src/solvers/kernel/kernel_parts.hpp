@@ -23,7 +23,7 @@ class KernelParts : public DualBlocks {
           w_(n_shared_, 0.0),
           rows_(problem.n_nodes()) {
         std::iota(rows_.begin(), rows_.end(), 0);
-        augmented_.require(checked_product(longest(), n_labels_) + kLanes);
+        augmented_.require(checked_product(problem.longest(), n_labels_) + kLanes);
     }
 
     std::size_t n_examples() const override { return problem_.n_examples(); }
@@ -46,11 +46,6 @@ class KernelParts : public DualBlocks {
         std::copy_n(scores, problem_.length(i) * n_labels_, augmented_.data());
         if (problem_.cost) problem_.structure->add_cost(i, problem_.truth(i), problem_.cost, 1.0, augmented_.data());
         return augmented_.data();
-    }
-    std::size_t longest() const {
-        std::size_t found = 0;
-        for (std::size_t i = 0; i < problem_.n_examples(); ++i) found = std::max(found, problem_.length(i));
-        return found;
     }
 
     const Problem& problem_;

@@ -8,14 +8,13 @@
 namespace dualfield {
 namespace {
 
-constexpr double kGrow = 1.1, kShrink = 0.5;
-constexpr int kMostTries = 12, kMostSteps = 3;
+constexpr int kMostSteps = 3;  // at a visit
 
 class KernelSoftDual final : public KernelParts {
   public:
     KernelSoftDual(const Problem& problem, double scale) : KernelParts(problem, scale), points_(problem, truth_) {
         points_.begin_at_truth();
-        for (Buffer* buffer : {&moved_, &answer_}) buffer->require(checked_product(longest(), n_labels_));
+        for (Buffer* buffer : {&moved_, &answer_}) buffer->require(checked_product(problem.longest(), n_labels_));
     }
 
     bool wants_mean() const override { return false; }
@@ -74,25 +73,17 @@ class KernelSoftDual final : public KernelParts {
 
     double step(std::size_t i, double* scores, const double* gram, double* change) {
         const double weight = problem_.weights[i];
-        const double* augmented = augment(i, scores);
-        double eta = points_.eta(i);
-        for (int tries = 0; tries < kMostTries; ++tries, eta *= kShrink) {
-            const double value = points_.propose(i, {augmented, w_.data()}, eta);
-            const double grown = grow(problem_.length(i), scores, gram, weight) + growth_of_weights(weight);
-            const double gain = weight * (value - points_.value(i)) - grown;
-            if (!(gain >= 0.0)) continue;
-            points_.accept(i, value);
-            is_moved_ = true;
-            points_.eta(i) = tries == 0 ? std::min(1.0, eta * kGrow) : eta;
-            add_weights(i);
-            for (std::size_t j = 0; j < size(i); ++j) {
-                change[j] += moved_.data()[j];
-                scores[j] += answer_.data()[j];
-            }
-            return gain;
+        const auto growth = [&] { return grow(problem_.length(i), scores, gram, weight) + growth_of_weights(weight); };
+        // A step that is too long has moved nothing yet.
+        const auto gain = points_.ascend(i, {augment(i, scores), w_.data()}, growth, [] {});
+        if (!gain) return 0.0;
+        is_moved_ = true;
+        add_weights(i);
+        for (std::size_t j = 0; j < size(i); ++j) {
+            change[j] += moved_.data()[j];
+            scores[j] += answer_.data()[j];
         }
-        points_.eta(i) = eta;
-        return 0.0;
+        return *gain;
     }
 
     // The change of the coefficients and what it does to the own scores, into moved_ and answer_; returns how much

@@ -39,8 +39,6 @@ class NewtonCg {
           bias_(rows_, 0.0),
           bias_rounded_(rows_, T(0)),
           curvature_(checked_product(rows_, rows_)),
-          clock_(rule.start_seconds),
-          passes_(rule.start_passes),
           exact_(!problem.rough || problem.scores) {
         for (Aligned<T>* array : {&coefficients_, &scores_, &p_, &residual_, &k_residual_, &direction_, &k_direction_,
                                   &step_, &k_step_, &image_, &trial_})
@@ -109,7 +107,7 @@ class NewtonCg {
                 }
                 solution.outcome = Outcome::stalled;
             }
-            if (!exact_) {  // interrupted: the gap that is told is the exact one
+            if (!exact_) {  // interrupted: the gap that is reported is the exact one
                 refine(square, loss);
                 exact_ = true;
                 stopped = true;
@@ -397,7 +395,7 @@ class NewtonCg {
     std::vector<T> bias_rounded_;
     std::vector<double> curvature_;
     Clock clock_;
-    double passes_;
+    double passes_ = 0.0;
     bool exact_;
     Aligned<T> coefficients_, scores_, p_, residual_, k_residual_, direction_, k_direction_, step_, k_step_, image_,
         trial_;

@@ -29,8 +29,7 @@ class BinarySmo {
           second_order_(settings.partner == SmoSettings::Partner::second_order && problem.with_bias),
           dual_(problem, first_floor(), second_order_, team),
           extremes_((n_ + kPiece - 1) / kPiece),
-          choices_(extremes_.size()),
-          clock_(rule.start_seconds) {}
+          choices_(extremes_.size()) {}
 
     KernelSolution solve(const KernelStart& start) {
         dual_.begin(start);
@@ -56,9 +55,7 @@ class BinarySmo {
         return narrow ? 1e-5 : BinaryDual<T>::kPaperFloor;
     }
 
-    double passes() const {
-        return rule_.start_passes + dual_.n_products() + static_cast<double>(n_rows_) / static_cast<double>(n_);
-    }
+    double passes() const { return dual_.n_products() + static_cast<double>(n_rows_) / static_cast<double>(n_); }
     double highest() const { return found_.up < 0 ? 0.0 : static_cast<double>(found_.highest); }
     double lowest() const { return found_.low < 0 ? 0.0 : static_cast<double>(found_.lowest); }
 
@@ -106,7 +103,7 @@ class BinarySmo {
                 dual_.estimate(rule_.tolerance);
                 if (settled || narrow || spent || reached()) verify();
             }
-            // Whoever waits is told what is known: the clock has no say in what is computed.
+            // Progress that is due is reported as it is known: the clock has no say in what is computed.
             if (is_due || is_late()) {
                 const double now = last_report_ = clock_.seconds();
                 if (!report_({dual_.dual() + dual_.gap(), dual_.dual(), dual_.gap(), passes(), now})) {

@@ -37,8 +37,7 @@ class MulticlassSmo {
           multipliers_(classes_, 0.0),
           offsets_(classes_, 0.0),
           score_(classes_),
-          change_(classes_),
-          clock_(rule.start_seconds) {
+          change_(classes_) {
         double mean = 0.0;
         for (const T value : problem.gram->diagonal()) mean += static_cast<double>(value) / static_cast<double>(n_);
         // As stiff as a tenth of the kernel, or as the entropy of all points together where that is more.
@@ -67,9 +66,7 @@ class MulticlassSmo {
     static constexpr std::size_t kRowsAhead = 16;  // rows asked for at once
     static constexpr double kReview = 50.0;        // passes
 
-    double passes() const {
-        return rule_.start_passes + dual_.n_products() + static_cast<double>(n_rows_) / static_cast<double>(n_);
-    }
+    double passes() const { return dual_.n_products() + static_cast<double>(n_rows_) / static_cast<double>(n_); }
     bool reached(double gap, double dual) const { return dual > 0.0 && gap <= rule_.tolerance * dual; }
 
     // The gap of the present point, which is feasible; with a bias, the best such point is kept.

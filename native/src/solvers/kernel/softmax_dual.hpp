@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <stdexcept>
 #include <vector>
 
 #include "class_offsets.hpp"
 #include "curvature_check.hpp"
+#include "dual_start.hpp"
 #include "dualfield/objectives/kernel_problem.hpp"
 #include "dualfield/vector/routines.hpp"
 
@@ -67,10 +67,8 @@ class SoftmaxDual {
 
     // The point that a solver starts from, feasible, and its scores. least: of any p.
     void begin(const KernelStart& start, double least) {
-        std::vector<double> of_class(classes_, 0.0);
-        for (std::size_t i = 0; i < n_; ++i) of_class[label(i)] += weight_[i];
-        if (problem_.with_bias && !(*std::min_element(of_class.begin(), of_class.end()) > 0.0))
-            throw std::invalid_argument("every class must be present");
+        const std::vector<double> of_class = class_weights(problem_);
+        if (problem_.with_bias) require_every_class(of_class);
         if (start.coefficients.empty()) {
             prior_start(of_class);
         } else {
@@ -205,7 +203,7 @@ class SoftmaxDual {
     }
 
     // p_i = (1 - eps) D_i + eps prior: B_i = eps c_i (D_i - prior), where the prior is the classes' share with a bias
-    // and uniform without. eps maximises the dual along this line; bisection in log eps on its slope, which falls.
+    // and uniform without. eps maximises the dual along this line, where its slope falls.
     void prior_start(const std::vector<double>& of_class) {
         std::vector<double> prior(classes_, 1.0 / static_cast<double>(classes_));
         for (std::size_t y = 0; y < classes_ && problem_.with_bias; ++y) {
@@ -214,25 +212,23 @@ class SoftmaxDual {
         for (std::size_t i = 0; i < n_; ++i)
             for (std::size_t y = 0; y < classes_; ++y) mass_[i * classes_ + y] = weight_[i] * prior[y];
         product();
-        double square = 0.0, mixed = 0.0, low = -40.0, high = 0.0;
+        double square = 0.0, mixed = 0.0;
         for (std::size_t i = 0; i < n_; ++i)
             for (std::size_t y = first_; y < classes_; ++y) square += coefficient(i, y) * score(i, y);
         check_number<T>(square);
         for (const double share : prior) mixed += share * std::log(share);
-        for (int step = 0; step < 60; ++step) {
-            const double middle = 0.5 * (low + high), eps = std::exp(middle);
+        const double best = highest_on_line([&](double log_eps, double eps) {
             double slope = -eps * square;
             for (std::size_t y = 0; y < classes_; ++y)
-                slope += of_class[y] * ((1.0 - prior[y]) * (std::log(1.0 - eps * (1.0 - prior[y])) - middle) -
+                slope += of_class[y] * ((1.0 - prior[y]) * (std::log(1.0 - eps * (1.0 - prior[y])) - log_eps) -
                                         (mixed - prior[y] * std::log(prior[y])));
-            (slope > 0.0 ? low : high) = middle;
-        }
-        const double eps = std::exp(0.5 * (low + high));
-        for (T& value : scores_) value = static_cast<T>(eps * static_cast<double>(value));
-        for (double& value : sums_) value *= eps;
+            return !(slope > 0.0);
+        });
+        for (T& value : scores_) value = static_cast<T>(best * static_cast<double>(value));
+        for (double& value : sums_) value *= best;
         for (std::size_t i = 0; i < n_; ++i)
             for (std::size_t y = 0; y < classes_; ++y)
-                set_mass(i, y, weight_[i] * (y == label(i) ? 1.0 - eps * (1.0 - prior[y]) : eps * prior[y]));
+                set_mass(i, y, weight_[i] * (y == label(i) ? 1.0 - best * (1.0 - prior[y]) : best * prior[y]));
     }
 
     void given_start(std::span<const double> given, double least) {

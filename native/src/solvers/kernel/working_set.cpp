@@ -27,12 +27,11 @@ class WorkingSet : DualPoint<T> {
   public:
     WorkingSet(const KernelProblem<T>& problem, const StopRule& rule, const WorkingSetSettings& settings,
                ThreadTeam& team, const Report& report)
-        : DualPoint<T>(problem, team, rule.start_passes),
+        : DualPoint<T>(problem, team),
           rule_(rule),
           settings_(settings),
           report_(report),
-          width_(padded_to_panels<T>(2 * problem.n_classes) / 2),
-          clock_(rule.start_seconds) {
+          width_(padded_to_panels<T>(2 * problem.n_classes) / 2) {
         const double top = checked_diagonal(gram_.diagonal(), problem.noise);
         // A set is solved in double precision, with values that may have been rounded to less.
         set_noise_ = problem.noise + (sizeof(T) == 4 ? top * double(std::numeric_limits<T>::epsilon()) : 0.0);
@@ -85,8 +84,7 @@ class WorkingSet : DualPoint<T> {
                 const double rate = std::log(pace_gap / sums_.gap) / (work() - pace_work);
                 const double expected =
                     rate > 0.0 ? std::log(relative / rule_.tolerance) / rate : settings_.patience * 2;
-                slow = expected > settings_.patience && work() > rule_.start_passes + settings_.patience / 10 ? slow + 1
-                                                                                                              : 0;
+                slow = expected > settings_.patience && work() > settings_.patience / 10 ? slow + 1 : 0;
                 pace_work = work();
                 pace_gap = sums_.gap;
             }

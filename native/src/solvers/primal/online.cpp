@@ -86,7 +86,7 @@ class AveragedVector {
     std::uint64_t count_ = 0;
 };
 
-// Where a run over epochs stands, and who goes along with it.
+// The state of a run over epochs, and its callbacks.
 struct Epochs {
     const Callbacks& callbacks;
     std::uint64_t epoch = 0;  // those that are complete

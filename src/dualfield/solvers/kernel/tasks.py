@@ -55,8 +55,6 @@ def kernel_task(
         start_bias=None if bias is None else np.ascontiguousarray(bias),
         tolerance=stage.rule.tol,
         most_passes=stage.rule.max_passes,
-        start_passes=0.0,
-        start_seconds=0.0,
         n_threads=objective.n_threads,
         callbacks=stage.callbacks,
         rough=rough,

@@ -16,7 +16,7 @@ struct FlowSwapSettings {
 
 // minimises 1/2 |w|^2 + sum_i c_i [ max_y (score(y) + cost(y)) - score(y_i) ] on chains of order 1, temperature 0.
 // `start` [size]: weights that the result must not be worse than; may be null. `flow`: where the dual begins, what
-// `flow_out` gave for the same inputs with any labels; null: at the true labellings. No pair map, no partly labelled
+// `flow_out` gave for the same inputs with any labels; null: at the true labellings. No own edges, no partly labelled
 // examples.
 LinearSolution solve_flow_swap(const Problem& problem, const double* start, const SolverState* flow,
                                const FlowSwapSettings& settings, const Callbacks& callbacks, SolverState* flow_out);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "dualfield/kernels/gram.hpp"
 #include "dualfield/objectives/kernel_problem.hpp"
@@ -25,7 +26,7 @@ class DualBlocks {
     virtual std::size_t n_labels() const = 0;
     virtual std::span<const std::int32_t> members(std::size_t i) const = 0;
     virtual double weight(std::size_t i) const = 0;  // c_i
-    // Whether primal points wander, so that their mean is the better one: the hinge.
+    // Whether primal iterates wander, so that their mean is the better one: the hinge.
     virtual bool wants_mean() const = 0;
 
     // Raises the dual by moving one example. scores [m][K] are those of now and are kept up to date; gram [m][m];
@@ -74,11 +75,19 @@ struct AscentSettings {
     std::uint64_t seed = 0;
 };
 
+struct AscentSolution {
+    std::vector<double> coefficients;  // [n_points][K]
+    std::vector<double> weights;       // explicit ones, as blocks.weights()
+    double objective = 0.0, gap = 0.0;
+    Outcome outcome = Outcome::iteration_limit;
+    std::size_t n_iterations = 0;
+};
+
 // start: coefficients [n_points][K], empty to begin at the truth, as hinge losses always do; its weights are
-// blocks.weights(). The solution has coefficients [n_points][K], and weights in bias. Objective and gap are those of
-// `exact`, of which products are asked only; it is `gram` itself where that is in double precision.
+// blocks.weights(). Objective and gap are those of `exact`, of which products are asked only; it is `gram` itself where
+// that is in double precision.
 template <class T>
-KernelSolution solve_kernel_ascent(Gram<T>& gram, Gram<double>& exact, DualBlocks& blocks,
+AscentSolution solve_kernel_ascent(Gram<T>& gram, Gram<double>& exact, DualBlocks& blocks,
                                    std::span<const double> start, const AscentSettings& settings, ThreadTeam& team,
                                    const Report& report);
 
