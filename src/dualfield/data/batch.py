@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -77,6 +77,7 @@ class Batch:
     offsets: NDArray[np.int64]
     n_columns: int
     dense: Dense | None = None
+    _: KW_ONLY
     indptr: NDArray[np.int64] | None = None
     indices: NDArray[np.int32] | None = None
     values: NDArray[np.float64] | None = None
@@ -188,7 +189,15 @@ class Batch:
             return cls._from_attributes(X, lengths, vocabulary, grow, n_columns, name)
         if vocabulary is not None:
             raise TypeError(f"{name} must have attributes, as 'vocabulary' is given. Got numbers instead.")
-        return cls(*rows, column_names=names.checked())
+        return cls(
+            rows.offsets,
+            rows.n_columns,
+            rows.dense,
+            indptr=rows.indptr,
+            indices=rows.indices,
+            values=rows.values,
+            column_names=names.checked(),
+        )
 
     @classmethod
     def _from_attributes(
@@ -209,7 +218,15 @@ class Batch:
         else:
             rows = words._read_items(X, grow, name)
             rows = rows._replace(offsets=offsets_from_lengths(lengths, rows.indptr.size - 1, name))
-        return cls(rows.offsets, len(words), None, rows.indptr, rows.indices, rows.values, words, rows.n_unknown)
+        return cls(
+            rows.offsets,
+            len(words),
+            indptr=rows.indptr,
+            indices=rows.indices,
+            values=rows.values,
+            vocabulary=words,
+            n_unknown=rows.n_unknown,
+        )
 
     @property
     def shape(self) -> Shape:
@@ -355,7 +372,15 @@ class Batch:
         indptr, entries = rows_of_examples(self.indptr, rows)
         values = None if self.values is None else self.values[entries]
         indices = self.indices[entries]
-        return Batch(offsets, self.n_columns, None, indptr, indices, values, self.vocabulary, connected=part)
+        return Batch(
+            offsets,
+            self.n_columns,
+            indptr=indptr,
+            indices=indices,
+            values=values,
+            vocabulary=self.vocabulary,
+            connected=part,
+        )
 
 
 def _check_offsets(name: str, offsets: NDArray[np.int64]) -> None:

@@ -60,7 +60,7 @@ LANGUAGES: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class DigitWords:
     """Words whose letters are pictures of handwritten digits.
 

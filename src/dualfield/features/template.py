@@ -310,7 +310,7 @@ def _batch(
     offsets: NDArray[np.int64], rows: tuple[NDArray[np.int64], NDArray[np.int32], int], words: Vocabulary
 ) -> Batch:
     indptr, indices, n_unknown = rows
-    return Batch(offsets, len(words), None, indptr, indices, None, words, n_unknown)
+    return Batch(offsets, len(words), indptr=indptr, indices=indices, vocabulary=words, n_unknown=n_unknown)
 
 
 def _opened(sentence: Any) -> Any:

@@ -79,8 +79,11 @@ def digit_words_page(report: DigitWordsReport) -> Html:
     >>> from dualfield.report import calibration_bins
     >>> from dualfield.report.digit_words import digit_words_page
     >>> from dualfield.report.digit_words_records import DigitWordsReport, ModelRow
+    >>> row = ModelRow(
+    ...     name="independent", digit_error=0.1, word_error=0.3, log_loss=0.4, calibration_error=0.02, seconds=0.001
+    ... )
     >>> report = DigitWordsReport(
-    ...     summary=(), setting=("One word.",), rows=(ModelRow("independent", 0.1, 0.3, 0.4, 0.02, 0.001),),
+    ...     summary=(), setting=("One word.",), rows=(row,),
     ...     calibration={"independent": calibration_bins([0.9], [True])}, transition=np.full((11, 10), 0.1),
     ...     groups=(), n_test=1, footer="",
     ... )

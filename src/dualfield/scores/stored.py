@@ -137,4 +137,7 @@ def _in_columns_of(batch: Batch, vocabulary: Vocabulary) -> tuple[Batch, NDArray
     kept = indices >= 0
     indptr = np.concatenate([[0], np.cumsum(kept)])[batch.indptr]
     values = None if batch.values is None else batch.values[kept]
-    return Batch(batch.offsets, len(columns), None, indptr, indices[kept], values, connected=batch.connected), columns
+    kept_rows = Batch(
+        batch.offsets, len(columns), indptr=indptr, indices=indices[kept], values=values, connected=batch.connected
+    )
+    return kept_rows, columns

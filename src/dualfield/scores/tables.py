@@ -218,7 +218,7 @@ class TableLayout:
         offsets = np.append(begins, len(kept)).astype(np.int64)
         owner = np.searchsorted(batch.offsets, kept[begins], side="right") - 1
         indices = batch.indices.reshape(-1, width)[kept].ravel()
-        runs = Batch(offsets, batch.n_columns, None, width * np.arange(len(kept) + 1), indices)
+        runs = Batch(offsets, batch.n_columns, indptr=width * np.arange(len(kept) + 1), indices=indices)
         counts = self.counts(runs, states[kept], weights[owner])
         first = batch.offsets[:-1][known[batch.offsets[:-1]]]
         begun = _sums(states[first], weights[known[batch.offsets[:-1]]], self.n_states)
