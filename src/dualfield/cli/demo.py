@@ -194,9 +194,7 @@ def summarise(result: Result, language: str, seed: int) -> DigitWordsReport:
 @click.option(
     "--language", type=click.Choice(list(LANGUAGES)), default="codes", show_default=True, help="What the words are."
 )
-@click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of all that is random."
-)
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Random seed.")
 @click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True, help="Threads for inference.")
 def demo(report: Path, words: int, language: str, seed: int, threads: int) -> None:
     """Read handwritten numbers digit by digit and as whole words.

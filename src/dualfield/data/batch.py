@@ -29,7 +29,7 @@ class Batch:
     ``indices[indptr[r]:indptr[r + 1]]`` with the weights at the same places of ``values``. In a sparse row the indices
     may come in any order, and the weights of a repeated index add up.
 
-    Most users never make a batch: estimators call :meth:`build` on what is passed to ``fit`` and ``predict``.
+    Most users never build a batch: estimators call :meth:`build` on the input of ``fit`` and ``predict``.
 
     Parameters
     ----------
@@ -48,12 +48,12 @@ class Batch:
     vocabulary : Vocabulary or None
         The attributes that the columns stand for, if the input had attributes.
     n_unknown : int
-        How many attributes of the input were left out because the vocabulary does not hold them. A part cut out of a
-        batch does not keep this count.
+        Number of attributes of the input that are not in the vocabulary, and were ignored. A part of a batch does not
+        keep this count.
     column_names : tuple of str or None
         Names of the columns, if the input was data frames of numbers.
     connected : Shape or None
-        How the nodes of each example are connected, where a structure needs to be told; None: one after another.
+        How the nodes of each example are connected, for structures that need it; None: one after another.
 
     See Also
     --------
@@ -130,15 +130,15 @@ class Batch:
             - one matrix of shape (N, d), dense or sparse, together with `lengths`; one array of shape (n, T, d);
             - a list of sequences of items, where an item is a dict ``{attribute: weight}`` or a list, tuple or set of
               attribute strings; or one flat list of N items together with `lengths`;
-            - a generator of what the lists above hold. Sequences of items are read one at a time;
+            - a generator in place of a list above. Sequences of items are read one at a time;
             - a batch, which is checked against the other arguments and returned.
         lengths : array of int, shape (n_examples,), or None
             How many rows, or items, of a flat `X` each example has.
         vocabulary : Vocabulary or None
-            The attributes to use; others are left out and counted in `n_unknown`. If None and `X` has attributes, the
+            The attributes to use; others are ignored and counted in `n_unknown`. If None and `X` has attributes, the
             batch gets a new vocabulary of all of them.
         grow : bool
-            Whether attributes that `vocabulary` does not hold are added to it instead of being left out.
+            Whether attributes that are not in `vocabulary` are added to it instead of being ignored.
         n_columns : int or None
             The width that numeric input must have. If None, any.
         name : str
@@ -386,7 +386,7 @@ class Batch:
 def _check_offsets(name: str, offsets: NDArray[np.int64]) -> None:
     _check_array(name, offsets, (max(np.size(offsets), 1),), (np.int64,))
     if offsets[0] != 0 or np.any(np.diff(offsets) < 0):
-        raise ValueError(f"{name!r} of Batch must start with 0 and never fall.")
+        raise ValueError(f"{name!r} of Batch must start with 0 and not decrease.")
 
 
 def _check_array(name: str, array: Any, shape: tuple[int, ...], dtypes: tuple[type[np.generic], ...]) -> None:

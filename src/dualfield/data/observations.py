@@ -184,7 +184,7 @@ class Observations:
         return cls([SymbolTable.fit(values, min_count, rare) for values in streams.values])
 
     def batch(self, streams: Streams, unknown: str = "error") -> Batch:
-        """Return the rows of observations; unknown symbols are skipped, have columns of their own, or are refused."""
+        """Return the rows of observations; unknown symbols are skipped, get a column, or are refused."""
         if len(streams.values) != len(self.tables):
             raise ValueError(
                 f"X has {len(streams.values)} streams of symbols; the model was trained on {len(self.tables)}."

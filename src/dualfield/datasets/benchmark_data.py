@@ -56,7 +56,7 @@ def load_benchmark_data(name: str, folder: str | os.PathLike[str] | None = None)
 
     A file holds the arrays ``X`` (n, n_features) and ``y`` (n,), or, in place of ``X``, the parts ``data``,
     ``indices``, ``indptr`` and ``shape`` of a CSR matrix. It may hold ``train_idx`` and ``test_idx``, the rows of a
-    split, and index arrays named ``idx_...``, the rows of further subsets. Other arrays are left aside. Nothing is
+    split, and index arrays named ``idx_...``, the rows of further subsets. Other arrays are ignored. Nothing is
     downloaded, and pickled objects are refused.
 
     Parameters

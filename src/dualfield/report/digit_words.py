@@ -99,7 +99,7 @@ def _body(report: DigitWordsReport) -> Iterator[Html]:
     yield Html("<h2>What the neighbours buy</h2>")
     yield _comparison(report)
     yield from (_paragraph(text) for text in _METHOD)
-    yield Html('<h2>Can the probabilities be believed?</h2><div class="figures">')
+    yield Html('<h2>Are the probabilities calibrated?</h2><div class="figures">')
     yield _figure(
         reliability_diagram(report.calibration, title="Reliability: share of right digits against confidence"),
         "Test digits in ten bins by confidence; larger marks hold more digits, bars are two standard errors. Below the "

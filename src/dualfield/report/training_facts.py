@@ -59,7 +59,7 @@ def gap_sentences(model: Any) -> str:
     if math.isnan(objective):
         return (
             "The objective of these weights and its distance from the best are not known: "
-            "the file that they come from does not tell them."
+            "the file that they come from has no training record."
         )
     if math.isnan(gap):
         return (

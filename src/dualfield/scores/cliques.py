@@ -19,7 +19,7 @@ Tying = str | Callable[[Any, int], Hashable]
 class Cliques:
     """All cliques of one size in a set of examples.
 
-    ``kinds`` says which entry of ``keys`` each clique has: cliques of one size and key have a model in common. ``left``
+    ``kinds`` says which entry of ``keys`` each clique has: cliques of one size and key share a model. ``left``
     and ``right`` are the cliques of one node less that begin at its first and at its second node, as rows of their own
     list; ``singles`` are its nodes as cliques of size 1.
     """

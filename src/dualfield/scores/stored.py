@@ -1,4 +1,4 @@
-"""Linear weights in records: all of them, or those of a mapped file that a batch needs, looked up where they lie."""
+"""Linear weights in records: all of them, or those that a batch needs, looked up in a mapped file."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class StoredWeights:
     def scored(
         self, nodes: Batch, pairs: Batch | None, vocabulary: Vocabulary, pair_vocabulary: Vocabulary | None
     ) -> Scored:
-        """Look up the weights that batches with vocabularies of their own need, and no others."""
+        """Look up only the weights that batches need, whatever their vocabularies."""
         own_nodes, columns = _in_columns_of(nodes, vocabulary)
         node, pair, own_pairs = self.node.part(columns), None, None
         if self.pair is not None and pairs is not None and pair_vocabulary is not None:

@@ -1,4 +1,4 @@
-"""The tables of an HMM: how they lie in the parameters of a linear chain, and how they are counted."""
+"""The tables of an HMM: their layout in the parameters of a linear chain, and their counts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Tables(NamedTuple):
 
     @classmethod
     def from_record(cls, record: Record, n_states: int, sizes: list[int]) -> Tables:
-        """Make tables of their record, which is checked."""
+        """Build tables from their record, which is checked."""
 
         def table(one: Record, name: str, *shape: int) -> Floats:
             found = np.array(one.array(name, np.float64, shape))
@@ -82,7 +82,7 @@ def _is_table(table: Floats) -> bool:
 
 
 class TableLayout:
-    """Where the tables lie in the parameters of a linear chain with one column for each symbol.
+    """Layout of the tables in the parameters of a linear chain with one column for each symbol.
 
     Behind the columns of each stream there is one for unknown symbols, which is no part of a table. Scores of the last
     state are 0.

@@ -215,14 +215,14 @@ def _check_argmax(problem: CustomProblem, w: Floats, x: Any, true: Any, i: int, 
         other = score(y) + problem.loss(true, y)
         if value < other - 1e-9 * max(1.0, abs(other)):
             raise ValueError(
-                f"{name}.argmax(w, x, y_true) must return an output of at least the score plus loss of every other "
-                f"one. For X[{i}] it has {value:.6g}; {rival} has {other:.6g}."
+                f"{name}.argmax(w, x, y_true) must maximise score plus loss. For X[{i}] its output has {value:.6g}; "
+                f"{rival} has {other:.6g}."
             )
     best = score(plain)
     for rival, y in rivals:
         other = score(y)
         if best < other - 1e-9 * max(1.0, abs(other)):
             raise ValueError(
-                f"{name}.argmax(w, x) must return an output of at least the score of every other one. "
-                f"For X[{i}] it has {best:.6g}; {rival} has {other:.6g}."
+                f"{name}.argmax(w, x) must maximise the score. For X[{i}] its output has {best:.6g}; "
+                f"{rival} has {other:.6g}."
             )

@@ -37,7 +37,7 @@ class Scores:
     start, stop : array of shape (n_labels,), default=None
         Added at the first and at the last node of each example.
     shape : Shape, default=None
-        How the nodes of each example are connected, for structures that need to be told; it has the offsets.
+        How the nodes of each example are connected, for structures that need it; it has the offsets.
 
     Examples
     --------

@@ -53,9 +53,9 @@ class Single(Structure):
         return 0
 
     def native(self, shape: Shape, *, with_edges: bool = False, with_ends: bool = False) -> _native.SingleStructure:
-        """Hand out the native twin for so many examples."""
+        """Create the native twin for the examples."""
         if with_edges or with_ends:
-            raise ValueError("Single has neither edges nor ends.")
+            raise ValueError("Single has no edge scores and no start or stop scores.")
         if not (shape.lengths == 1).all():
             raise ValueError("Single takes examples of one node each. Use Chain for longer ones.")
         return _native.SingleStructure(self.n_labels, shape.n_examples)

@@ -55,7 +55,7 @@ class Tree(Structure):
         \sum_{t \text{ not a root}} \mathrm{transition}[\mathrm{type}_t, y_{\mathrm{parent}(t)}, y_t] +
         \sum_{t \text{ a root}} \mathrm{start}[y_t]
 
-    Every example has a shape of its own, and may have several roots. Answers are exact, in time proportional to the
+    Every example has its own shape, and may have several roots. Inference is exact, in time proportional to the
     number of nodes times n_labels². Among equally good labellings :meth:`argmax` gives the one with the lowest labels
     of roots, then of their children, and so on.
 
@@ -69,7 +69,7 @@ class Tree(Structure):
     n_labels : int, default=None
         Number of labels. None: not known yet, for models that find them in their training data.
     n_types : int, default=None
-        Number of edge types, which have tables of their own. None: 1, or in models as many as the training data have.
+        Number of edge types, each with its own table. None: 1, or in models as many as the training data have.
     allowed : bool array of shape (n_labels, n_labels) or (n_types, n_labels, n_labels), default=None
         Which labels a child (column) may have below a parent (row). None: all.
     allowed_root : bool array of shape (n_labels,), default=None
@@ -111,13 +111,13 @@ class Tree(Structure):
         self.allowed_root = _check_flags("allowed_root", allowed_root, [(k,)])
 
     def record(self) -> Fields:
-        """Return what the tree consists of."""
+        """Return the record of the tree."""
         flags = {"allowed": self.allowed, "allowed_root": self.allowed_root}
         return {**super().record(), "n_types": self.n_types or None, **flags}
 
     @classmethod
     def from_record(cls, record: Record) -> Tree:
-        """Make a tree of its record, which is checked."""
+        """Build a tree from its record, which is checked."""
         record.text("kind", (cls.name,))
         n_labels, n_types = (record.integer(name, 1) if record.has(name) else None for name in ("n_labels", "n_types"))
         most = record.source.most_entries
@@ -145,7 +145,7 @@ class Tree(Structure):
 
     @property
     def edge_width(self) -> int:
-        """Number of scores that an edge may have of its own: pairs of labels."""
+        """Number of own scores of an edge: pairs of labels."""
         return self.n_labels**2
 
     def over_states(self, label: NDArray[np.int64]) -> Tree:
@@ -160,13 +160,13 @@ class Tree(Structure):
 
     @property
     def no_pairs(self) -> str | None:
-        """Why edges are not pairs of labels: they are."""
+        """Empty: edges are pairs of labels."""
         return None
 
     def native(self, shape: Shape, *, with_edges: bool = False, with_ends: bool = False) -> _native.TreeStructure:
-        """Hand out the native twin for trees of given shapes."""
+        """Create the native twin for trees of given shapes."""
         if not isinstance(shape, TreeShape):
-            raise ValueError("Tree needs to be told how nodes are connected: give a TreeShape.")
+            raise ValueError("Tree needs the parents of the nodes: pass a TreeShape.")
         if shape.types is not None:
             wrong = shape.types[(shape.types < 0) | (shape.types >= self.n_types)]
             if wrong.size:
@@ -243,7 +243,7 @@ class Tree(Structure):
             if self.n_labels != n:
                 raise ValueError(f"structure has {self.n_labels} labels; y has {n}.")
             if constraints is not None:
-                raise ValueError("constraints must be None where structure says which labels are allowed.")
+                raise ValueError("constraints must be None if the structure has allowed transitions.")
             return self
         if constraints is not None:
             table = np.asarray(constraints)
