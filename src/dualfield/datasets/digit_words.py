@@ -1,4 +1,4 @@
-"""Handwritten digits set in words of a small language, so that neighbouring labels carry information."""
+"""Handwritten digits as words of a small language, so that neighbouring labels carry information."""
 
 import datetime
 import numbers

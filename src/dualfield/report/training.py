@@ -1,4 +1,4 @@
-"""The report of a training: one page about a fitted model, what it was trained on, and what it makes of other data."""
+"""The training report: one page about a fitted model, its training data, and its results on held-out data."""
 
 from __future__ import annotations
 

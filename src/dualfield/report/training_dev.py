@@ -1,4 +1,4 @@
-"""What a model makes of data that it has not seen: predictions, scores, and sentences chosen by a rule."""
+"""Results on held-out data: predictions, scores, and sentences chosen by a rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be asked of every structure."""
+"""The interface of all structures: their queries."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dualfield.structures.scores import KBest, LabellingParts, Marginals, Scores
 
 
 class Structure(ABC):
-    r"""A set of labellings, and the exact answers to questions about their scores.
+    r"""A set of labellings with exact inference on their scores.
 
     With score(y) the score of a labelling and T the temperature, the smoothed maximum of the score is
 
@@ -37,8 +37,8 @@ class Structure(ABC):
     and its gradient, the marginals, is the probability of each part under p(y) proportional to exp(score(y) / T); at
     T = 0 it is the indicator of the best labelling.
 
-    Every question takes the scores as :class:`Scores` or as the array of node scores alone; ``cost``, an array of the
-    shape of the node scores that is added to them (cost-augmented inference); and ``n_jobs``, the number of threads:
+    Every query takes the scores as :class:`Scores` or as the array of node scores alone; ``cost``, an array of the
+    shape of the node scores that is added to them (loss-augmented inference); and ``n_jobs``, the number of threads:
     None is 1 unless a joblib context says otherwise, -1 is all cores. Answers do not depend on the number of threads.
 
     Examples
@@ -280,14 +280,14 @@ class Structure(ABC):
         shape : Shape
             The shapes of the examples.
         constraints : str or array, default=None
-            Which labels may be neighbours, in the forms that the structure knows.
+            Which labels may be neighbours, in the forms that the structure supports.
         owner : str, default="CRF"
             The estimator, for error messages.
 
         Returns
         -------
         Structure
-            One that knows its labels.
+            With a known number of labels.
         """
         if self.n_labels not in (0, len(names)):
             raise ValueError(f"structure has {self.n_labels} labels; y has {len(names)}.")
@@ -385,7 +385,7 @@ class Structure(ABC):
     def open(
         self, X: Any, lengths: ArrayLike | None = None
     ) -> tuple[Any, ArrayLike | None, Callable[[NDArray[np.int64]], Shape | None]]:
-        """Take what users pass apart: the nodes of each example, and how they are connected.
+        """Split the input of users: the nodes of each example, and how they are connected.
 
         Parameters
         ----------
@@ -423,7 +423,7 @@ class Structure(ABC):
     def argmax(self, scores: Scores | ArrayLike, *, cost: ArrayLike | None = None, n_jobs: int | None = None) -> Codes:
         """Return the best labelling of each example.
 
-        Among equals the one whose last label is lowest, then the one before it, and so on.
+        Ties go to the labelling with the lowest last label, then the lowest label before it, and so on.
 
         Parameters
         ----------
@@ -461,7 +461,7 @@ class Structure(ABC):
         Returns
         -------
         bool array of shape (n_examples,)
-            Whether other questions about the example have an answer.
+            Whether other queries on the example have an answer.
 
         Examples
         --------

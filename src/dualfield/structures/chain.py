@@ -37,7 +37,7 @@ class Chain(Structure):
     n_labels : int, default=None
         Number of labels. None: not known yet, for models that find them in their training data.
     order : int, default=1
-        How many labels back a label looks.
+        Number of previous labels that a label depends on.
     allowed : array, default=None
         The windows of labels that may occur, oldest label first: a boolean array of shape (n_labels,) * (order + 1),
         or an integer array of shape (n, order + 1) that lists them. None: all. A shorter window at the start of a
@@ -341,7 +341,7 @@ class Chain(Structure):
 
 
 def _rules(constraints: Any, names: Sequence[Any], owner: str) -> dict[str, Any]:
-    """Read the constraints that a model was given."""
+    """Read the constraints of a model."""
     n = len(names)
     if constraints is None:
         return {}

@@ -1,4 +1,4 @@
-"""Checks of arguments that all structures share; every error names the argument, what was expected and what came."""
+"""Checks of arguments of structures; every error names the argument, the expected value and the value passed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The records that structures are asked with and answer with."""
+"""The input and output records of structures."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
-    """Probabilities of parts, and what comes with them for free.
+    """Marginals of parts, and the log-partition.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from dualfield.structures.scores import Scores
 
 @dataclass(frozen=True)
 class Single(Structure):
-    r"""One node with one of ``n_labels`` labels; every row of scores is an example of its own.
+    r"""One node with one of ``n_labels`` labels; every row of scores is one example.
 
     The smoothed maximum is :math:`M_T = T \log \sum_k \exp(\mathrm{node}[k] / T)` and the marginals are the softmax of
     the scores divided by T: multinomial logistic regression at T = 1, the Crammer-Singer multiclass SVM at T = 0.
