@@ -50,7 +50,7 @@ def synthetic(n_tokens: int, n_labels: int = 9, slot_columns: int = SLOT_COLUMNS
         hint = np.where(told, labels, rng.integers(n_labels, size=n_tokens, dtype=np.int32))
         indices[:, slot] = slot * slot_columns + (rank * n_labels + hint) % slot_columns
     indptr = N_SLOTS * np.arange(n_tokens + 1, dtype=np.int64)
-    return Batch(offsets, N_SLOTS * slot_columns, None, indptr, indices.ravel()), labels
+    return Batch(offsets, N_SLOTS * slot_columns, indptr=indptr, indices=indices.ravel()), labels
 
 
 def objective_on(batch: Batch, labels: np.ndarray, n_labels: int = 9, n_threads: int = 1) -> Objective:
@@ -122,7 +122,7 @@ def from_disk(folder: str, solver: str, max_iter: int, bytes_allowed: float) -> 
 
     resource.setrlimit(resource.RLIMIT_AS, (int(bytes_allowed), int(bytes_allowed)))
     offsets, indptr, indices, labels = (np.load(Path(folder) / f"{name}.npy", mmap_mode="r") for name in ARRAYS)
-    batch = Batch(offsets, N_SLOTS * SLOT_COLUMNS, None, indptr, indices)
+    batch = Batch(offsets, N_SLOTS * SLOT_COLUMNS, indptr=indptr, indices=indices)
     model = CRF(solver=solver, max_iter=max_iter, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -1,12 +1,11 @@
 """
-Probabilities one can act on
-============================
+Calibrated probabilities
+========================
 
-A support vector machine draws a boundary. It has no probabilities of its own: to get
-some, a second model is fitted to its scores. Kernel logistic regression has the same
-kernels and the same kind of boundary, and its probabilities are what it was trained
-for. This example puts the two side by side, on points where the true probability is
-known.
+A support vector machine has no probabilities: a second model must be fitted to its
+scores. Kernel logistic regression has the same kernels and the same kind of boundary,
+and is trained for its probabilities. This example compares the two on points whose true
+probabilities are known.
 """
 
 import matplotlib.pyplot as plt
@@ -22,8 +21,8 @@ from dualfield.plotting import ReliabilityDisplay
 
 # %%
 # Two classes in the plane. On the left they mix widely, and the further to the right,
-# the sharper the border. The points come from a formula, so for once we know the
-# probability that an honest model should find.
+# the sharper the border. The points come from a formula, so the true probabilities are
+# known.
 
 
 def true_probability(X):
@@ -36,9 +35,8 @@ X_train, X_test = rng.uniform(-2, 2, size=(800, 2)), rng.uniform(-2, 2, size=(40
 y_train, y_test = (rng.random(len(X)) < true_probability(X) for X in (X_train, X_test))
 
 # %%
-# Both models choose C and gamma on the same grid. The SVM chooses by accuracy, which is
-# what it knows; kernel logistic regression by log-loss, which punishes wrong
-# probabilities.
+# Both models choose C and gamma on the same grid. The SVM is selected by accuracy,
+# kernel logistic regression by log-loss, which penalises wrong probabilities.
 
 grid = {"C": 10.0 ** np.arange(-1, 4), "gamma": [0.1, 0.3, 1.0]}
 folds = ShuffleSplit(3, test_size=0.3, random_state=0)
@@ -64,8 +62,8 @@ for name, model in models.items():
 print(f"{'the truth':26} log-loss {log_loss(y_test, true_probability(X_test)):.4f}")
 
 # %%
-# Both are right equally often. What differs is what they say about it. (Another seed
-# gives other figures and the same picture.)
+# Both have the same accuracy, but different probabilities. (Other seeds give similar
+# results.)
 #
 # A sigmoid of the SVM's score is a function of the distance to the border, and nothing
 # else. It cannot say *mixed here, sharp there*. Kernel logistic regression can, and
@@ -81,9 +79,8 @@ for side, chosen in halves.items():
     print(f"{side:17} mean distance from the truth:", *np.round(errors, 3))
 
 # %%
-# There is more: the class with the higher probability need not be the class that the
-# SVM predicts. Kernel logistic regression predicts by its probabilities, so there both
-# are always the same.
+# Also, the class with the higher probability need not be the class that the SVM
+# predicts. For kernel logistic regression the two always agree.
 
 disagree = np.sum((platt.predict_proba(X_test)[:, 1] > 0.5) != svm.predict(X_test))
 print(
@@ -118,8 +115,8 @@ fig.colorbar(image, ax=axes)
 plt.show()
 
 # %%
-# **Reliability.** Of the points of which a model is 80 % sure, about 80 % should be
-# right. On the left the SVM's probabilities are too sure, on the right not sure enough.
+# **Reliability.** Of the points with a predicted probability of 80 %, about 80 % should
+# be right. On the left the SVM is overconfident, on the right underconfident.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained")
 for ax, (side, chosen) in zip(axes, halves.items(), strict=True):

@@ -22,8 +22,8 @@ from dualfield.metrics import sequence_accuracy_score, span_scores
 from dualfield.plotting import ConfusionDisplay
 
 # %%
-# You have a file already. We have to make one, out of a few words and some chance; so
-# do not take the scores below for those of real recipes.
+# The file is generated from a few words at random, so the scores below are not those of
+# real recipes.
 
 AMOUNTS = "1 2 3 4 6 12 200 250 500 1/2 3/4 half two three".split()
 UNITS = "g kg ml cup cups tbsp tsp cans slices pinch litre".split()
@@ -92,9 +92,9 @@ X_test, y_test = columns_and_labels(test_file)
 print(X_train[0], y_train[0], sep="\n")
 
 # %%
-# **Train.** A template says which attributes a word gets. The default takes the word,
-# its beginning, end and shape, and its neighbours. Print its text and change what you
-# like; templates of CRF++ and patterns of Wapiti are read, too.
+# **Train.** A template defines the attributes of a word. The default uses the word, its
+# prefix, suffix and shape, and its neighbours. Print its text and edit it; templates of
+# CRF++ and patterns of Wapiti work, too.
 
 model = CRF(C=1.0, template=Template.default(), constraints="BIO", random_state=0).fit(
     X_train, y_train
@@ -137,8 +137,8 @@ for span in loaded.predict_spans([new])[0]:
 folder.cleanup()
 
 # %%
-# Where are the mistakes? Rows are the true labels; a row is dark where most of its
-# words went.
+# The confusion matrix. Rows are the true labels; dark cells are the most frequent
+# predictions.
 
 ConfusionDisplay.from_predictions(y_test, predicted).plot()
 plt.show()

@@ -1,11 +1,10 @@
 """
-Rules, and the second best answer
-=================================
+Constraints and the k best labellings
+=====================================
 
-Where do the words begin in ``nowhere``? It may be *no where* or *now here*, and a good
-program says so. This example teaches a CRF to split words that were written together,
-letter by letter. It uses two things that scores alone do not give: constraints on what
-may follow what, and the exact list of the k best answers with their probabilities.
+How should ``nowhere`` be split: *no where* or *now here*? This example trains a CRF to
+split words that were written together, letter by letter. It uses constraints on
+transitions, and the exact list of the k best labellings with their probabilities.
 """
 
 import random
@@ -68,7 +67,7 @@ print(texts[0], y[0], sep="\n")
 print(X[0][1])
 
 # %%
-# Two models on the same hundred examples. One knows the rules of the scheme,
+# Two models on the same hundred examples. One has the constraints of the scheme,
 # ``constraints="BIOES"``: after ``B-W`` comes ``I-W`` or ``E-W``, a word that begins
 # has an end, and so on. The other one has to learn them.
 
@@ -93,17 +92,17 @@ for name, model in (("without rules", free), ("with rules", ruled)):
     print(f"{'':14} answers that are no splitting: {broken} of {len(predicted)}")
 
 # %%
-# The rules hold in training, too, so probability is shared among real splittings only,
-# and more of it goes to the right one.
+# The constraints hold in training, too, so only valid labellings have probability, and
+# the right one gets more of it.
 
 for name, model in (("without rules", free), ("with rules", ruled)):
     probability = np.exp(model.score_sequences(X_test, truth))
     print(f"{name:14} mean probability of the right answer: {probability.mean():.2f}")
 
 # %%
-# With more examples a model learns most rules by itself: try ``draw(400, seed=1)``, and
-# the one without rules is at least as accurate. What rules buy is good use of few
-# examples, and the promise that no answer is nonsense.
+# With more examples a model learns most constraints from the data: with ``draw(400,
+# seed=1)`` the unconstrained model is at least as accurate. Constraints help with few
+# examples, and guarantee valid labellings.
 
 # %%
 # Now the ambiguous ones, with a model that has seen more. ``k_best`` returns the most
@@ -131,8 +130,8 @@ for text, best in zip(QUESTIONS, answers, strict=True):
     )
 
 # %%
-# A program can act on that: take the first answer where it is clear, and ask somebody
-# where it is not.
+# An application can use this: accept the first answer if its probability is high, and
+# ask a person otherwise.
 
 fig, axes = plt.subplots(
     1, len(QUESTIONS), figsize=(11, 2.6), sharex=True, layout="constrained"

@@ -1,13 +1,13 @@
 """
-Numbers in place of words: reading handwritten codes
-====================================================
+Numeric features: reading handwritten codes
+===========================================
 
 Attributes need not be strings. Here every item is a row of 64 numbers, the pixels of a
-handwritten digit, and a sequence is a code of eight digits. The CRF learns what digits
-look like *and* which digit follows which, in one go.
+handwritten digit, and a sequence is a code of eight digits. The CRF learns the shapes
+of digits *and* the transitions between them jointly.
 
 In these codes three digits rise by small steps, and the fourth is a check digit, the
-last digit of their sum. The pictures are noisy on purpose.
+last digit of their sum. Noise is added to the images.
 """
 
 import matplotlib.pyplot as plt
@@ -26,9 +26,9 @@ X_test, y_test = [images[i] for i in data.test], [labels[i] for i in data.test]
 print(data.words[0], X_train[0].shape, y_train[0])
 
 # %%
-# Numbers are used as they are. There is no intercept, so add a column of ones where you
-# need one, and bring columns to similar sizes, as all weights are penalised alike.
-# Pixels between 0 and 1 are fine.
+# Numbers are not scaled. There is no intercept: add a column of ones if you need one.
+# Scale columns to similar ranges, since all weights are penalised alike. Pixels between
+# 0 and 1 are fine.
 #
 # First without neighbours: every picture is a sequence of length one, and the CRF is
 # ordinary logistic regression.
@@ -38,8 +38,8 @@ singles = CRF(C=1.0, features="all", random_state=0)
 singles.fit(pixels, digits, lengths=np.ones_like(digits))
 
 # %%
-# Then chains that look one, two and three labels back. Only the last one can see that
-# the check digit belongs to the three digits before it.
+# Then chains of order one, two and three. Only the last one can model that the check
+# digit depends on the three digits before it.
 
 readers = {"one by one": singles}
 for order in (1, 2, 3):
@@ -60,8 +60,8 @@ for name, predicted in readings.items():
     print(f"{name:17} {wrong:.3f} of the digits wrong, {codes:.0%} of the codes right")
 
 # %%
-# **What a digit looks like.** The weights of the pixels, as pictures: blue speaks for
-# the digit, red against it.
+# **What a digit looks like.** The weights of the pixels, as images: blue is positive,
+# red negative.
 
 # sphinx_gallery_thumbnail_number = 3
 chain = readers["chain of order 1"]

@@ -1,11 +1,11 @@
 """
-What the duality gap tells
-==========================
+The duality gap
+===============
 
-When is training done? Most programs stop when little seems to change, and hope.
-dualfield computes two numbers on its way: the objective of the weights it has, which
-can only be too high, and a *dual value*, which can only be too low. The optimum lies
-between them. Their distance is the duality gap, and it is a proof.
+When has training converged? Most programs stop when the objective changes little.
+dualfield computes two numbers: the objective, an upper bound on the optimum, and the
+*dual value*, a lower bound. Their difference, the duality gap, certifies the distance
+from the optimum.
 """
 
 import warnings
@@ -25,8 +25,8 @@ X_test, y_test = [images[i] for i in data.test], [labels[i] for i in data.test]
 
 # %%
 # A CRF for handwritten dates, with the default tolerance of ``tol=1e-4``: stop when the
-# gap is below a ten-thousandth of the dual value. ``trace_`` keeps what was seen on the
-# way.
+# gap is below a ten-thousandth of the dual value. ``trace_`` records both after each
+# pass.
 
 model = CRF(random_state=0).fit(X, y)
 trace = model.trace_
@@ -35,24 +35,24 @@ lowest = model.objective_ - model.dual_gap_
 print(f"objective {model.objective_:.4f}, and no weights reach below {lowest:.4f}")
 
 # %%
-# Was it right? A fit to a far smaller tolerance finds the optimum to many more digits.
-# It lies where it was said to lie.
+# Check: a fit to a far smaller tolerance finds the optimum to many more digits. It lies
+# between the bounds.
 
 exact = CRF(random_state=0, tol=1e-9).fit(X, y)
 print(f"the optimum is {exact.objective_:.6f}")
 print(bool(model.objective_ - model.dual_gap_ <= exact.objective_ <= model.objective_))
 
 # %%
-# Seen as two curves: the objective comes down, the dual value comes up, and the optimum
-# is caught between them.
+# As curves: the objective decreases, the dual value increases, and the optimum lies
+# between them.
 
 close = CRF(random_state=0, tol=1e-6).fit(X, y)
 ConvergenceDisplay.from_estimator(close).plot(against="passes")
 plt.show()
 
 # %%
-# Afterwards we can compare the gap with the true distance from the optimum, which
-# nobody knows while training. The gap is always above it, and not by much.
+# Afterwards we can compare the gap with the true distance from the optimum, which is
+# unknown during training. The gap is always above it, and not by much.
 
 trace = close.trace_
 fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
@@ -76,8 +76,8 @@ plt.show()
 
 # %%
 # **How small should it be?** Small enough that it does not matter beside other sources
-# of error. Here the test error does not care after the first digits. A grid search may
-# use ``tol=1e-2``; comparing two models weight by weight needs a smaller one.
+# of error. Here the test error no longer changes after the first digits. A grid search
+# may use ``tol=1e-2``; comparing two models weight by weight needs a smaller one.
 
 for tol in (1e-1, 1e-2, 1e-3, 1e-4, 1e-6):
     fitted = CRF(random_state=0, tol=tol).fit(X, y)
@@ -88,8 +88,8 @@ for tol in (1e-1, 1e-2, 1e-3, 1e-4, 1e-6):
     print(f"tol={tol:g}: weights off by {distance:.1e}, {error:.3f} of digits wrong")
 
 # %%
-# **When a fit has to stop early**, the gap says what that has cost. There is a warning,
-# the model works, and its certificate is as true as any other.
+# **When a fit has to stop early**, the gap bounds what is lost. There is a warning, the
+# model works, and its certificate is valid.
 
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always", ConvergenceWarning)

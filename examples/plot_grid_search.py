@@ -1,11 +1,11 @@
 """
-Choose C by the score that counts
+Choose C by the F1 score of spans
 =================================
 
 A CRF is an estimator like any other of scikit-learn, so ``GridSearchCV`` can choose its
-parameters. What should be best is the F1 score of whole spans, not the share of right
-labels: a model that finds nothing at all has more than half of the labels right. The
-task is to find dates, times and places in short messages.
+parameters. The criterion is the F1 score of whole spans, not accuracy: a model that
+finds nothing has more than half of the labels right. The task is to find dates, times
+and places in short messages.
 """
 
 import random
@@ -24,8 +24,8 @@ from dualfield.metrics import (
 )
 
 # %%
-# Messages are drawn from patterns, with typing errors. And as in life, the people who
-# marked them were not always awake: one mark in eight is missing.
+# Messages are drawn from patterns, with typing errors. One annotation in eight is
+# missing, as in real data.
 
 PATTERNS = """
     see you {day} at {time} | lunch in {place} {day} ? | back in {place} by {time} |
@@ -75,7 +75,7 @@ print(*zip(X_train[1], y_train[1], strict=True))
 # ``template=`` makes attributes of plain words, so whole sentences go in and the search
 # splits them. ``span_f1_scorer`` is what ``scoring=`` wants. ``tol=1e-2`` is enough to
 # rank candidates; the winner is fitted again with a smaller one. C multiplies the loss:
-# a larger C trusts the data more.
+# a larger C fits the data more closely.
 
 search = GridSearchCV(
     CRF(template=Template.default(), constraints="BIO", tol=1e-2, random_state=0),
@@ -93,17 +93,17 @@ best = search.best_estimator_.set_params(tol=1e-4).fit(X_train, y_train)
 print(span_scores(y_test, best.predict(X_test)))
 
 # %%
-# Why not accuracy? Here is what finding nothing at all would get. In most corpora there
-# are even more ``O``.
+# Why not accuracy? This is the accuracy of finding nothing. Most corpora have even more
+# ``O``.
 
 nothing = [["O"] * len(labels) for labels in y_test]
 print(f"accuracy {flat_accuracy_score(y_test, nothing):.2f}")
 print(f"F1 of spans {span_f1_score(y_test, nothing):.2f}")
 
 # %%
-# The scores of the search, with the spread over the folds. To the left the penalty
-# smothers the weights. Beyond C = 1 the curve is flat, so a coarse grid is enough. If
-# the best value ever lies on the edge of a grid, move the grid.
+# The scores of the search, with the spread over the folds. On the left the penalty is
+# too strong. Beyond C = 1 the curve is flat, so a coarse grid is enough. If the best
+# value ever lies on the edge of a grid, move the grid.
 
 fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
 results = search.cv_results_

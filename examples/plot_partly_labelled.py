@@ -1,14 +1,14 @@
 """
-A mark that is missing is not an O
-==================================
+Missing annotations are not O
+=============================
 
-People mark what they notice. In many corpora some names are marked and others were
-overlooked, or come from a list that is not complete. Whoever trains on such data as it
-stands teaches the model that overlooked names are no names.
+In many corpora some names are annotated and others are missing, or annotations come
+from an incomplete list. Training on such data as they are teaches the model that
+missing names are not names.
 
-A CRF can be told the truth instead: ``None`` in ``y`` is a label that nobody has given,
-and a set of labels means *one of these*. Training then maximises the probability of
-what is known, summed over everything that is not.
+A CRF can use partial labels instead: ``None`` in ``y`` is an unknown label, and a set
+of labels means *one of these*. Training then maximises the marginal likelihood of the
+known labels, summed over the unknown ones.
 """
 
 import random
@@ -20,8 +20,8 @@ from dualfield.metrics import span_scores
 
 # %%
 # The texts are short messages with names of people and places, all in small letters.
-# The names are made of syllables, so the model cannot learn them by heart and has to
-# look at what stands around them.
+# The names are made of syllables, so the model cannot memorise them and has to use
+# their context.
 
 PATTERNS = """
     {per} is in {loc} with {per} | meet {per} at the station in {loc} |
@@ -65,9 +65,9 @@ y_test = [labels for _, labels in test]
 print(*train[0], sep="\n")
 
 # %%
-# Now somebody overlooks names. ``share`` of them are marked, the others are not. What
-# can be said about a word without a mark? If it is one of the few dozen words that we
-# know to be no names, it is ``O``. Otherwise nobody knows: ``None``.
+# Now remove annotations: only a fraction ``share`` of the names stays marked. An
+# unmarked word that is one of a few dozen known non-names is ``O``. Any other is
+# unknown: ``None``.
 
 PLAIN = {word for pattern in PATTERNS for word in pattern.split()}
 
@@ -104,10 +104,10 @@ for share, one, other in zip(shares, *scores.values(), strict=True):
     print(f"{share:4.0%} marked: recall {one.recall:.2f} and {other.recall:.2f}")
 
 # %%
-# With complete marks the task is easy, and both readings are the same. With each mark
-# that is missing the usual reading loses names, because the model learns what it was
-# told: many names are no names. Told the truth, it holds until more than half of the
-# marks are gone. Below that there is too little to learn from, and no reading can help.
+# With complete marks the task is easy, and both readings are the same. As annotations
+# disappear, the usual reading loses names, because the model learns that many names are
+# not names. With partial labels it holds until more than half of the annotations are
+# gone. Below that there is too little data for either.
 
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
 for ax, measure in zip(axes, ("precision", "recall"), strict=True):

@@ -91,8 +91,8 @@ model = CRF(C=2.0, constraints="BIO", tol=1e-6, random_state=0).fit(X, y)
 
 # %%
 # ``top_features`` ranks the weights, of the whole model or of one label. A positive
-# weight speaks for a label. As the problem is convex and solved to a known gap, these
-# are *the* weights, not those of a lucky start.
+# weight is evidence for a label. The problem is convex and solved to a known gap, so
+# the weights do not depend on the start.
 
 print(model.top_features(4))
 
@@ -108,9 +108,9 @@ print(round(model.transition_features_["B-ROOM", "I-ROOM"], 3))
 print(model.coef_.shape, model.transitions_.shape)
 
 # %%
-# **One prediction.** ``explain`` holds the predicted labels against the best labelling
-# that has another label at a word. The scores of the two differ by the sum of what it
-# lists; nothing is approximated, and nothing is left out of the sum.
+# **One prediction.** ``explain`` compares the predicted labels with the best labelling
+# that has another label at a word. The listed contributions add up to the difference of
+# their scores, exactly.
 
 words = ["switch", "on", "the", "reading", "lamp", "in", "the", "guest", "room"]
 explanation = model.explain(describe(words))

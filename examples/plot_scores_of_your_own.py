@@ -1,13 +1,13 @@
 """
-Scores of your own
-==================
+Inference on your own scores
+============================
 
-A classifier looks at one moment at a time. Often we know more: states last for a while,
-and some never follow others. The structures of dualfield take scores from wherever they
-come, a classifier of another library, a network, a table, and answer as a chain would:
-the best sequence, exact probabilities, the best sequence under rules.
+A classifier uses one time step at a time. Often we know more: states last for a while,
+and some never follow others. The structures of dualfield take scores from any source,
+such as a classifier of another library, a neural network or a table, and compute the
+best sequence, exact probabilities, and the best sequence under constraints.
 
-Here a machine goes through four states, and a noisy sensor looks on.
+Here a machine goes through four states, observed by a noisy sensor.
 """
 
 import matplotlib.pyplot as plt
@@ -35,8 +35,8 @@ X_test, y_test = record(20)
 print(X_train.shape, [STATES[state] for state in y_train[[0, 20, 50]]])
 
 # %%
-# Any classifier with ``predict_log_proba`` will do. Heating and cooling feel the same
-# at any single moment, so it cannot tell them apart.
+# Any classifier with ``predict_log_proba`` works. Heating and cooling look the same at
+# any single time step, so it cannot distinguish them.
 
 classifier = GaussianNB().fit(X_train, y_train)
 alone = classifier.predict(X_test)
@@ -66,8 +66,8 @@ together = chain.argmax(scores)
 print(f"as a sequence:    {np.mean(together != y_test):.1%} wrong")
 
 # %%
-# The same scores answer other questions: how sure is it of each moment, how probable is
-# the whole best sequence, and what else might have happened?
+# Other queries on the same scores: the marginals of each time step, the probability of
+# the best sequence, and the alternatives to it.
 
 answer = chain.marginals(scores)
 best = chain.k_best(scores, 3)

@@ -1,12 +1,12 @@
 """
-Which star is which? Outputs of your own
-========================================
+Matching stars: a custom output space
+=====================================
 
 A structural SVM learns to choose one output among very many, and the outputs need not
 be label sequences. Here an input is a pair of photographs of the same dozen stars, and
 the output says which star of the first is which star of the second. There are 12! of
-these, half a billion, and no table of them is ever made: it is enough that somebody can
-find the best one. SciPy can.
+these, half a billion, but they are never enumerated: it is enough to find the best one,
+and SciPy can.
 """
 
 import matplotlib.pyplot as plt
@@ -50,11 +50,11 @@ X_train, y_train, X_test, y_test = X[:50], y[:50], X[100:], y[100:]
 print(X[0].shape, y[0])
 
 # %%
-# **The problem** is an object with three methods. ``joint_feature`` says what an output
-# looks like in numbers: its score is the product with the weights. ``loss`` says how
-# wrong it is. ``argmax`` finds the output with the best score; in training, where the
-# truth is known, with the best score *plus loss*. Wrong pairs that are nearly as good
-# as the right ones are what the SVM learns from.
+# **The problem** is an object with three methods. ``joint_feature`` is the feature
+# vector of an output: its score is the product with the weights. ``loss`` is its cost.
+# ``argmax`` finds the output with the highest score; in training with the highest score
+# *plus loss* (loss-augmented inference). Wrong pairs that are nearly as good as the
+# right ones are what the SVM learns from.
 
 
 class Matching:
@@ -78,8 +78,8 @@ lowest = model.objective_ - model.dual_gap_
 print(f"objective {model.objective_:.2f}, and no weights reach below {lowest:.2f}")
 
 # %%
-# It has found out what to trust: colour, which haze hardly changes, then place, and
-# brightness least. Weights set by hand do worse. ``score`` is minus the mean loss.
+# It has learnt to rely on colour, which haze hardly changes, then on place, and least
+# on brightness. Weights set by hand do worse. ``score`` is minus the mean loss.
 
 
 def wrong(weights):
@@ -93,7 +93,7 @@ print(f"learnt               {-model.score(X_test, y_test) / n_stars:6.1%}")
 
 # %%
 # How good could it be? The noise is Gaussian, so the best weights are known: one over
-# its variances. Training knew nothing of that, and has come near.
+# its variances. Training did not use this, and came close.
 
 ideal = 1 / np.array([0.7, 1.0, 0.25]) ** 2
 print(f"if one knew the noise{wrong(ideal):6.1%}")
@@ -120,16 +120,16 @@ axes[0].set(ylabel="north")
 plt.show()
 
 # %%
-# **Certificates** do not need a structure that the library knows. Each answer of
-# ``argmax`` is a plane below the loss, the best mixture of planes bounds the optimum
-# from below, and the fit ends when the two bounds meet.
+# **Certificates** work for custom output spaces, too. Each answer of ``argmax`` is a
+# plane below the loss, the best mixture of planes bounds the optimum from below, and
+# the fit ends when the two bounds meet.
 
 ConvergenceDisplay.from_estimator(model).plot(against="passes")
 plt.show()
 
 # %%
-# **How large should C be?** As everywhere: try some on data that training has not seen.
-# With three weights and fifty skies there is little to overfit, and C may be large.
+# **How large should C be?** Choose it on held-out data. With three weights and fifty
+# skies there is little to overfit, and C may be large.
 
 for C in (0.001, 0.01, 0.1, 1.0, 10.0):
     fitted = StructuredSVM(Matching(), C=C).fit(X_train, y_train)

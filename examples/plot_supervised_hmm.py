@@ -1,12 +1,11 @@
 """
-Which state is it in now?
-=========================
+Filtering with a supervised HMM
+===============================
 
-A machine is warming up, running, or worn. Nobody sees its state, but sensors do see
-something: how much it shakes, how loud it is, how warm. For some past shifts somebody
-has written down the states. That is all a hidden Markov model needs: no gradient, no
-restarts, just counts. And since it is a model of the sensors as well, it can say how
-sure it is *while the shift is still going on*.
+A machine is warming up, running, or worn. Its state is hidden, but sensors measure
+vibration, noise and temperature. For some past shifts the states are labelled. That is
+enough for a hidden Markov model, by counting alone. And since it also models the
+sensors, it can estimate the state *while the shift is still going on*.
 """
 
 import matplotlib.pyplot as plt
@@ -16,8 +15,8 @@ from dualfield import DiscriminativeHMM
 
 # %%
 # Past shifts. Each sensor reports a level from 0 to 5. A heavy load makes the machine
-# shake, hum and heat up all at once, whatever state it is in, so that the sensors say
-# nearly the same thing three times over.
+# shake, hum and heat up all at once, whatever state it is in, so that the three sensors
+# are highly correlated.
 
 STATES = ["running", "warming up", "worn"]
 MOVES = np.array([[0.97, 0.0, 0.03], [0.15, 0.85, 0.0], [0.05, 0.0, 0.95]])
@@ -41,7 +40,7 @@ X_train, y_train = zip(*train, strict=True)
 X_test, y_test = zip(*test, strict=True)
 
 # %%
-# Counting first: ``eta=0``. Each column of an array is a stream of symbols of its own.
+# Counting first: ``eta=0``. Each column of an array is one stream of symbols.
 
 counted = DiscriminativeHMM(eta=0.0).fit(X_train, y_train)
 print("classes_", counted.classes_)
@@ -49,19 +48,17 @@ print(counted.transmat_.round(3))
 print(f"right, counted: {counted.score(X_test, y_test):.3f}")
 
 # %%
-# The model believes that its sensors are independent given the state. They are not, so
-# it counts the same evidence three times. Training with margins near the counts asks
-# for right states instead of probable sensor readings, and makes up for some of it.
-# ``dual_gap_`` says how far the tables can be from the best ones.
+# The model assumes that sensors are independent given the state. They are not, so it
+# counts the same evidence three times. Discriminative training compensates for some of
+# it. ``dual_gap_`` bounds the distance from the optimum.
 
 trained = DiscriminativeHMM(eta=0.01).fit(X_train, y_train)
 print(f"right, trained: {trained.score(X_test, y_test):.3f}")
 print(f"objective {trained.objective_:.2f}, at most {trained.dual_gap_:.2f} too high")
 
 # %%
-# Two questions about one shift. The filter knows only what has come in so far; it is
-# what a warning light would be driven by. In hindsight, with the whole shift on the
-# table, the same model is surer, and moments of doubt are explained away.
+# Two queries on one shift. The filter uses only the observations so far, as a warning
+# light would. Smoothing uses the whole shift, so the same model is more certain.
 
 model, one = trained, 3
 worn = list(model.classes_).index("worn")

@@ -2,8 +2,8 @@
 Find names in a text
 ====================
 
-A conditional random field learns from sentences in which somebody has marked the names
-of people and places. Then it marks new ones, and says how sure it is of every word.
+A conditional random field learns from sentences with annotated names of people and
+places. Then it finds names in new sentences, with a probability for every label.
 
 The labels follow the usual scheme: ``B-PER`` begins the name of a person, ``I-PER``
 goes on with it, ``B-LOC`` and ``I-LOC`` do the same for places, and ``O`` is everything
@@ -52,8 +52,8 @@ print(sentences[0], y[0], sep="\n")
 
 # %%
 # Each word is described by a dict: the word itself, its end, whether it has a capital,
-# and its neighbours. These descriptions, not the words, are what the model sees. A word
-# that it has never met still has an end and neighbours.
+# and its neighbours. These are the features of the model. An unknown word still has a
+# suffix and neighbours.
 
 
 def describe(words):
@@ -70,9 +70,9 @@ X = [describe(words) for words in sentences]
 print(X[0][1])
 
 # %%
-# ``constraints="BIO"`` rules out what makes no sense, such as ``I-LOC`` after ``O``.
-# The fit ends with a certificate: no other weights have an objective that is lower by
-# more than ``dual_gap_``.
+# ``constraints="BIO"`` forbids invalid spans, such as ``I-LOC`` after ``O``. The fit
+# ends with a certificate: no other weights have an objective that is lower by more than
+# ``dual_gap_``.
 
 model = CRF(C=3.0, constraints="BIO", random_state=0).fit(X, y)
 print(f"objective {model.objective_:.3f}")
@@ -98,7 +98,7 @@ for word, label in zip(words, model.predict_single(describe(words)), strict=True
     print(f"{label:6} {word}")
 
 # %%
-# Spans, that is whole names, come with the probability that exactly this span is there:
+# Spans, that is whole names, have the probability of exactly this span:
 
 for span in model.predict_spans([describe(words)])[0]:
     name = " ".join(words[span.start : span.stop])

@@ -1,11 +1,11 @@
 """
-Watch a fit, stop it, go on
-===========================
+Monitor, stop and resume a fit
+==============================
 
-A fit need not be a black box that is silent until it is done. ``fit(monitor=...)``
-calls a function after each pass over the data, with a model that can already predict.
-The function may keep a record, draw, or end the fit. ``checkpoint=`` keeps the state in
-a file, so that a fit that was interrupted goes on to the very result it would have had.
+``fit(monitor=...)`` takes a callback that is called after each pass over the data, with
+a model that can already predict. The callback may record, plot, or end the fit.
+``checkpoint=`` saves the state to a file, so that an interrupted fit can be resumed
+with the same result.
 """
 
 import tempfile
@@ -25,8 +25,8 @@ X, y = [images[i] for i in data.train], [labels[i] for i in data.train]
 X_dev, y_dev = [images[i] for i in data.test], [labels[i] for i in data.test]
 
 # %%
-# **Watch.** The monitor gets the numbers of the moment, and the model of the moment.
-# What it does with them has no influence on the course of the fit.
+# **Monitor.** The callback gets the current numbers and the current model. It does not
+# influence the iterates.
 
 history = []
 
@@ -51,7 +51,7 @@ plt.show()
 
 # %%
 # **Stop.** A true return value ends the fit. Here it ends when the score has not risen
-# three times in a row. ``status_`` says how it ended, and the gap what was given up.
+# three times in a row. ``status_`` says how it ended, and the gap bounds what was lost.
 
 scores = []
 
@@ -69,9 +69,9 @@ print(f"at most {stopped.dual_gap_ / stopped.objective_:.1%} above the best obje
 # Stopping by a score means choosing by it: the data that were watched are no longer
 # unseen. Keep others for the final figure.
 #
-# **Go on.** The first fit below is interrupted, as if the machine had been switched
-# off. The second one finds the file and goes on from there. Its weights are the same,
-# bit for bit, as those of a fit that was never interrupted.
+# **Resume.** The first fit below is interrupted, as if the machine had been switched
+# off. The second one resumes from the file. Its weights are the same, bit for bit, as
+# those of a fit that was never interrupted.
 
 with tempfile.TemporaryDirectory() as folder:
     state = Checkpoint(Path(folder, "dates.checkpoint"), every=0.0)

@@ -1,11 +1,11 @@
 """The two-class problems of Keerthi et al. (2005): their data, or what stands for it here."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
-from dualfield.datasets import BenchmarkData, load_benchmark_data
+from dualfield.datasets import load_benchmark_data
 from reproductions.problems import Problem, official_split, prepare, random_split
 from reproductions.records import Settings
 
@@ -101,7 +101,7 @@ def binary_problem(settings: Settings, name: str) -> Problem:
         positive = np.isin(data.y, np.unique(data.y)[:_THREE_OF_SEVEN])
     else:
         positive = data.y == data.y.max()
-    two = BenchmarkData(data.name, data.X, np.where(positive, 1, -1), data.train, data.test)
+    two = replace(data, y=np.where(positive, 1, -1), subsets={})
     if name in ("banana", "splice"):
         train, test = official_split(two)
     else:

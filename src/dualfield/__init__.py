@@ -1,4 +1,4 @@
-"""Structured prediction with honest probabilities and a proof of optimality."""
+"""Structured prediction with exact probabilities and a certificate of optimality."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_a_checkpoint_is_kept_where_the_solver_can(shell, hinge):
     [
         (["--l1-ratio", "0.5"], 2, "--l1-ratio is for --loss log."),
         (["--solver", "lbfgs"], 2, "--solver lbfgs is not for --loss hinge and sequences, which take auto"),
-        (["--warm-start", "CHUNKS"], 1, "is a CRF; this training begins at a StructuredSVM only. See --loss."),
+        (["--warm-start", "CHUNKS"], 1, "is a CRF; this training can only start from a StructuredSVM. See --loss."),
         (["--kernel", "rbf"], 2, "--kernel is for svmlight; the data are conll."),
     ],
     ids=["penalty", "solver", "other model", "kernel"],
@@ -153,7 +153,7 @@ def test_report(shell, hinge):
     shell("train", hinge.path("train.txt"), "--model", "m", "--loss", "hinge", *options)
     page = shell.path("page.html").read_text(encoding="utf-8")
     assert "The model has margins and no probabilities, so there is no reliability diagram here" in page
-    assert "Can the probabilities be believed?" not in page
+    assert "Are the probabilities calibrated?" not in page
 
 
 # Single examples

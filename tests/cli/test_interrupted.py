@@ -128,7 +128,7 @@ def test_a_checkpoint_leads_to_the_same_file(files, solver, stop):
     if stop == signal.SIGINT:
         assert "The same command goes on from state." in said
     result = files("train", "train.txt", "--model", "m", *options, *kept)
-    assert "Going on from state." in result.stderr
+    assert "Resuming from state." in result.stderr
     assert files.path("m").read_bytes() == files.path("whole").read_bytes()
     assert not files.path("state").exists()
 

@@ -136,7 +136,7 @@ def test_the_checkpoint_outlives_a_model_that_cannot_be_written(files, monkeypat
         said = files("train", "a.txt", "--model", "n", *keep, code=1).stderr
     assert said.endswith("Error: n: cannot be written: No space left on device. The same command goes on from state.\n")
     assert files.path("state").exists()
-    assert "Going on from state." in files("train", "a.txt", "--model", "n", *keep).stderr
+    assert "Resuming from state." in files("train", "a.txt", "--model", "n", *keep).stderr
     assert not files.path("state").exists()
     files("train", "a.txt", "--model", "whole")
     assert files.path("n").read_bytes() == files.path("whole").read_bytes()

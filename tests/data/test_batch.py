@@ -348,7 +348,7 @@ GOOD = {"indptr": np.array([0, 1, 2]), "indices": np.array([0, 1], np.int32)}
         ({"dense": [[1.0]]}, TypeError, "Got list instead"),
         ({**GOOD, "indices": np.array([0, 2], np.int32)}, ValueError, r"'indices' of Batch must be in \[0, 2\)"),
         ({**GOOD, "indices": np.array([0, 1])}, TypeError, "'indices' of Batch must be an array of int32"),
-        ({**GOOD, "indptr": np.array([0, 2, 1])}, ValueError, "'indptr' of Batch must start with 0 and never fall"),
+        ({**GOOD, "indptr": np.array([0, 2, 1])}, ValueError, "'indptr' of Batch must start with 0 and not decrease"),
         ({**GOOD, "values": np.ones(3)}, ValueError, r"'values' of Batch must have shape \(2,\)"),
     ],
 )

@@ -150,7 +150,7 @@ def test_categories_that_training_lacks() -> None:
     np.add.at(counts, (y[kept], X[kept, 0]), 1.0)
     plain = DiscriminativeBayesNet(eta=0.0, categories=narrow.categories_).fit(X, y)
     np.testing.assert_allclose(plain.tables_[0], (counts + 1) / (counts + 1).sum(axis=1, keepdims=True))
-    with pytest.raises(ValueError, match=r"Column 0 of X has a value that training did not have, .*2.* in row"):
+    with pytest.raises(ValueError, match=r"Column 0 of X has a value not seen in training, .*2.* in row"):
         narrow.set_params(unknown="error").fit(X, y)
 
 
@@ -161,7 +161,7 @@ def test_unknown_values() -> None:
     strange[:, 1] = 99
     without = DiscriminativeBayesNet(eta=0.0).fit(np.delete(X, 1, axis=1), y)
     np.testing.assert_allclose(model.predict_proba(strange), without.predict_proba(np.delete(X[:5], 1, axis=1)))
-    with pytest.raises(ValueError, match=r"Column 1 of X has a value that training did not have, .*99.* in row 0"):
+    with pytest.raises(ValueError, match=r"Column 1 of X has a value not seen in training, .*99.* in row 0"):
         model.set_params(unknown="error").predict(strange)
 
 

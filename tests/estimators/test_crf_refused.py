@@ -67,7 +67,10 @@ def test_a_solver_for_something_else():
         ({"cost": np.full((3, 3), np.nan)}, r"The 'cost' parameter of CRF must be finite"),
         ({"pair_features": [0]}, r"The 'pair_features' parameter of CRF must be a bool or a list of beginnings"),
         ({"structure": Chain(2)}, r"structure has 2 labels; y has 3"),
-        ({"structure": Chain(3), "constraints": "BIO"}, r"constraints must be None where structure says"),
+        (
+            {"structure": Chain(3), "constraints": "BIO"},
+            r"constraints must be None if the structure has allowed transitions",
+        ),
         (
             {"solver": "block_dual", "l1_ratio": 0.5},
             r"'block_dual' cannot take .*l1_ratio.* Use solver='auto', 'lbfgs'",

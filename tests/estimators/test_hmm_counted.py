@@ -205,7 +205,7 @@ def test_expected_counts_against_enumeration():
     short = [i for i in range(len(X)) if len(X[i]) <= 5][:8]
     offsets = np.concatenate([[0], np.cumsum([len(X[i]) for i in short])])
     symbols = np.concatenate([X[i] for i in short]).astype(np.int32)
-    batch = Batch(offsets, 6, None, np.arange(len(symbols) + 1), symbols)
+    batch = Batch(offsets, 6, indptr=np.arange(len(symbols) + 1), indices=symbols)
     known = [k for i in short for k in partly()[i]]
     allowed = np.array([[k is None or k == s for s in range(3)] for k in known])
     counts, value = layout.expected_counts(batch, layout.pack(logarithms(tables)), allowed, np.ones(len(short)), 1)

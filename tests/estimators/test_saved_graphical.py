@@ -132,7 +132,7 @@ def test_code_is_refused_by_name(tmp_path):
     kernel = ConditionalGraphicalModel(loss="squared", kernel=own_kernel).fit(X, y)
     refused(tmp_path, kernel, r"^The 'kernel' parameter of ConditionalGraphicalModel cannot be saved: .*Got <function")
     refused(
-        tmp_path, kernel.set_params(kernel="rbf"), "^The model cannot be saved: .* kernel of your own, which is code"
+        tmp_path, kernel.set_params(kernel="rbf"), "^The model cannot be saved: .* user-defined kernel, which is code"
     )
     tied = ConditionalGraphicalModel(loss="squared", tying=ends).fit(X, y)
     refused(

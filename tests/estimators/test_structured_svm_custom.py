@@ -143,7 +143,7 @@ class Broken(Matching):
         ({"joint_feature": np.full(4, np.nan)}, r"Broken\.joint_feature must return finite numbers"),
         ({"joint_feature": np.zeros((2, 2))}, r"Broken\.joint_feature must return a 1-d array or a sparse row"),
         ({"loss": 1.0}, r"Broken\.loss\(y, y\) must be 0\. Got 1\.0 for y\[0\]"),
-        ({"lazy": True}, r"Broken\.argmax\(w, x, y_true\) must return an output of at least the score plus loss"),
+        ({"lazy": True}, r"Broken\.argmax\(w, x, y_true\) must maximise score plus loss"),
     ],
 )
 def test_contract(faults, message):
@@ -203,7 +203,9 @@ def marked(first):
 
 
 def test_an_argmax_that_forgets_the_loss_is_refused_before_the_fit():
-    with pytest.raises(ValueError, match=r"Deaf\.argmax\(w, x, y_true\) must return .* For X\[0\] .* at other weights"):
+    with pytest.raises(
+        ValueError, match=r"Deaf\.argmax\(w, x, y_true\) must maximise .* For X\[0\] .* at other weights"
+    ):
         StructuredSVM(Deaf(), C=1.0).fit(*marked(0))
 
 

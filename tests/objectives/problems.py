@@ -155,7 +155,7 @@ def random_batch(rng, lengths, n_columns: int, form: str) -> tuple[np.ndarray, B
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     values = None if form == "unit" else csr.data
     indptr, indices = csr.indptr.astype(np.int64), csr.indices.astype(np.int32)
-    return matrix, Batch(offsets, n_columns, None, indptr, indices, values)
+    return matrix, Batch(offsets, n_columns, indptr=indptr, indices=indices, values=values)
 
 
 def _rules(rng, n_labels: int, order: int) -> list[np.ndarray]:

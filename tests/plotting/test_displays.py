@@ -128,8 +128,8 @@ def test_a_model_without_a_trace_has_nothing_to_draw():
     for model in (Untraced(), type("Empty", (), {"trace_": Trace.from_rows(np.zeros((0, 5)))})()):
         display = ConvergenceDisplay.from_estimator(model)
         assert "<svg" not in display.html()
-        assert "no course" in display.html()
-        with pytest.raises(ValueError, match="no course"):
+        assert "no convergence curve" in display.html()
+        with pytest.raises(ValueError, match="no convergence curve"):
             display.plot()
 
 

@@ -23,7 +23,7 @@ from tests.report.pages import BIO, NASTY, corpus, number, read, shown_sentences
 
 def test_without_dev_data_the_page_says_what_is_missing(tagger):
     page = read(training_page(tagger, title="t", facts=[]))
-    assert page.texts["h2"] == ["The course of the training", "Dev data", "Transitions", "Attributes"]
+    assert page.texts["h2"] == ["Convergence", "Dev data", "Transitions", "Attributes"]
     assert any("dev=DevData(X, y)" in text and "--dev" in text for text in page.texts["p"])
 
 
@@ -36,13 +36,11 @@ def test_dev_data_without_a_token(tagger, empty):
 def test_a_model_without_probabilities(dev):
     model = StructuredSVM(random_state=0).fit(*corpus(40, BIO, 0))
     page = read(training_page(model, title="t", facts=[], dev=dev))
-    assert page.texts["h2"] == [
-        *("The course of the training", "Dev data", "What is taken for what", "Transitions", "Attributes")
-    ]
+    assert page.texts["h2"] == [*("Convergence", "Dev data", "Confusions", "Transitions", "Attributes")]
     assert any("The model has margins and no probabilities, so there is no reliability" in t for t in page.texts["p"])
     assert page.facts["solver"] == "flow_swap"
     calibrated = read(training_page(model.calibrate(*corpus(30, BIO, 2)), title="t", facts=[], dev=dev))
-    assert {"Can the probabilities be believed?", "Sentences"} <= set(calibrated.texts["h2"])
+    assert {"Are the probabilities calibrated?", "Sentences"} <= set(calibrated.texts["h2"])
     assert not any("margins" in text for text in calibrated.texts["p"])
 
 
@@ -52,12 +50,12 @@ def test_single_nodes_have_no_transitions():
     y = (X[:, 0] > 0).astype(int)
     model = StructuredSVM("single", random_state=0).fit(X, y)
     page = read(training_page(model, title="t", facts=[], dev=DevData(X, y)))
-    assert page.texts["h2"] == ["The course of the training", "Dev data", "What is taken for what", "Attributes"]
+    assert page.texts["h2"] == ["Convergence", "Dev data", "Confusions", "Attributes"]
     assert page.facts["features"] == "3"
     assert page.facts["weights"] == "6"
     model.calibrate(rng.normal(size=(40, 3)), rng.integers(2, size=40))
     page = read(training_page(model, title="t", facts=[], dev=DevData(X, y)))
-    assert "Can the probabilities be believed?" in page.texts["h2"]
+    assert "Are the probabilities calibrated?" in page.texts["h2"]
 
 
 def test_one_label():
@@ -154,7 +152,7 @@ def test_models_of_crfsuite_have_no_record(crfsuite_file, dev, estimator):
     page = read(document)
     assert "are not known" in page.texts["p"][0]
     assert "objective" not in page.facts
-    assert "There is no course of the training to draw" in document
+    assert "There is no convergence curve to draw" in document
     assert page.table("all", 6)
 
 
@@ -180,10 +178,10 @@ def test_kernel_logistic_regression():
     document = training_page(model, title="Points", facts=[("rows", 80)], dev=DevData(X[80:], y[80:]))
     page = read(document)
     assert page.texts["h2"] == [
-        "The course of the training",
+        "Convergence",
         "Dev data",
-        "What is taken for what",
-        "Can the probabilities be believed?",
+        "Confusions",
+        "Are the probabilities calibrated?",
     ]
     assert page.facts["features"] == "2"
     assert page.facts["C"] == "10.0"

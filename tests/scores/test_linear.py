@@ -50,7 +50,7 @@ def test_node_scores(form, share):
 @pytest.mark.parametrize("values", [None, np.array([1.0, -2.0, 0.5, 3.0, 1.0, 1.0])])
 def test_repeated_indices_add_up(values):
     indices = np.array([2, 0, 2, 2, 1, 0], dtype=np.int32)
-    batch = Batch(np.array([0, 2]), 3, None, np.array([0, 4, 6]), indices, values)
+    batch = Batch(np.array([0, 2]), 3, indptr=np.array([0, 4, 6]), indices=indices, values=values)
     score_map, parts = random_map(np.random.default_rng(0), 4, 3, 0.7)
     scores = score_map.scores(score_map.pack(**parts), batch)
     want = batch.to_csr().toarray() @ as_matrix(score_map.node, parts["node"])

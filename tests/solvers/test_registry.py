@@ -194,7 +194,7 @@ def test_the_documentation_says_which_solvers_suit():
         "KernelLogisticRegression": prototypes.kernel_softmax(),
         "KernelLogisticRegression(label_kernel=function)": prototypes.joint_kernel(),
     }
-    listed = rows_of("guide/solvers.md", "Which ones suit")
+    listed = rows_of("guide/solvers.md", "Which solvers apply")
     listed.pop("estimator")
     assert {kind: re.findall(r'"(\w+)"', row[0]) for kind, row in listed.items()} == {
         kind: solver_names(prototype) for kind, prototype in kinds.items()

@@ -14,9 +14,9 @@ NODE = np.array([[0.0, 1.0, 0.5], [0.25, 0.0, 0.0], [0.0, 0.0, 2.0]])
 @pytest.mark.parametrize("count", [2**56, 2**62, 2**63, 2**64, 2**64 + 1, 10**30])
 def test_counts_that_no_memory_holds(make, count):
     structure = make()
-    with pytest.raises(ValueError, match=f"The 'k' parameter of k_best must leave an answer .* Got {count}"):
+    with pytest.raises(ValueError, match=f"The 'k' parameter of k_best must give an answer .* Got {count}"):
         structure.k_best(NODE, count)
-    with pytest.raises(ValueError, match=f"The 'n_samples' parameter of sample must leave .* Got {count}"):
+    with pytest.raises(ValueError, match=f"The 'n_samples' parameter of sample must give an answer .* Got {count}"):
         structure.sample(NODE, count)
     with pytest.raises(ValueError, match="n_samples"):
         structure.sample(NODE, count, temperature=0.0)

@@ -108,7 +108,7 @@ def test_what_is_no_graph_is_refused():
     ):
         with pytest.raises(ValueError, match=message):
             Graph(2).argmax(Scores(np.zeros((3, 2)), shape=shape_of(3, edges)))
-    with pytest.raises(ValueError, match="Graph needs to be told how nodes are connected"):
+    with pytest.raises(ValueError, match="Graph needs the edges between the nodes"):
         Graph(2).argmax(np.zeros((3, 2)))
     with pytest.raises(ValueError, match=r"types must be in \[0, 2\), the edge types of this graph. Got 2"):
         Graph(2, 2).argmax(Scores(np.zeros((2, 2)), shape=shape_of(2, [(0, 1)], [2])))

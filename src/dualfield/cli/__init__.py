@@ -24,9 +24,9 @@ _COMMANDS = {
 
 @click.group(cls=Program, lines=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="dualfield")
-@click.option("--traceback", is_flag=True, hidden=True, help="Show where an error came from, for a report about it.")
+@click.option("--traceback", is_flag=True, hidden=True, help="Show the traceback of errors, for bug reports.")
 def main(traceback: bool) -> None:
-    """Structured prediction with honest probabilities.
+    """Structured prediction with exact probabilities.
 
     Begin with `dualfield train FILE --model MODEL`, where FILE has a token in each line, its label in the last column
     and a blank line between sentences. Then `dualfield tag --model MODEL FILE`.

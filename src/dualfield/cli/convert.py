@@ -45,7 +45,7 @@ _POSSIBLE = "; ".join(f"{source} to {' or '.join(targets)}" for source, targets 
     type=click.Choice(["auto", *_ROUTES]),
     default="auto",
     show_default=True,
-    help="Format of IN. auto looks at the content.",
+    help="Format of IN. auto detects it from the content.",
 )
 @click.option(
     "--to", type=click.Choice(_TARGETS), default=None, help="Format of OUT.  [default: as the suffix of OUT says]"
@@ -64,9 +64,7 @@ def convert(source: str, target: str, from_: str, to: str | None, template: str 
     from_ = _format_of(source) if from_ == "auto" else from_
     to = to or _SUFFIXES.get(_suffix(target))
     if to is None:
-        raise click.UsageError(
-            f"Name the format of {target} with --to: its suffix does not tell. Possible: {_POSSIBLE}."
-        )
+        raise click.UsageError(f"Name the format of {target} with --to: its suffix is unknown. Possible: {_POSSIBLE}.")
     if to not in _ROUTES[from_]:
         raise click.UsageError(f"{shown(source)} is {from_}, which cannot become {to}. Possible: {_POSSIBLE}.")
     if target == "-" and to == "dualfield":

@@ -53,7 +53,7 @@ def _calibration(reader: Reader, truth: NDArray[np.int64]) -> CalibrationBins:
     return calibration_bins(reader.marginals.max(axis=1), reader.marginals.argmax(axis=1) == truth)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Result:
     """All that was computed: data, true digits (N,), word boundaries (n + 1,), count tables, readers and their rows."""
 
@@ -133,7 +133,7 @@ def run(n_words: int, language: str, seed: int, n_jobs: int, step: Callable[[str
         step(f"reading with {order} digits of context" if order != 1 else "reading with 1 digit of context")
         readers.append(read_words(log_density, offsets, tables, order, n_jobs))
     rows = tuple(compare(reader, truth, offsets) for reader in readers)
-    return Result(data, truth, offsets, tables, tuple(readers), rows)
+    return Result(data=data, truth=truth, offsets=offsets, tables=tables, readers=tuple(readers), rows=rows)
 
 
 # Which test words are shown on the page: rule, kind, how many.
@@ -194,9 +194,7 @@ def summarise(result: Result, language: str, seed: int) -> DigitWordsReport:
 @click.option(
     "--language", type=click.Choice(list(LANGUAGES)), default="codes", show_default=True, help="What the words are."
 )
-@click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of all that is random."
-)
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Random seed.")
 @click.option("--threads", type=click.IntRange(1, 1024), default=1, show_default=True, help="Threads for inference.")
 def demo(report: Path, words: int, language: str, seed: int, threads: int) -> None:
     """Read handwritten numbers digit by digit and as whole words.

@@ -96,7 +96,7 @@ def context_tables(labels: Sequence[NDArray[np.int64]], order: int) -> list[NDAr
     return tables
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Reader:
     """A model applied to N test digits of n words; see :func:`read_words`.
 
@@ -175,4 +175,12 @@ def read_words(
     digits = structure.argmax(scores, n_jobs=n_jobs)
     marginals = structure.marginals(scores, n_jobs=n_jobs)
     seconds = time.perf_counter() - began
-    return Reader(name, structure, scores, digits, marginals.node, marginals.log_partition, seconds)
+    return Reader(
+        name=name,
+        structure=structure,
+        scores=scores,
+        digits=digits,
+        marginals=marginals.node,
+        log_partition=marginals.log_partition,
+        seconds=seconds,
+    )

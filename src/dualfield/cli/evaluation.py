@@ -62,7 +62,7 @@ def calibration_of(y_true: Sentences, marginals: Sequence[Any], classes: Sequenc
     return Calibration(loss, calibration_error(y_true, marginals, names), len(flat) - len(known))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Evaluation:
     """Scores of spans, of tokens without O, of whole sentences and of probabilities.
 
@@ -108,7 +108,14 @@ class Evaluation:
         )
         n_right = sum(one == other for one, other in zip(y_true, y_pred, strict=True))
         scores = span_scores(token_by_token(y_true), token_by_token(y_pred)) if raw else span_scores(y_true, y_pred)
-        return cls(scores, tokens, len(y_true), n_right, calibration, unit)
+        return cls(
+            spans=scores,
+            tokens=tokens,
+            n_sentences=len(y_true),
+            n_right=n_right,
+            calibration=calibration,
+            unit=unit,
+        )
 
     @property
     def sentence_accuracy(self) -> float:

@@ -35,32 +35,30 @@ threads = click.option(
     type=click.IntRange(1, 1024),
     default=1,
     show_default=True,
-    help="Threads; results do not depend on it.",
+    help="Number of threads; results do not depend on it.",
 )
-seed = click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of all that is random."
-)
+seed = click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Random seed.")
 data_format = click.option(
     "--format",
     "kind",
     type=click.Choice(["auto", *FORMATS]),
     default="auto",
     show_default=True,
-    help="Format of the data: columns with the label last, CRFsuite's items, or svmlight. auto looks at the content.",
+    help="Format of the data: columns with the label last, CRFsuite's items, or svmlight. auto detects it.",
 )
 delimiter = click.option(
     "--delimiter",
     type=click.Choice(list(DELIMITERS)),
     default="blanks",
     show_default=True,
-    help="What separates columns: any run of spaces and tabs, exactly one tab, or exactly one space.",
+    help="Separator of columns: any run of spaces and tabs, exactly one tab, or exactly one space.",
 )
 template = click.option(
     "--template",
     metavar="FILE|default|chunking",
     default=None,
-    help="How attributes are made of columns: a file in the syntax of CRF++ or Wapiti, or a built-in template.  "
+    help="Template that turns columns into attributes: a file in the syntax of CRF++ or Wapiti, or a built-in one.  "
     "[default: default]",
 )
-quiet = click.option("--quiet", "-q", is_flag=True, help="Write nothing but warnings and errors.")
+quiet = click.option("--quiet", "-q", is_flag=True, help="Print only warnings and errors.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON, for other programs.")

@@ -1,4 +1,4 @@
-"""The course of a fit: a line for each pass, and on a terminal a bar that shows how far the gap has to go."""
+"""Progress of a fit: a line for each pass, and on a terminal a progress bar of the gap."""
 
 from __future__ import annotations
 

@@ -23,18 +23,21 @@ __all__ = ["tag"]
     is_flag=False,
     flag_value="best",
     default=None,
-    help="Also write the probability of the predicted label, or those of all labels too.",
+    help="Also write the probability of the predicted label, or of all labels.",
 )
 @click.option(
-    "--k-best", type=click.IntRange(1, 10_000), default=None, help="Write so many labellings of each sentence."
+    "--k-best",
+    type=click.IntRange(1, 10_000),
+    default=None,
+    help="Number of best labellings to write for each sentence.",
 )
 @click.option(
     "--labelled/--no-label",
     default=None,
-    help="Whether the data have the true label too: in the last column, or in front of items.  [default: as it looks]",
+    help="Whether the data have the true label too: in the last column, or in front of items.  [default: detected]",
 )
 @options.delimiter
-@click.option("--mmap", is_flag=True, help="Look attributes up in the model file instead of reading all of it first.")
+@click.option("--mmap", is_flag=True, help="Memory-map the model file instead of reading all of it.")
 @options.threads
 def tag(
     files: tuple[str, ...],

@@ -24,7 +24,7 @@ class Style:
     marginals : str or None
         "best": also the probability of the label; "all": also those of all labels.
     k_best : int
-        If it is not 0, so many labellings of each sentence, each under a line with its rank and probability.
+        If it is not 0, this many labellings of each sentence, each under a line with its rank and probability.
     labelled : bool or None
         Whether data have labels already; None: as it looks.
     delimiter : str
@@ -111,7 +111,7 @@ class _Columns:
         if all(row[-1] in known for row in rows):
             warn(
                 f"{self.name}: the last of {self.needed} columns holds labels, but the template reads it as an "
-                "attribute. Is a column missing? --no-label says that it is meant so."
+                "attribute. Is a column missing? Pass --no-label if not."
             )
 
     def _in_place(self, texts: list[str], runs: list[list[int]], labellings: list[list[_Labelling]]) -> Iterator[str]:

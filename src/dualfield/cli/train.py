@@ -27,7 +27,7 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
 
 @click.command()
 @click.argument("data", type=options.INPUT, nargs=-1, required=True)
-@click.option("--model", "target", type=options.OUTPUT, required=True, metavar="OUT", help="Where the model goes.")
+@click.option("--model", "target", type=options.OUTPUT, required=True, metavar="OUT", help="The model file to write.")
 @options.data_format
 @options.delimiter
 @options.template
@@ -40,38 +40,48 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
     "svmlight a linear one, which has margins and no probabilities.",
 )
 @click.option(
-    "--C", "C", type=options.POSITIVE, default=1.0, show_default=True, help="Weight of the losses: less fits less."
+    "--C",
+    "C",
+    type=options.POSITIVE,
+    default=1.0,
+    show_default=True,
+    help="Weight of the loss; smaller values regularise more.",
 )
 @click.option(
     "--l1-ratio",
     type=options.Finite(0.0, 1.0),
     default=0.0,
     show_default=True,
-    help="Share of the L1 penalty. For log.",
+    help="Share of the L1 penalty, in [0, 1]. For log.",
 )
 @click.option(
     "--features",
     type=click.Choice(["observed", "all"]),
     default="observed",
     show_default=True,
-    help="Weights for the pairs of attribute and label that occur, or for all, as CRF++ and Wapiti have them.",
+    help="observed: weights only for (attribute, label) pairs seen in training. all: for every pair, as in CRF++ and "
+    "Wapiti.",
 )
 @click.option(
     "--min-freq",
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="How often an attribute must occur with a label to get a weight.",
+    help="Minimum number of times an attribute must occur with a label to get a weight.",
 )
 @click.option(
     "--constraints",
     type=click.Choice(["none", "BIO", "BIOES"]),
     default="none",
     show_default=True,
-    help="Which labels may follow each other, in training and in tagging.",
+    help="Label scheme: invalid transitions are forbidden, in training and in tagging.",
 )
 @click.option(
-    "--order", type=click.IntRange(1, 5), default=1, show_default=True, help="How many labels back a label looks."
+    "--order",
+    type=click.IntRange(1, 5),
+    default=1,
+    show_default=True,
+    help="Number of previous labels that a label depends on.",
 )
 @click.option(
     "--solver",
@@ -86,10 +96,12 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
     "--tol",
     type=options.POSITIVE,
     default=None,
-    help="Stop when the duality gap is at most this share of the dual value.  [default: 1e-4; 1e-3 for hinge and "
+    help="Stop when the duality gap is at most this fraction of the dual value.  [default: 1e-4; 1e-3 for hinge and "
     "svmlight]",
 )
-@click.option("--max-iter", type=click.IntRange(1), default=None, help="Most passes over the data.  [default: 10000]")
+@click.option(
+    "--max-iter", type=click.IntRange(1), default=None, help="Maximum number of passes over the data.  [default: 10000]"
+)
 @click.option("--kernel", type=click.Choice(_KERNELS), default="rbf", show_default=True, help="For svmlight.")
 @click.option(
     "--gamma", default="scale", show_default=True, callback=_gamma, help="For svmlight: a number, scale or auto."
@@ -100,17 +112,17 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
     "--dev",
     type=options.INPUT,
     default=None,
-    help="Labelled data to score after each pass: F1 of spans for labels such as B-NP, else the share of right labels.",
+    help="Validation data, scored after each pass: F1 of spans for labels such as B-NP, else accuracy.",
 )
 @options.threads
 @options.seed
-@click.option("--report", type=options.OUTPUT, default=None, help="Write a page about the training, in HTML.")
+@click.option("--report", type=options.OUTPUT, default=None, help="Write an HTML report of the training.")
 @click.option(
     "--checkpoint",
     type=options.OUTPUT,
     default=None,
-    help="Keep the state of the fit in this file; if it is there, go on from it. Removed at the end. For hinge with "
-    "flow_swap, which auto is for --order 1, and sgd.",
+    help="Save the state of the fit in this file, and resume from it if it exists. Removed at the end. For hinge only "
+    "with flow_swap (auto for --order 1), path_blocks and sgd.",
 )
 @click.option(
     "--checkpoint-every",
@@ -119,8 +131,8 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
     show_default=True,
     help="Seconds between two writes of the checkpoint.",
 )
-@click.option("--warm-start", type=options.FILE, default=None, help="Begin at the weights of this model.")
-@click.option("--strict", is_flag=True, help="Fail, and write nothing, where there would be a warning.")
+@click.option("--warm-start", type=options.FILE, default=None, help="Start from the weights of this model.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors: fail and write nothing.")
 @options.quiet
 @click.pass_context
 def train(ctx: click.Context, /, **given: Any) -> None:

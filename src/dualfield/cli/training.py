@@ -180,7 +180,7 @@ def _fit_in_passes(
     if given["checkpoint"] is not None:
         kept = Checkpoint(given["checkpoint"], every=given["checkpoint_every"], remove=False)
         if given["checkpoint"].exists():
-            say(f"Going on from {given['checkpoint']}.")
+            say(f"Resuming from {given['checkpoint']}.")
     certified = solver_classes()[given["solver"]].certifies
     with PassTable(model.tol, score, name, certified=certified, quiet=given["quiet"]) as table, _own_warnings(given):
         model.fit(data.X, data.y, monitor=table, checkpoint=kept)
@@ -219,7 +219,8 @@ def _begun(old: LoadedModel, data: LabelledData, kind: type[Any]) -> Any:
         )
     if type(old.model) is not kind:
         raise click.ClickException(
-            f"{old.path}: is a {type(old.model).__name__}; this training begins at a {kind.__name__} only. See --loss."
+            f"{old.path}: is a {type(old.model).__name__}; this training can only start from a {kind.__name__}. "
+            "See --loss."
         )
     return old.model
 

@@ -1,4 +1,4 @@
-"""Input: examples of unequal size, attributes and labels, read from the forms that users have them in."""
+"""Input: examples of unequal size, attributes and labels, in all forms that users pass."""
 
 from dualfield.data.attributes import Vocabulary
 from dualfield.data.batch import Batch

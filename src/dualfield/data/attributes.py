@@ -27,9 +27,9 @@ class AttributeRows(NamedTuple):
 class Vocabulary:
     """One-to-one map between attribute strings and columns, numbered from 0.
 
-    A vocabulary is made by :meth:`Batch.build <dualfield.data.Batch.build>` from the attributes it meets, numbered in
-    order of first appearance, or by :meth:`from_attributes`. It never changes afterwards, so it can be shared freely.
-    Saved and loaded, or built again from the same input in another process, it gives the same columns.
+    A vocabulary is built by :meth:`Batch.build <dualfield.data.Batch.build>` from the attributes of the input, numbered
+    in order of first appearance, or by :meth:`from_attributes`. It is immutable, so it can be shared freely. Saved and
+    loaded, or built again from the same input in another process, it gives the same columns.
 
     See Also
     --------
@@ -205,12 +205,12 @@ class Vocabulary:
         return self._native.offsets()
 
     def record(self) -> Fields:
-        """Return what the vocabulary consists of: its buffers, and the hash table that mapped files are searched in."""
+        """Return the record of the vocabulary: its buffers, and the hash table for lookup in mapped files."""
         return {"arena": self.arena(), "offsets": self.offsets(), "slots": self._native.slots()}
 
     @classmethod
     def from_record(cls, record: Record) -> Vocabulary:
-        """Make a vocabulary of its record, all of which is read and checked."""
+        """Build a vocabulary from its record, all of which is read and checked."""
         arena, offsets = record.array("arena", np.uint8, (None,)), record.array("offsets", np.int64, (None,))
         slots = record.array("slots", np.uint64, (None,))
         try:
@@ -222,7 +222,7 @@ class Vocabulary:
         return vocabulary
 
     def copy(self) -> Vocabulary:
-        """Return an equal vocabulary with memory of its own.
+        """Return an equal vocabulary that shares no memory with this one.
 
         Returns
         -------

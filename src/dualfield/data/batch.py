@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -29,7 +29,7 @@ class Batch:
     ``indices[indptr[r]:indptr[r + 1]]`` with the weights at the same places of ``values``. In a sparse row the indices
     may come in any order, and the weights of a repeated index add up.
 
-    Most users never make a batch: estimators call :meth:`build` on what is passed to ``fit`` and ``predict``.
+    Most users never build a batch: estimators call :meth:`build` on the input of ``fit`` and ``predict``.
 
     Parameters
     ----------
@@ -48,12 +48,12 @@ class Batch:
     vocabulary : Vocabulary or None
         The attributes that the columns stand for, if the input had attributes.
     n_unknown : int
-        How many attributes of the input were left out because the vocabulary does not hold them. A part cut out of a
-        batch does not keep this count.
+        Number of attributes of the input that are not in the vocabulary, and were ignored. A part of a batch does not
+        keep this count.
     column_names : tuple of str or None
         Names of the columns, if the input was data frames of numbers.
     connected : Shape or None
-        How the nodes of each example are connected, where a structure needs to be told; None: one after another.
+        How the nodes of each example are connected, for structures that need it; None: one after another.
 
     See Also
     --------
@@ -77,6 +77,7 @@ class Batch:
     offsets: NDArray[np.int64]
     n_columns: int
     dense: Dense | None = None
+    _: KW_ONLY
     indptr: NDArray[np.int64] | None = None
     indices: NDArray[np.int32] | None = None
     values: NDArray[np.float64] | None = None
@@ -129,15 +130,15 @@ class Batch:
             - one matrix of shape (N, d), dense or sparse, together with `lengths`; one array of shape (n, T, d);
             - a list of sequences of items, where an item is a dict ``{attribute: weight}`` or a list, tuple or set of
               attribute strings; or one flat list of N items together with `lengths`;
-            - a generator of what the lists above hold. Sequences of items are read one at a time;
+            - a generator in place of a list above. Sequences of items are read one at a time;
             - a batch, which is checked against the other arguments and returned.
         lengths : array of int, shape (n_examples,), or None
             How many rows, or items, of a flat `X` each example has.
         vocabulary : Vocabulary or None
-            The attributes to use; others are left out and counted in `n_unknown`. If None and `X` has attributes, the
+            The attributes to use; others are ignored and counted in `n_unknown`. If None and `X` has attributes, the
             batch gets a new vocabulary of all of them.
         grow : bool
-            Whether attributes that `vocabulary` does not hold are added to it instead of being left out.
+            Whether attributes that are not in `vocabulary` are added to it instead of being ignored.
         n_columns : int or None
             The width that numeric input must have. If None, any.
         name : str
@@ -188,7 +189,15 @@ class Batch:
             return cls._from_attributes(X, lengths, vocabulary, grow, n_columns, name)
         if vocabulary is not None:
             raise TypeError(f"{name} must have attributes, as 'vocabulary' is given. Got numbers instead.")
-        return cls(*rows, column_names=names.checked())
+        return cls(
+            rows.offsets,
+            rows.n_columns,
+            rows.dense,
+            indptr=rows.indptr,
+            indices=rows.indices,
+            values=rows.values,
+            column_names=names.checked(),
+        )
 
     @classmethod
     def _from_attributes(
@@ -209,7 +218,15 @@ class Batch:
         else:
             rows = words._read_items(X, grow, name)
             rows = rows._replace(offsets=offsets_from_lengths(lengths, rows.indptr.size - 1, name))
-        return cls(rows.offsets, len(words), None, rows.indptr, rows.indices, rows.values, words, rows.n_unknown)
+        return cls(
+            rows.offsets,
+            len(words),
+            indptr=rows.indptr,
+            indices=rows.indices,
+            values=rows.values,
+            vocabulary=words,
+            n_unknown=rows.n_unknown,
+        )
 
     @property
     def shape(self) -> Shape:
@@ -382,13 +399,21 @@ class Batch:
         indptr, entries = rows_of_examples(self.indptr, rows)
         values = None if self.values is None else self.values[entries]
         indices = self.indices[entries]
-        return Batch(offsets, self.n_columns, None, indptr, indices, values, self.vocabulary, connected=part)
+        return Batch(
+            offsets,
+            self.n_columns,
+            indptr=indptr,
+            indices=indices,
+            values=values,
+            vocabulary=self.vocabulary,
+            connected=part,
+        )
 
 
 def _check_offsets(name: str, offsets: NDArray[np.int64]) -> None:
     _check_array(name, offsets, (max(np.size(offsets), 1),), (np.int64,))
     if offsets[0] != 0 or np.any(np.diff(offsets) < 0):
-        raise ValueError(f"{name!r} of Batch must start with 0 and never fall.")
+        raise ValueError(f"{name!r} of Batch must start with 0 and not decrease.")
 
 
 def _check_array(name: str, array: Any, shape: tuple[int, ...], dtypes: tuple[type[np.generic], ...]) -> None:

@@ -1,4 +1,4 @@
-"""Checks of parameters; every error names the parameter, what was expected and what came."""
+"""Checks of parameters; every error names the parameter, the expected value and the value passed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check_flag(owner: str, name: str, value: Any) -> None:
 
 
 def check_choice(owner: str, name: str, value: Any, choices: tuple[str, ...], otherwise: str | None = None) -> None:
-    """Raise unless value is one of the choices; what else it may be is said, and was looked at before."""
+    """Raise unless value is one of the choices; ``otherwise`` names other valid types, which the caller has checked."""
     if not isinstance(value, str) or value not in choices:
         more = "" if otherwise is None else f"{otherwise} or "
         raise ValueError(

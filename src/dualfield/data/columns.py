@@ -1,4 +1,4 @@
-"""Tables of categorical values: read column by column, coded by categories, and filled in again."""
+"""Tables of categorical values: read by column, encoded by categories, and filled in."""
 
 from __future__ import annotations
 
@@ -157,8 +157,8 @@ def encode(table: ValueTable, categories: Sequence[NDArray[Any]], unknown: str) 
         if unknown == "error" and strange.any():
             row = int(strange.argmax())
             raise ValueError(
-                f"Column {table.names[j]!r} of X has a value that training did not have, {column[row]!r:.100} in row "
-                f"{row}. Use unknown='skip' to leave it out."
+                f"Column {table.names[j]!r} of X has a value not seen in training, {column[row]!r:.100} in row {row}. "
+                f"Use unknown='skip' to leave it out."
             )
     return codes
 

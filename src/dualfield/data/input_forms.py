@@ -1,4 +1,4 @@
-"""What kind of input this is, told from as little of it as possible."""
+"""Detect the form of the input, from as little of it as possible."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Form = Literal["numbers", "attributes"]
 
 
 def unwrapped(data: Any) -> Any:
-    """Open what only wraps something else: data frames, and arrays of strings or of Python objects."""
+    """Unwrap data frames, and arrays of strings or of Python objects."""
     if hasattr(data, "to_numpy"):
         data = data.to_numpy()
     if isinstance(data, np.ndarray) and (data.dtype.kind in "US" or (data.dtype.kind == "O" and data.ndim == 1)):
@@ -32,7 +32,7 @@ def names_of_columns(data: Any) -> tuple[str, ...] | None:
 
 
 class ColumnNames:
-    """Looks at examples as they pass by: which names their columns have, and whether it is the same ones."""
+    """Collects the column names of examples as they are read, and checks that they are all the same."""
 
     def __init__(self, X: Any, name: str) -> None:
         self.names, self._name = names_of_columns(X), name
@@ -66,7 +66,7 @@ def opened(example: Any) -> Any:
 
 
 def form_of_examples(X: Iterable[Any]) -> tuple[Form | None, Iterable[Any]]:
-    """Look at as many examples as it takes to tell the form; returns it and all of the examples."""
+    """Detect the form from as few examples as possible; return it and all of the examples."""
     examples = iter(X)
     seen: list[Any] = []
     for example in examples:
@@ -78,7 +78,7 @@ def form_of_examples(X: Iterable[Any]) -> tuple[Form | None, Iterable[Any]]:
 
 
 def form_of_example(example: Any) -> Form | None:
-    """Tell the form of one example, or of a flat list of items; None if it is empty, or all its items are."""
+    """Detect the form of one example, or of a flat list of items; None if it is empty, or all its items are."""
     if isinstance(example, (np.ndarray, numbers.Number)) or scipy.sparse.issparse(example):
         return "numbers"
     if not isinstance(example, (list, tuple)):

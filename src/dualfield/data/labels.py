@@ -1,4 +1,4 @@
-"""Labels as they come and as codes 0, 1, 2, ..."""
+"""Labels of users, and their codes 0, 1, 2, ..."""
 
 from __future__ import annotations
 
@@ -209,12 +209,12 @@ class Labels:
         return [flat[start:stop] for start, stop in itertools.pairwise(bounds)]
 
     def record(self) -> Fields:
-        """Return what the labels consist of."""
+        """Return the record of the labels."""
         return {**values_record(self.classes), "arrays": bool(self.arrays)}
 
     @classmethod
     def from_record(cls, record: Record) -> Labels:
-        """Make labels of their record, which is checked."""
+        """Build labels from their record, which is checked."""
         classes = read_classes(record)
         kind = _KINDS.get(classes.dtype.kind, "int")
         return cls(classes, kind, record.flag("arrays"))

@@ -1,4 +1,4 @@
-"""Vocabularies of records: read as a whole, or looked up where they lie in a mapped file."""
+"""Vocabularies of records: read as a whole, or looked up in a mapped file."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from dualfield.data.records import Record
 
 
 def read_vocabulary(record: Record, n_columns: int) -> Vocabulary:
-    """Return a vocabulary of so many attributes: one that is checked, or one that is looked up in a mapped file."""
+    """Return a vocabulary of `n_columns` attributes: checked as a whole, or looked up in a mapped file."""
     record.array("offsets", np.int64, (n_columns + 1,), check="elsewhere")
     return MappedVocabulary(record) if record.source.is_mapped else Vocabulary.from_record(record)
 
 
 class MappedVocabulary(Vocabulary):
-    """A vocabulary whose attributes and columns are looked up where they lie in a file.
+    """A vocabulary whose attributes and columns are looked up in a mapped file.
 
-    Nothing is read before it is asked for, and everything is checked that is read. What needs the vocabulary as a whole
-    reads all of it, once; from then on it is like any other.
+    It is read on demand, and everything that is read is checked. Operations on the whole vocabulary read all of it,
+    once; from then on it is like any other.
     """
 
     __slots__ = ("_record", "_view", "_whole")

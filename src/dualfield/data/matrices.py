@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -17,7 +18,8 @@ _MOST_COLUMNS = 2**31 - 1
 _CHUNK = 1 << 18
 
 
-class NumberRows(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class NumberRows:
     """All nodes as rows: `dense`, or the three arrays of a CSR matrix; examples end at `offsets`."""
 
     offsets: NDArray[np.int64]
@@ -126,7 +128,7 @@ def _dense_rows(matrices: list[NDArray[Any]], offsets: NDArray[np.int64], name: 
     if at is not None:
         row, column = divmod(at, n_columns)
         _refuse_value(dense[row, column], row, column, offsets, name)
-    return NumberRows(offsets, n_columns, dense=dense)
+    return NumberRows(offsets=offsets, n_columns=n_columns, dense=dense)
 
 
 def _csr_rows(pieces: list[_Csr], offsets: NDArray[np.int64], n_columns: int, name: str) -> NumberRows:
@@ -140,7 +142,7 @@ def _csr_rows(pieces: list[_Csr], offsets: NDArray[np.int64], n_columns: int, na
     if at is not None:
         row = int(np.searchsorted(indptr, at, side="right")) - 1
         _refuse_value(values[at], row, int(indices[at]), offsets, name)
-    return NumberRows(offsets, n_columns, None, indptr, indices, values)
+    return NumberRows(offsets=offsets, n_columns=n_columns, indptr=indptr, indices=indices, values=values)
 
 
 def _csr_piece(matrix: Any, place: str) -> _Csr:

@@ -184,7 +184,7 @@ class Observations:
         return cls([SymbolTable.fit(values, min_count, rare) for values in streams.values])
 
     def batch(self, streams: Streams, unknown: str = "error") -> Batch:
-        """Return the rows of observations; unknown symbols are skipped, have columns of their own, or are refused."""
+        """Return the rows of observations; unknown symbols are skipped, get a column, or are refused."""
         if len(streams.values) != len(self.tables):
             raise ValueError(
                 f"X has {len(streams.values)} streams of symbols; the model was trained on {len(self.tables)}."
@@ -201,13 +201,13 @@ class Observations:
             columns[:, k] = codes + self.starts[k]
         if unknown == "mass" or known.all():
             indptr = width * np.arange(n_nodes + 1, dtype=np.int64)
-            return Batch(streams.offsets, int(self.starts[-1]), None, indptr, columns.ravel())
+            return Batch(streams.offsets, int(self.starts[-1]), indptr=indptr, indices=columns.ravel())
         if unknown == "error":
             at, k = np.argwhere(~known)[0].tolist()
             symbol = np.asarray(streams.values[k][at]).item()
             raise ValueError(f"{streams.place(at)} is {symbol!r}, a symbol not seen in training.")
         indptr = np.concatenate([[0], np.cumsum(known.sum(axis=1))]).astype(np.int64)
-        return Batch(streams.offsets, int(self.starts[-1]), None, indptr, columns[known])
+        return Batch(streams.offsets, int(self.starts[-1]), indptr=indptr, indices=columns[known])
 
     def decode(self, streams: list[Ints], offsets: Ints) -> list[Any]:
         """Return sequences of the symbols in columns, in the form that they are read in."""

@@ -68,7 +68,7 @@ class SymbolTable:
 
     @classmethod
     def from_record(cls, record: Record, rare: Rare) -> SymbolTable:
-        """Make a table of its record, which is checked."""
+        """Build a table from its record, which is checked."""
         classes, what = record.items("classes", str), f"array {record.place('symbols')!r}"
         record.check(classes == sorted(set(classes)), "the classes of symbols must be distinct str, in order.")
         if not record.flag("is_text"):

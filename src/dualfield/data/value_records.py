@@ -51,7 +51,7 @@ def read_values(record: Record, *, mixed: bool = False) -> NDArray[Any]:
 
 
 def read_classes(record: Record, least: int = 1) -> NDArray[Any]:
-    """Return distinct values in order, at least so many."""
+    """Return distinct values in order, at least `least` of them."""
     values = read_values(record)
     names = values.tolist()
     if names != sorted(names) or len(names) < least:

@@ -18,7 +18,7 @@ _SPARSE = ("data", "indices", "indptr", "shape")
 _SUBSET = "idx_"  # how the names of index arrays of further subsets begin
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class BenchmarkData:
     """One data set; made by :func:`load_benchmark_data`.
 
@@ -39,7 +39,7 @@ class BenchmarkData:
     --------
     >>> import numpy as np
     >>> from dualfield.datasets import BenchmarkData
-    >>> BenchmarkData("coins", np.eye(2), np.array([0, 1])).train is None
+    >>> BenchmarkData(name="coins", X=np.eye(2), y=np.array([0, 1])).train is None
     True
     """
 
@@ -56,7 +56,7 @@ def load_benchmark_data(name: str, folder: str | os.PathLike[str] | None = None)
 
     A file holds the arrays ``X`` (n, n_features) and ``y`` (n,), or, in place of ``X``, the parts ``data``,
     ``indices``, ``indptr`` and ``shape`` of a CSR matrix. It may hold ``train_idx`` and ``test_idx``, the rows of a
-    split, and index arrays named ``idx_...``, the rows of further subsets. Other arrays are left aside. Nothing is
+    split, and index arrays named ``idx_...``, the rows of further subsets. Other arrays are ignored. Nothing is
     downloaded, and pickled objects are refused.
 
     Parameters
@@ -171,7 +171,7 @@ def _data_of(name: str, path: Path, found: dict[str, NDArray[Any]]) -> Benchmark
         key: _rows(path, key, found[key], len(y)) for key in found if key.endswith("_idx") or key.startswith(_SUBSET)
     }
     subsets = {key.removeprefix(_SUBSET): rows[key] for key in rows if key.startswith(_SUBSET)}
-    return BenchmarkData(name, X, y, rows.get("train_idx"), rows.get("test_idx"), subsets)
+    return BenchmarkData(name=name, X=X, y=y, train=rows.get("train_idx"), test=rows.get("test_idx"), subsets=subsets)
 
 
 def _rows(path: Path, key: str, rows: NDArray[Any], n: int) -> NDArray[np.int64]:

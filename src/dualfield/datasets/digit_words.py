@@ -1,4 +1,4 @@
-"""Handwritten digits set in words of a small language, so that neighbouring labels carry information."""
+"""Handwritten digits as words of a small language, so that neighbouring labels carry information."""
 
 import datetime
 import numbers
@@ -60,7 +60,7 @@ LANGUAGES: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class DigitWords:
     """Words whose letters are pictures of handwritten digits.
 

@@ -29,7 +29,7 @@ class TemplateRows(NamedTuple):
     nodes : Batch
         A row for each token, with a column for each attribute that its vocabulary holds.
     pairs : Batch or None
-        The same for attributes that are combined with pairs of labels, in columns and a vocabulary of their own: row
+        The same for attributes that are combined with pairs of labels, with a separate vocabulary: row
         ``t`` describes token ``t`` together with the one before it, and is empty for the first token of a sentence.
         None if the template has no such line.
 
@@ -53,7 +53,8 @@ class Template:
     r"""Lines of text that turn rows of raw columns into attributes.
 
     Each line is an attribute, written once for all tokens: text in which macros such as ``%x[-1,0]`` stand for values
-    of the table, here for column 0 of the token before. CRF++'s templates and Wapiti's patterns are read as they are::
+    of the table, here for column 0 of the token before. Templates of CRF++ and patterns of Wapiti can be used
+    unchanged::
 
         # words and tags
         U00:%x[0,0]
@@ -74,12 +75,12 @@ class Template:
     ``%c[off,col]``       the shape with every run of a character written once
     ====================  =============================================================================
 
-    ``%X``, ``%T``, ``%M``, ``%P`` and ``%Q`` give the same in lower case. Three switches, on lines of their own, follow
+    ``%X``, ``%T``, ``%M``, ``%P`` and ``%Q`` give the same in lower case. Three switches, on separate lines, follow
     CRFsuite's conventions: ``!omit-outside`` leaves an attribute out where it would reach past the sentence, instead of
     putting in CRF++'s ``_B-1`` or Wapiti's ``_x-1``; ``!mark-ends`` adds ``__BOS__`` to the first token and ``__EOS__``
     to the last; ``!bare-names`` lets the attribute begin behind the first colon of the line.
 
-    A template never changes, and is equal to another of the same text and syntax.
+    A template is immutable, and compares equal by text and syntax.
 
     Parameters
     ----------
@@ -122,12 +123,12 @@ class Template:
         object.__setattr__(self, "syntax", self._compiled.syntax)
 
     def record(self) -> Fields:
-        r"""Return what the template consists of."""
+        r"""Return the record of the template."""
         return {"kind": "template", "text": self.text, "syntax": self.syntax}
 
     @classmethod
     def from_record(cls, record: Record) -> Template:
-        """Make a template of its record, which is checked."""
+        """Build a template from its record, which is checked."""
         record.text("kind", ("template",))
         return cls(record.text("text"), record.text("syntax"))
 
@@ -251,7 +252,7 @@ class Template:
         pair_vocabulary : Vocabulary or None
             The same for attributes of pairs; given together with `vocabulary` if the template has such lines.
         grow : bool
-            Whether attributes that the vocabularies do not hold are added to them instead of being left out.
+            Whether attributes that are not in the vocabularies are added to them instead of being ignored.
         name : str
             What errors call `X`.
 
@@ -310,7 +311,7 @@ def _batch(
     offsets: NDArray[np.int64], rows: tuple[NDArray[np.int64], NDArray[np.int32], int], words: Vocabulary
 ) -> Batch:
     indptr, indices, n_unknown = rows
-    return Batch(offsets, len(words), None, indptr, indices, None, words, n_unknown)
+    return Batch(offsets, len(words), indptr=indptr, indices=indices, vocabulary=words, n_unknown=n_unknown)
 
 
 def _opened(sentence: Any) -> Any:

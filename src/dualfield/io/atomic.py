@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Atomic writes: a file is complete or not there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["atomic_write"]
 
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Write a file beside its place, and rename it when it is complete and on disk.
+    """Write a temporary file, and rename it when it is complete and on disk.
 
     Whoever reads `path` finds the old file or the new one, never a part: also when the process is killed, the disk is
     full, or the block raises. What writers that were killed have left beside `path` is removed. The new file has the
@@ -57,34 +57,34 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise OSError(f"{os.fspath(path)} is not a regular file")  # renaming over a device would replace the device
     _remove_stale(target)
     with _named(path, target), _begun(target) as file:
-        aside = Path(file.name)
+        temporary = Path(file.name)
         try:
             yield file
             file.flush()
             os.fsync(file.fileno())
             if sys.platform == "win32":
                 file.close()  # there, open files cannot be renamed
-            aside.replace(target)  # before the lock on it is given up
+            temporary.replace(target)  # before the lock on it is given up
         finally:
-            aside.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
     _sync_folder(target.parent)
 
 
 def _begun(target: Path) -> BinaryIO:
-    """Open a file of its own beside a target, for one writer, who holds a lock on it as long as it is open."""
+    """Open a temporary file beside a target, which is locked as long as it is open."""
     old = target.stat() if target.exists() else None
     while True:
-        # A name of its own for every writer: two of them must not write into one file.
-        aside = target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}.part")
-        file = aside.open("x+b") if old is None else open(aside, "x+b", opener=_private)  # noqa: SIM115
-        if _lock(file.fileno(), wait=True) and not aside.exists():  # taken for stale before it was locked
+        # A different name for every writer: two of them must not write into one file.
+        temporary = target.with_name(f".{target.name[:40]}.{secrets.token_hex(6)}.part")
+        file = temporary.open("x+b") if old is None else open(temporary, "x+b", opener=_private)  # noqa: SIM115
+        if _lock(file.fileno(), wait=True) and not temporary.exists():  # taken for stale before it was locked
             file.close()
             continue
         if old is not None:
             if hasattr(os, "chown"):
                 with contextlib.suppress(OSError):  # only some may give files away
-                    os.chown(aside, old.st_uid, old.st_gid)
-            aside.chmod(stat.S_IMODE(old.st_mode))
+                    os.chown(temporary, old.st_uid, old.st_gid)
+            temporary.chmod(stat.S_IMODE(old.st_mode))
         return file
 
 
@@ -93,7 +93,7 @@ def _private(path: str, flags: int) -> int:
 
 
 def _remove_stale(target: Path) -> None:
-    """Remove what writers to a target have left who are no more: nobody holds a lock on it."""
+    """Remove temporary files of killed writers: those without a lock."""
     name = re.compile(rf"\.{re.escape(target.name[:40])}\.[0-9a-f]{{12}}\.part")
     with contextlib.suppress(OSError):
         for found in [entry.path for entry in os.scandir(target.parent) if name.fullmatch(entry.name)]:

@@ -106,8 +106,8 @@ def iter_conll(
 def write_conll(sentences: Iterable[Sequence[Sequence[str]]], target: Target, *, separator: str = " ") -> None:
     """Write sentences in columns, as UTF-8.
 
-    What is written can be read back: a file that could not is refused, with the place of the fault. To a path the file
-    is written aside and renamed, so that it is never there by half.
+    The file can be read back: sentences for which it could not are refused, with the place of the fault. A path is
+    written atomically.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ def read_crfsuite_items(source: Source) -> tuple[Items, list[list[str]]]:
 def write_crfsuite_items(X: Any, y: Any, target: Target) -> None:
     r"""Write sequences of items with attributes for CRFsuite's command line, as UTF-8.
 
-    To a path the file is written aside and renamed, so that it is never there by half.
+    A path is written atomically.
 
     Parameters
     ----------

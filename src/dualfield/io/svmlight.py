@@ -84,7 +84,7 @@ def read_svmlight(
 def write_svmlight(X: Any, y: ArrayLike, target: Target) -> None:
     r"""Write examples with one label each, as UTF-8.
 
-    To a path the file is written aside and renamed, so that it is never there by half.
+    A path is written atomically.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Lines of text from wherever they are, each with its number, and lines written so that no file is there by half."""
+"""Lines of text from any source, each with its number, and atomic writes of lines."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _opened(source: Source) -> Iterator[str | bytes]:
 def write_lines(target: Target, lines: Iterable[str]) -> None:
     """Write lines, which have no line break yet, as UTF-8.
 
-    A path is written aside and renamed: if a line cannot be made or written, what was there before is unchanged. A
+    A path is written atomically: if a line cannot be made or written, the old file is unchanged. A
     name that ends in ``.gz`` is compressed. Devices and pipes, such as /dev/stderr, are written to as they are.
     """
     lines = _without_mark(lines)

@@ -1,4 +1,4 @@
-"""Which kernel the parameters of a model ask for."""
+"""The parameters of kernels, and the choice of gamma."""
 
 from __future__ import annotations
 

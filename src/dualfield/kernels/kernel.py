@@ -1,4 +1,4 @@
-"""Mercer kernels between points: linear, polynomial, RBF, Laplacian, sigmoid, precomputed, or your own function."""
+"""Mercer kernels between points: linear, polynomial, RBF, Laplacian, sigmoid, precomputed, or user-defined."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Kernel:
     ``rbf`` exp(−γ‖x − z‖²); ``laplacian`` exp(−γ‖x − z‖₁); ``sigmoid`` tanh(γ⟨x, z⟩ + coef0). ``precomputed`` takes
     kernel values in place of points; a callable gets two sets of points and returns the matrix of values.
 
-    Points whose features are all 0 or 1 are packed into bits. The value then depends on a count only, of features that
-    differ or that both points have, and is looked up in a table: several times faster, and exact up to the rounding of
-    the function itself.
+    Points whose features are all 0 or 1 are bit-packed. The value then depends only on a count, of features that differ
+    or that both points have, and is looked up in a table: several times faster, and exact up to the rounding of the
+    function itself.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Kernel:
 
     @property
     def is_mercer(self) -> bool:
-        """Whether the formula alone says that all matrices of values are positive semidefinite."""
+        """Whether the kernel is positive semidefinite by its formula."""
         if callable(self.function):
             return bool(getattr(self.function, "is_mercer", False))
         if self.function == "poly":
@@ -96,15 +96,15 @@ class Kernel:
         return self.function in ("linear", "rbf", "laplacian")
 
     def record(self) -> Fields:
-        """Return what the kernel consists of."""
+        """Return the record of the kernel."""
         if callable(self.function):
-            raise ValueError("The model cannot be saved: it was fitted with a kernel of your own, which is code.")
+            raise ValueError("The model cannot be saved: it was fitted with a user-defined kernel, which is code.")
         numbers = {"gamma": float(self.gamma), "coef0": float(self.coef0), "degree": float(self.degree)}
         return {"function": str(self.function), **numbers}
 
     @classmethod
     def from_record(cls, record: Record) -> Kernel:
-        """Make a kernel of its record, which is checked."""
+        """Build a kernel from its record, which is checked."""
         function, gamma = record.text("function", KERNEL_NAMES), record.number("gamma", above=0.0)
         return cls(function, gamma, record.number("coef0", finite=True), record.number("degree", 0.0, finite=True))
 
@@ -282,7 +282,7 @@ class Kernel:
 
 
 def row_blocks(n: int, width: int) -> list[slice]:
-    """Cut n rows of so many numbers into blocks that need little memory.
+    """Split n rows of `width` numbers into blocks that need little memory.
 
     Parameters
     ----------
@@ -392,7 +392,7 @@ def _linear_scores(X: Points, points: Points, coefficients: Floats) -> Floats:
 
 
 def _returned(values: Any, shape: tuple[int, int]) -> Floats:
-    """Return what a kernel function of the user returned, or raise an error that says what is wrong with it."""
+    """Check the result of a user-defined kernel function, and return it."""
     expected = f"The 'kernel' function must return a dense array of finite numbers of shape {shape}."
     if _is_sparse(values):
         raise ValueError(f"{expected} Got a sparse matrix: use its toarray().")

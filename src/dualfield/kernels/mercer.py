@@ -1,4 +1,4 @@
-"""Whether a kernel is one: convexity, and with it every certificate, needs a positive semidefinite matrix."""
+"""Check that a kernel is positive semidefinite: convexity, and with it every certificate, needs it."""
 
 from __future__ import annotations
 

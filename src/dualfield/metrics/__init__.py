@@ -1,4 +1,4 @@
-"""Scores of predicted label sequences: tokens, whole sequences, spans, probabilities."""
+"""Metrics of predicted label sequences: tokens, whole sequences, spans, probabilities."""
 
 from dualfield.metrics.calibration import CalibrationBins, calibration_bins, calibration_error
 from dualfield.metrics.scorers import sequence_accuracy_scorer, span_f1_scorer, token_f1_scorer

@@ -1,4 +1,4 @@
-"""Whether probabilities are what they say."""
+"""Calibration of probabilities."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROUNDING = 1e-6  # by how much a probability may miss [0, 1], single precision 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CalibrationBins:
-    """How often predictions of about the same confidence were right; see :func:`calibration_bins`.
+    """Accuracy of predictions of about the same confidence; see :func:`calibration_bins`.
 
     Attributes
     ----------
@@ -90,12 +90,12 @@ def calibration_bins(confidence: ArrayLike, correct: ArrayLike, *, n_bins: int =
 def calibration_error(y_true: Any, marginals: Any, classes: Any, n_bins: int = 10) -> float:
     r"""Return the expected calibration error of the most probable label.
 
-    Among tokens whose most probable label has a probability around 0.8, that label should be right in 80 of 100 cases.
-    The tokens are put into bins of equal width by that probability, and
+    Among tokens whose most probable label has a probability around 0.8, that label should be right in 80 % of cases.
+    The tokens are binned by that probability, in bins of equal width, and
 
     .. math:: \sum_b \frac{n_b}{N} \, | \mathrm{accuracy}_b - \mathrm{confidence}_b |
 
-    adds up how far the share of right labels in each bin is from the mean probability there.
+    is the mean distance between accuracy and mean probability in each bin.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Model files and checkpoints: one safetensors file each, read without trust."""
+"""Model files and checkpoints: one safetensors file each, validated when read."""
 
 from dualfield.persistence.file import ModelFileError, read_model_header
 

@@ -1,4 +1,4 @@
-"""From a model file of CRFsuite to what a fitted model consists of."""
+"""Import of CRFsuite's model files."""
 
 from __future__ import annotations
 

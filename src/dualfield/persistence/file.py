@@ -128,7 +128,7 @@ class FileArray:
 
 
 def write_model(path: str | os.PathLike[str], record: Mapping[str, Any], kind: FileKind = MODEL) -> None:
-    """Write a record to a file, aside first."""
+    """Write a record to a file, atomically."""
     _check_byte_order(path)
     metadata, arrays = flattened(record)
     ready = {name: np.asarray(array, array.dtype.newbyteorder("<"), order="C") for name, array in arrays.items()}
@@ -168,7 +168,7 @@ def open_model(path: str | os.PathLike[str], *, mmap: bool = False, kind: FileKi
 
 
 def read_model_header(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return what a model file says about itself, without its arrays.
+    """Return the metadata of a model file, without its arrays.
 
     Parameters
     ----------

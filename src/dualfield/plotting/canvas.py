@@ -21,7 +21,7 @@ def check_matplotlib() -> None:
 
 
 def one_axes(ax: Any, plane: tuple[float, float], margins: tuple[float, float] = _MARGINS) -> Any:
-    """Return the given axes, or those of a new figure with a plane of about so many inches."""
+    """Return the given axes, or those of a new figure with a plane of about the given size, in inches."""
     check_matplotlib()
     if ax is not None:
         return ax

@@ -1,4 +1,4 @@
-"""Which labels are taken for which."""
+"""Confusion matrices of labels."""
 
 from __future__ import annotations
 

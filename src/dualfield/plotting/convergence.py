@@ -1,4 +1,4 @@
-"""The course of a fit: objective, gap, and scores on the way."""
+"""Convergence of a fit: objective, gap, and validation scores."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Floats = NDArray[np.float64]
 Moment = tuple[float, float, str, float]
 Against = Literal["seconds", "passes"]
 
-_NOTHING = "There is no course of the training to draw: the objective was looked at less than twice."
+_NOTHING = "There is no convergence curve to draw: the objective was evaluated fewer than two times."
 _MOST_SCORES = 6  # lines of a chart
 
 
 class ConvergenceDisplay:
-    """Objective and relative duality gap in the course of a fit, with scores on other data beside them.
+    """Objective and relative duality gap during a fit, with validation scores.
 
     The objective is drawn with the lower bound that the dual gives: the optimum lies between the two lines. The
     relative gap is their distance divided by the bound, on a logarithmic axis.
@@ -33,7 +33,7 @@ class ConvergenceDisplay:
     passes, seconds : array-like of shape (n_looks,)
         Work and time so far.
     history : iterable of (passes, seconds, name of score, value), default=()
-        Scores on other data in the course of the fit; drawn against passes.
+        Validation scores during the fit; drawn against passes.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class ConvergenceDisplay:
         model : fitted model
             Its ``trace_`` is drawn.
         history : iterable of (passes, seconds, name of score, value), default=()
-            Scores on other data in the course of the fit.
+            Validation scores during the fit.
 
         Returns
         -------

@@ -18,7 +18,7 @@ Ranked = list[tuple[str, float]]
 
 
 class TopFeaturesDisplay:
-    """The attributes that speak most for and most against each label, as bars to both sides.
+    """The attributes with the largest positive and negative weights for each label, as bars to both sides.
 
     Parameters
     ----------

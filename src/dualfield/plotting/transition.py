@@ -18,7 +18,7 @@ _WITH_NUMBERS = 25  # up to so many labels the weights are written into the cell
 class TransitionDisplay:
     """Heat map of the weights of transitions: the label on the left is the row, the next label the column.
 
-    Weights above 0 and below 0 have colours of their own, and 0 is blank. Transitions that the model forbids are
+    Weights above 0 and below 0 have different colours, and 0 is blank. Transitions that the model forbids are
     struck out.
 
     Parameters

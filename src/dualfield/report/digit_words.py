@@ -79,8 +79,11 @@ def digit_words_page(report: DigitWordsReport) -> Html:
     >>> from dualfield.report import calibration_bins
     >>> from dualfield.report.digit_words import digit_words_page
     >>> from dualfield.report.digit_words_records import DigitWordsReport, ModelRow
+    >>> row = ModelRow(
+    ...     name="independent", digit_error=0.1, word_error=0.3, log_loss=0.4, calibration_error=0.02, seconds=0.001
+    ... )
     >>> report = DigitWordsReport(
-    ...     summary=(), setting=("One word.",), rows=(ModelRow("independent", 0.1, 0.3, 0.4, 0.02, 0.001),),
+    ...     summary=(), setting=("One word.",), rows=(row,),
     ...     calibration={"independent": calibration_bins([0.9], [True])}, transition=np.full((11, 10), 0.1),
     ...     groups=(), n_test=1, footer="",
     ... )
@@ -96,7 +99,7 @@ def _body(report: DigitWordsReport) -> Iterator[Html]:
     yield Html("<h2>What the neighbours buy</h2>")
     yield _comparison(report)
     yield from (_paragraph(text) for text in _METHOD)
-    yield Html('<h2>Can the probabilities be believed?</h2><div class="figures">')
+    yield Html('<h2>Are the probabilities calibrated?</h2><div class="figures">')
     yield _figure(
         reliability_diagram(report.calibration, title="Reliability: share of right digits against confidence"),
         "Test digits in ten bins by confidence; larger marks hold more digits, bars are two standard errors. Below the "

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from dualfield.metrics import CalibrationBins
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRow:
     """One line of the comparison.
 
@@ -74,7 +74,7 @@ class CardGroup:
     cards: tuple[WordCard, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class DigitWordsReport:
     """All that the page and the terminal show.
 

@@ -79,7 +79,7 @@ def page(title: str, body: Iterable[object], *, style: str = "") -> Html:
     Parameters
     ----------
     title : str
-        The title of the window; a heading is the body's own business.
+        The title of the window; a heading is part of the body.
     body : iterable
         Pieces of the page; what is not :class:`Html` is escaped.
     style : str, default=""
@@ -105,7 +105,7 @@ def page(title: str, body: Iterable[object], *, style: str = "") -> Html:
 
 
 def write_page(path: str | os.PathLike[str], document: str) -> None:
-    """Write a document beside its place and rename it, so that it is never there by half.
+    """Write a document atomically.
 
     Parameters
     ----------

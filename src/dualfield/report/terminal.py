@@ -78,8 +78,11 @@ def show_digit_words(console: Console, report: DigitWordsReport) -> None:
     >>> from dualfield.report.digit_words_records import DigitWordsReport, ModelRow
     >>> from dualfield.report.terminal import show_digit_words
     >>> out = io.StringIO()
+    >>> row = ModelRow(
+    ...     name="independent", digit_error=0.1, word_error=0.3, log_loss=0.4, calibration_error=0.02, seconds=0.001
+    ... )
     >>> show_digit_words(Console(file=out, width=80), DigitWordsReport(
-    ...     summary=("Ten words.",), setting=(), rows=(ModelRow("independent", 0.1, 0.3, 0.4, 0.02, 0.001),),
+    ...     summary=("Ten words.",), setting=(), rows=(row,),
     ...     calibration={}, transition=np.full((11, 10), 0.1), groups=(), n_test=10, footer="",
     ... ))
     >>> "Ten words." in out.getvalue(), "30.0%" in out.getvalue()

@@ -1,4 +1,4 @@
-"""The report of a training: one page about a fitted model, what it was trained on, and what it makes of other data."""
+"""The training report: one page about a fitted model, its training data, and its results on held-out data."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def training_page(
     dev : DevData, default=None
         Data that the model was not trained on. Scores, confusions, reliability and sentences are computed from them.
     history : iterable of (passes, seconds, name of score, value), default=()
-        Scores on other data in the course of the training.
+        Validation scores during the training.
     sentences : list of lists of str, default=None
         The tokens of the dev data, in place of ``dev.tokens``.
 
@@ -91,7 +91,7 @@ def _body(
     yield Html(f"<h1>{escape(title)}</h1>")
     yield _paragraph(f"{model.status_.sentence} {gap_sentences(model)}")
     yield from facts_section(model, facts)
-    yield Html("<h2>The course of the training</h2>")
+    yield Html("<h2>Convergence</h2>")
     course = ConvergenceDisplay.from_estimator(model, history=history)
     yield course.html()
     if course.has_bounds:
@@ -122,7 +122,7 @@ def _weights(model: Any) -> Iterator[Html]:
         return  # a kernel gives columns no weights
     yield Html("<h2>Attributes</h2>")
     yield _paragraph(
-        "What speaks most for each label, and most against it: the largest weights of both signs, bars to one scale.",
+        "The largest weights of both signs for each label; all bars have the same scale.",
         soft=True,
     )
     yield TopFeaturesDisplay.from_estimator(model).html()

@@ -1,4 +1,4 @@
-"""What a model makes of data that it has not seen: predictions, scores, and sentences chosen by a rule."""
+"""Results on held-out data: predictions, scores, and sentences chosen by a rule."""
 
 from __future__ import annotations
 
@@ -123,12 +123,12 @@ def score_section(result: DevResult) -> Iterator[Html]:
     confusion = ConfusionDisplay.from_predictions(result.truth, result.predicted, labels=result.classes)
     spans = _span_scores(result)
     yield _label_table(confusion) if spans is None else _span_table(spans)
-    yield Html("<h2>What is taken for what</h2>")
+    yield Html("<h2>Confusions</h2>")
     yield confusion.html()
     if result.marginals is None:
         yield Html(f"<p>{_NO_PROBABILITIES}</p>")
         return
-    yield Html("<h2>Can the probabilities be believed?</h2>")
+    yield Html("<h2>Are the probabilities calibrated?</h2>")
     marginals = ReliabilityDisplay.from_predictions(result.truth, result.marginals, result.classes, name="dev data")
     yield marginals.html()
     yield Html(

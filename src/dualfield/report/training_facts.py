@@ -1,4 +1,4 @@
-"""What was trained: the facts and parameters of a fitted model, and what is proven about it, in words."""
+"""Facts and parameters of a fitted model, and its certificate in words."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def model_facts(model: Any) -> Iterator[Fact]:
 
 
 def gap_sentences(model: Any) -> str:
-    """Say what is proven about the weights: how much better others can be at most."""
+    """State the certificate of the weights: a bound on the improvement by others."""
     objective, gap = float(model.objective_), float(model.dual_gap_)
     if math.isnan(objective):
         return (
             "The objective of these weights and its distance from the best are not known: "
-            "the file that they come from does not tell them."
+            "the file that they come from has no training record."
         )
     if math.isnan(gap):
         return (

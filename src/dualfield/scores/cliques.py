@@ -15,11 +15,11 @@ Index = NDArray[np.int64]
 Tying = str | Callable[[Any, int], Hashable]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Cliques:
     """All cliques of one size in a set of examples.
 
-    ``kinds`` says which entry of ``keys`` each clique has: cliques of one size and key have a model in common. ``left``
+    ``kinds`` says which entry of ``keys`` each clique has: cliques of one size and key share a model. ``left``
     and ``right`` are the cliques of one node less that begin at its first and at its second node, as rows of their own
     list; ``singles`` are its nodes as cliques of size 1.
     """
@@ -77,7 +77,17 @@ class ChainLayout:
             smaller = self.starts(size - 1)
             place[smaller] = np.arange(len(smaller))
             left, right = place[starts], place[starts + 1]
-        return Cliques(size, keys, kinds, nodes, self.rows[nodes], self.owner[starts], left, right, nodes)
+        return Cliques(
+            size=size,
+            keys=keys,
+            kinds=kinds,
+            nodes=nodes,
+            rows=self.rows[nodes],
+            owner=self.owner[starts],
+            left=left,
+            right=right,
+            singles=nodes,
+        )
 
     def _kinds(self, starts: Index) -> tuple[list[Hashable], Index]:
         if self.tying == "shared":
@@ -118,7 +128,17 @@ class GraphLayout:
             if found is not None:
                 singles[:, slot] = found
         each = np.repeat(np.array(kinds, dtype=np.int64), self.n_examples)
-        return Cliques(size, list(keys), each, nodes, rows, example, left, right, singles)
+        return Cliques(
+            size=size,
+            keys=list(keys),
+            kinds=each,
+            nodes=nodes,
+            rows=rows,
+            owner=example,
+            left=left,
+            right=right,
+            singles=singles,
+        )
 
     def _parts(self, wanted: list[tuple[int, ...]]) -> Index | None:
         """Return the rows of smaller cliques in their own list; None if the model has no use for them."""

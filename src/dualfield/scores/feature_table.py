@@ -114,7 +114,7 @@ class FeatureTable:
 
 
 def native_rows(batch: Batch) -> _native.FeatureRows:
-    """Hand out the native twin of the rows of a batch."""
+    """Create the native twin of the rows of a batch."""
     if batch.dense is None:
         return _native.FeatureRows(batch.indptr, batch.indices, batch.values, None, batch.n_columns)
     dense = np.ascontiguousarray(batch.dense, dtype=np.float64)

@@ -60,7 +60,7 @@ class Expansion:
         return int(self.coefficients.shape[1])
 
     def record(self) -> Fields:
-        """Return what the expansion consists of."""
+        """Return the record of the expansion."""
         if not np.isfinite(self.coefficients).all():
             raise ValueError("The model cannot be saved: it has coefficients that are not finite.")
         points = None if self.points is None else matrix_record(self.points)

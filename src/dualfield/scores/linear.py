@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """The parameters of a linear chain by what they weigh.
+    """The parameters of a linear chain, by kind.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class LinearScores:
         \mathrm{node}[t, k] = \sum_j x_{tj} w_{jk}, \qquad
         \mathrm{transition}[t, c] = w_c + \sum_j z_{tj} w_{jc},
 
-    and start and stop scores are weights of their own. The sums run over the features that the tables list.
+    and start and stop scores are further weights. The sums run over the features in the tables.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class LinearScores:
         return np.concatenate([self.clique_mask, np.ones(self._n_ends * self.structure.n_labels)])
 
     def unpack(self, w: Floats) -> Weights:
-        """Cut a vector of parameters into its parts.
+        """Split a vector of parameters into its parts.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class LinearScores:
         stop: Floats | None = None,
         pair: Floats | None = None,
     ) -> Floats:
-        """Make a vector of parameters of its parts.
+        """Concatenate parts to a vector of parameters.
 
         Parameters
         ----------
@@ -213,7 +213,7 @@ class LinearScores:
         allowed: NDArray[np.bool_] | None = None,
         temperature: float = 1.0,
     ) -> _native.Problem:
-        """Hand out the native twin of examples under this map.
+        """Create the native twin of examples under this map.
 
         Parameters
         ----------

@@ -142,7 +142,7 @@ class StoredWeights:
     def scored(
         self, nodes: Batch, pairs: Batch | None, vocabulary: Vocabulary, pair_vocabulary: Vocabulary | None
     ) -> Scored:
-        """Look up the weights that batches with vocabularies of their own need, and no others."""
+        """Look up only the weights that batches need, whatever their vocabularies."""
         own_nodes, columns = _in_columns_of(nodes, vocabulary)
         node, pair, own_pairs = self.node.part(columns), None, None
         if self.pair is not None and pairs is not None and pair_vocabulary is not None:
@@ -206,4 +206,7 @@ def _in_columns_of(batch: Batch, vocabulary: Vocabulary) -> tuple[Batch, NDArray
     kept = indices >= 0
     indptr = np.concatenate([[0], np.cumsum(kept)])[batch.indptr]
     values = None if batch.values is None else batch.values[kept]
-    return Batch(batch.offsets, len(columns), None, indptr, indices[kept], values, connected=batch.connected), columns
+    kept_rows = Batch(
+        batch.offsets, len(columns), indptr=indptr, indices=indices[kept], values=values, connected=batch.connected
+    )
+    return kept_rows, columns

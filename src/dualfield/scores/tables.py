@@ -1,4 +1,4 @@
-"""The tables of an HMM: how they lie in the parameters of a linear chain, and how they are counted."""
+"""The tables of an HMM: their layout in the parameters of a linear chain, and their counts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Tables(NamedTuple):
 
     @classmethod
     def from_record(cls, record: Record, n_states: int, sizes: list[int]) -> Tables:
-        """Make tables of their record, which is checked."""
+        """Build tables from their record, which is checked."""
 
         def table(one: Record, name: str, *shape: int) -> Floats:
             found = np.array(one.array(name, np.float64, shape))
@@ -82,7 +82,7 @@ def _is_table(table: Floats) -> bool:
 
 
 class TableLayout:
-    """Where the tables lie in the parameters of a linear chain with one column for each symbol.
+    """Layout of the tables in the parameters of a linear chain with one column for each symbol.
 
     Behind the columns of each stream there is one for unknown symbols, which is no part of a table. Scores of the last
     state are 0.
@@ -218,7 +218,7 @@ class TableLayout:
         offsets = np.append(begins, len(kept)).astype(np.int64)
         owner = np.searchsorted(batch.offsets, kept[begins], side="right") - 1
         indices = batch.indices.reshape(-1, width)[kept].ravel()
-        runs = Batch(offsets, batch.n_columns, None, width * np.arange(len(kept) + 1), indices)
+        runs = Batch(offsets, batch.n_columns, indptr=width * np.arange(len(kept) + 1), indices=indices)
         counts = self.counts(runs, states[kept], weights[owner])
         first = batch.offsets[:-1][known[batch.offsets[:-1]]]
         begun = _sums(states[first], weights[known[batch.offsets[:-1]]], self.n_states)

@@ -1,4 +1,4 @@
-"""What can be asked of every structure."""
+"""The interface of all structures: their queries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dualfield.structures.scores import KBest, LabellingParts, Marginals, Scores
 
 
 class Structure(ABC):
-    r"""A set of labellings, and the exact answers to questions about their scores.
+    r"""A set of labellings with exact inference on their scores.
 
     With score(y) the score of a labelling and T the temperature, the smoothed maximum of the score is
 
@@ -38,8 +38,8 @@ class Structure(ABC):
     and its gradient, the marginals, is the probability of each part under p(y) proportional to exp(score(y) / T); at
     T = 0 it is the indicator of the best labelling.
 
-    Every question takes the scores as :class:`Scores` or as the array of node scores alone; ``cost``, an array of the
-    shape of the node scores that is added to them (cost-augmented inference); and ``n_jobs``, the number of threads:
+    Every query takes the scores as :class:`Scores` or as the array of node scores alone; ``cost``, an array of the
+    shape of the node scores that is added to them (loss-augmented inference); and ``n_jobs``, the number of threads:
     None is 1 unless a joblib context says otherwise, -1 is all cores. Answers do not depend on the number of threads.
 
     Examples
@@ -73,17 +73,17 @@ class Structure(ABC):
         return np.ones(self.n_cliques, dtype=bool)
 
     def record(self) -> Fields:
-        """Return what the structure consists of."""
+        """Return the record of the structure."""
         if not self.name:
             raise ValueError(
-                f"A {type(self).__name__} cannot be saved: a structure of your own is code, which a model file does "
-                "not hold."
+                f"A {type(self).__name__} cannot be saved: a user-defined structure is code, which a model file "
+                "cannot hold."
             )
         return {"kind": self.name, "n_labels": self.n_labels or None}
 
     @classmethod
     def from_record(cls, record: Record) -> Structure:
-        """Make a structure of its record, which is checked."""
+        """Build a structure from its record, which is checked."""
         raise record.fault(f"a {cls.__name__} cannot be read from a file.")
 
     @property
@@ -93,14 +93,14 @@ class Structure(ABC):
 
     @abstractmethod
     def native(self, shape: Shape, *, with_edges: bool = False, with_ends: bool = False) -> _native.Structure:
-        """Hand out the native twin for examples of given shapes.
+        """Create the native twin for examples of given shapes.
 
         Parameters
         ----------
         shape : Shape
             The shapes of the examples.
         with_edges : bool, default=False
-            Whether edges have scores of their own, beside those that all share.
+            Whether edges have own scores, besides the shared ones.
         with_ends : bool, default=False
             Whether labels of the ends have scores.
 
@@ -123,7 +123,7 @@ class Structure(ABC):
     def _read_scores(self, scores: Scores | ArrayLike) -> Scores:
         """Check scores as far as all structures do."""
         if not self.n_labels:
-            raise ValueError(f"This {type(self).__name__.lower()} does not know its labels: give n_labels.")
+            raise ValueError(f"This {type(self).__name__.lower()} has no number of labels: pass n_labels.")
         batch = scores if isinstance(scores, Scores) else Scores(scores)
         if batch.n_labels != self.n_labels:
             raise ValueError(
@@ -309,7 +309,7 @@ class Structure(ABC):
 
     @property
     def edge_width(self) -> int:
-        """Number of scores that an edge may have of its own; 0 if it has none."""
+        """Number of own scores of an edge; 0 if it has none."""
         return self.n_cliques if self.has_edges else 0
 
     def for_labels(
@@ -326,14 +326,14 @@ class Structure(ABC):
         shape : Shape
             The shapes of the examples.
         constraints : str or array, default=None
-            Which labels may be neighbours, in the forms that the structure knows.
+            Which labels may be neighbours, in the forms that the structure supports.
         owner : str, default="CRF"
             The estimator, for error messages.
 
         Returns
         -------
         Structure
-            One that knows its labels.
+            With a known number of labels.
         """
         if self.n_labels not in (0, len(names)):
             raise ValueError(f"structure has {self.n_labels} labels; y has {len(names)}.")
@@ -342,7 +342,7 @@ class Structure(ABC):
         return self._with_labels(len(names), shape)
 
     def _with_labels(self, n_labels: int, shape: Shape) -> Structure:
-        """Return this structure with so many labels."""
+        """Return this structure with `n_labels` labels."""
         raise TypeError(f"{type(self).__name__} must say how it is made for {n_labels} labels.")
 
     def matched_cliques(self, old: Structure, labels: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -431,7 +431,7 @@ class Structure(ABC):
     def open(
         self, X: Any, lengths: ArrayLike | None = None
     ) -> tuple[Any, ArrayLike | None, Callable[[NDArray[np.int64]], Shape | None]]:
-        """Take what users pass apart: the nodes of each example, and how they are connected.
+        """Split the input of users: the nodes of each example, and how they are connected.
 
         Parameters
         ----------
@@ -469,7 +469,7 @@ class Structure(ABC):
     def argmax(self, scores: Scores | ArrayLike, *, cost: ArrayLike | None = None, n_jobs: int | None = None) -> Codes:
         """Return the best labelling of each example.
 
-        Among equals the one whose last label is lowest, then the one before it, and so on.
+        Ties go to the labelling with the lowest last label, then the lowest label before it, and so on.
 
         Parameters
         ----------
@@ -507,7 +507,7 @@ class Structure(ABC):
         Returns
         -------
         bool array of shape (n_examples,)
-            Whether other questions about the example have an answer.
+            Whether other queries on the example have an answer.
 
         Examples
         --------
@@ -546,10 +546,10 @@ class Structure(ABC):
         >>> Chain(3).log_partition(Scores([[0.0, 0.0, 0.0]] * 2)).round(4)  # log of 3 ** 2 labellings
         array([2.1972])
         """
-        heat = check_temperature("log_partition", temperature)
-        if heat == 0.0:
+        temperature = check_temperature("log_partition", temperature)
+        if temperature == 0.0:
             return self._bind(scores, cost, 1.0, n_jobs).maximum()
-        return np.multiply(heat, self._bind(scores, cost, heat, n_jobs).log_partition())
+        return np.multiply(temperature, self._bind(scores, cost, temperature, n_jobs).log_partition())
 
     def marginals(
         self,
@@ -584,19 +584,19 @@ class Structure(ABC):
         array([[0.081, 0.919],
                [0.15 , 0.85 ]])
         """
-        heat = check_temperature("marginals", temperature)
+        temperature = check_temperature("marginals", temperature)
         if cliques not in (None, "each", "sum"):
             raise ValueError(
                 f"The 'cliques' parameter of marginals must be 'each', 'sum' or None. Got {cliques!r} instead."
             )
-        if heat == 0.0:
+        if temperature == 0.0:
             oracle = self._bind(scores, cost, 1.0, n_jobs)
             return Marginals(*self._indicator(scores, oracle.argmax(), cliques), oracle.maximum())
         each = cliques == "each"
-        oracle = self._bind(scores, cost, heat, n_jobs, with_edges=each)
+        oracle = self._bind(scores, cost, temperature, n_jobs, with_edges=each)
         node, edges, shared, log_partition = oracle.marginals(cliques == "sum", each and self.has_edges)
         rows = edges if each else shared
-        return Marginals(node, self._shape_cliques(rows) if cliques else None, np.multiply(heat, log_partition))
+        return Marginals(node, self._shape_cliques(rows) if cliques else None, np.multiply(temperature, log_partition))
 
     def max_marginals(
         self, scores: Scores | ArrayLike, *, cost: ArrayLike | None = None, n_jobs: int | None = None
@@ -648,9 +648,9 @@ class Structure(ABC):
         >>> Single(4).entropy([[0.0, 0.0, 0.0, 0.0]]).round(4)
         array([1.3863])
         """
-        heat = check_temperature("entropy", temperature)
-        entropies = self._bind(scores, cost, heat or 1.0, n_jobs).entropy()
-        return entropies if heat else np.zeros_like(entropies)
+        temperature = check_temperature("entropy", temperature)
+        entropies = self._bind(scores, cost, temperature or 1.0, n_jobs).entropy()
+        return entropies if temperature else np.zeros_like(entropies)
 
     def sample(
         self,
@@ -671,7 +671,7 @@ class Structure(ABC):
         n_samples : int, default=1
             Draws for each example.
         random_state : int, RandomState or None, default=None
-            Seed. Each example has a stream of its own: its draws do not depend on the other examples.
+            Seed. Each example has its own random stream: its draws do not depend on the other examples.
 
         Returns
         -------
@@ -684,11 +684,11 @@ class Structure(ABC):
         >>> Single(2).sample([[0.0, -100.0]], 3, random_state=0).ravel()
         array([0, 0, 0], dtype=int32)
         """
-        heat = check_temperature("sample", temperature)
+        temperature = check_temperature("sample", temperature)
         count = check_count("sample", "n_samples", n_samples, 0, _answer_size(scores))
-        if heat == 0.0:
+        if temperature == 0.0:
             return np.tile(self.argmax(scores, cost=cost, n_jobs=n_jobs), (count, 1))
-        return self._bind(scores, cost, heat, n_jobs).sample(count, draw_seed(random_state))
+        return self._bind(scores, cost, temperature, n_jobs).sample(count, draw_seed(random_state))
 
     def k_best(
         self, scores: Scores | ArrayLike, k: int, *, cost: ArrayLike | None = None, n_jobs: int | None = None

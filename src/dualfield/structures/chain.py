@@ -37,7 +37,7 @@ class Chain(Structure):
     n_labels : int, default=None
         Number of labels. None: not known yet, for models that find them in their training data.
     order : int, default=1
-        How many labels back a label looks.
+        Number of previous labels that a label depends on.
     allowed : array, default=None
         The windows of labels that may occur, oldest label first: a boolean array of shape (n_labels,) * (order + 1),
         or an integer array of shape (n, order + 1) that lists them. None: all. A shorter window at the start of a
@@ -148,7 +148,7 @@ class Chain(Structure):
         return cls(n_labels, order, allowed, **flags)
 
     def record(self) -> Fields:
-        """Return what the chain consists of."""
+        """Return the record of the chain."""
         flags = {"allowed": self.allowed, "allowed_start": self.allowed_start, "allowed_stop": self.allowed_stop}
         return {"kind": "chain", "n_labels": self.n_labels or None, "order": self.order, **flags}
 
@@ -198,7 +198,7 @@ class Chain(Structure):
             if self.n_labels != n:
                 raise ValueError(f"structure has {self.n_labels} labels; y has {n}.")
             if constraints is not None:
-                raise ValueError("constraints must be None where structure says which labels may follow each other.")
+                raise ValueError("constraints must be None if the structure has allowed transitions.")
             return self
         rules = _rules(constraints, names, owner)
         if self.order == 1:
@@ -207,7 +207,7 @@ class Chain(Structure):
         if n ** (self.order + 1) > MOST_WINDOWS:
             if (codes < 0).any():
                 raise ValueError(
-                    "A chain of this order lists the windows of labels that occur: all labels must be known."
+                    "A chain of this order allows only observed windows of labels: all labels must be known."
                 )
             return Chain.from_labels(codes, shape.offsets, n_labels=n, order=self.order, **rules)
         windows = None
@@ -259,7 +259,7 @@ class Chain(Structure):
         return len(self.cliques)
 
     def native(self, shape: Shape, *, with_edges: bool = False, with_ends: bool = False) -> _native.ChainStructure:
-        """Hand out the native twin for examples of given lengths."""
+        """Create the native twin for examples of given lengths."""
         start, stop = (
             None if flags is None else np.where(flags, 0.0, -np.inf)
             for flags in (self.allowed_start, self.allowed_stop)
@@ -341,7 +341,7 @@ class Chain(Structure):
 
 
 def _rules(constraints: Any, names: Sequence[Any], owner: str) -> dict[str, Any]:
-    """Read the constraints that a model was given."""
+    """Read the constraints of a model."""
     n = len(names)
     if constraints is None:
         return {}

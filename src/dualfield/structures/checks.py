@@ -1,4 +1,4 @@
-"""Checks of arguments that all structures share; every error names the argument, what was expected and what came."""
+"""Checks of arguments of structures; every error names the argument, the expected value and the value passed."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def check_int(owner: str, name: str, value: Any, low: int) -> int:
 
 
 def check_count(owner: str, name: str, value: Any, low: int, each: int) -> int:
-    """Return value as an int of at least low that leaves room for so many answers of ``each`` numbers."""
+    """Return value as an int of at least low, such that this many answers of ``each`` numbers fit into memory."""
     count = check_int(owner, name, value, low)
     if count * max(each, 1) > MOST_NUMBERS:
         raise ValueError(
-            f"The {name!r} parameter of {owner} must leave an answer that a memory can hold, of fewer than "
-            f"{MOST_NUMBERS} numbers. Got {count}, each with {max(each, 1)} numbers."
+            f"The {name!r} parameter of {owner} must give an answer of at most {MOST_NUMBERS} numbers. "
+            f"Got {count}, each with {max(each, 1)} numbers."
         )
     return count
 

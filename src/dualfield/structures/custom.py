@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 @runtime_checkable
 class CustomProblem(Protocol):
-    r"""What a model of outputs of any kind must answer: rankings, matchings, sets, trees.
+    r"""The interface of user-defined output spaces: rankings, matchings, sets, trees.
 
     The score of an output y for an input x is ⟨w, joint_feature(x, y)⟩. An attribute ``n_parameters``, the length of w,
     is optional.
@@ -61,7 +61,7 @@ class CustomProblem(Protocol):
 
     @abstractmethod
     def loss(self, y_true: Any, y: Any) -> float:
-        """Return what it costs to answer y where y_true is right; at least 0, and 0 for the truth itself.
+        """Return the cost of y if y_true is right; at least 0, and 0 for the truth itself.
 
         Parameters
         ----------
@@ -141,7 +141,7 @@ def joint_feature_row(problem: CustomProblem, x: Any, y: Any, n_parameters: int 
 
 
 def check_custom_problem(problem: CustomProblem, X: Sequence[Any], y: Sequence[Any], n_checked: int = 3) -> int:
-    """Hold a problem against its contract on a few examples, at zero weights and at random ones.
+    """Check the methods of a problem on a few examples, at zero weights and at random ones.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def check_custom_problem(problem: CustomProblem, X: Sequence[Any], y: Sequence[A
     >>> check_custom_problem(Lazy(), [np.eye(2)], [1])
     Traceback (most recent call last):
         ...
-    ValueError: Lazy.argmax(w, x) must return an output of at least the score of every other one. For X[0] it has...
+    ValueError: Lazy.argmax(w, x) must maximise the score. For X[0] its output has...
     """
     name = type(problem).__name__
     for method in ("joint_feature", "loss", "argmax"):
@@ -215,14 +215,14 @@ def _check_argmax(problem: CustomProblem, w: Floats, x: Any, true: Any, i: int, 
         other = score(y) + problem.loss(true, y)
         if value < other - 1e-9 * max(1.0, abs(other)):
             raise ValueError(
-                f"{name}.argmax(w, x, y_true) must return an output of at least the score plus loss of every other "
-                f"one. For X[{i}] it has {value:.6g}; {rival} has {other:.6g}."
+                f"{name}.argmax(w, x, y_true) must maximise score plus loss. For X[{i}] its output has {value:.6g}; "
+                f"{rival} has {other:.6g}."
             )
     best = score(plain)
     for rival, y in rivals:
         other = score(y)
         if best < other - 1e-9 * max(1.0, abs(other)):
             raise ValueError(
-                f"{name}.argmax(w, x) must return an output of at least the score of every other one. "
-                f"For X[{i}] it has {best:.6g}; {rival} has {other:.6g}."
+                f"{name}.argmax(w, x) must maximise the score. For X[{i}] its output has {best:.6g}; "
+                f"{rival} has {other:.6g}."
             )

@@ -128,17 +128,17 @@ class Graph(Pairwise):
         return _connected(shape).n_edges
 
     def record(self) -> Fields:
-        """Return what the graph consists of."""
+        """Return the record of the graph."""
         return {**super().record(), "budget": self.budget}
 
     @classmethod
     def from_record(cls, record: Record) -> Graph:
-        """Make a graph of its record, which is checked."""
+        """Build a graph from its record, which is checked."""
         record.text("kind", (cls.name,))
         return cls(*cls._read_tables(record), budget=record.integer("budget", 1))
 
     def native(self, shape: Shape, *, with_edges: bool = False, with_ends: bool = False) -> _native.GraphStructure:
-        """Hand out the native twin for graphs of given shapes."""
+        """Create the native twin for graphs of given shapes."""
         if with_ends:
             raise ValueError("Graph has no ends.")
         there = _connected(shape)
@@ -250,5 +250,5 @@ class Graph(Pairwise):
 
 def _connected(shape: Shape) -> GraphShape:
     if not isinstance(shape, GraphShape):
-        raise ValueError("Graph needs to be told how nodes are connected: give a GraphShape.")
+        raise ValueError("Graph needs the edges between the nodes: pass a GraphShape.")
     return shape

@@ -47,7 +47,7 @@ class Pairwise(Structure):
         """Return the number of rows that edges have."""
 
     def record(self) -> Fields:
-        """Return what the structure consists of."""
+        """Return the record of the structure."""
         return {**super().record(), "n_types": self.n_types or None, "allowed": self.allowed}
 
     @staticmethod
@@ -148,7 +148,7 @@ class Pairwise(Structure):
             if self.n_labels != n:
                 raise ValueError(f"structure has {self.n_labels} labels; y has {n}.")
             if constraints is not None:
-                raise ValueError("constraints must be None where structure says which labels are allowed.")
+                raise ValueError("constraints must be None if the structure has allowed transitions.")
             return self
         if constraints is not None:
             table = np.asarray(constraints)

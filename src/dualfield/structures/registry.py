@@ -52,7 +52,7 @@ def structure_of(owner: str, structure: Any) -> Structure:
     Returns
     -------
     Structure
-        Perhaps one that does not know its labels yet.
+        Its number of labels may still be unknown.
 
     Examples
     --------
@@ -72,6 +72,6 @@ def structure_of(owner: str, structure: Any) -> Structure:
 
 
 def structure_from_record(record: Record) -> Structure:
-    """Make the structure that a record tells of."""
+    """Build a structure from its record."""
     known = structure_classes()
     return known[record.text("kind", tuple(sorted(known)))].from_record(record)

@@ -1,4 +1,4 @@
-"""The records that structures are asked with and answer with."""
+"""The input and output records of structures."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Scores:
     start, stop : array of shape (n_labels,), default=None
         Added at the first and at the last node of each example.
     shape : Shape, default=None
-        How the nodes of each example are connected, for structures that need to be told; it has the offsets.
+        How the nodes of each example are connected, for structures that need it; it has the offsets.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class Scores:
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
-    """Probabilities of parts, and what comes with them for free.
+    """Marginals of parts, and the log-partition.
 
     Parameters
     ----------

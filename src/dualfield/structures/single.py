@@ -19,7 +19,7 @@ from dualfield.structures.scores import Scores
 
 @dataclass(frozen=True)
 class Single(Structure):
-    r"""One node with one of ``n_labels`` labels; every row of scores is an example of its own.
+    r"""One node with one of ``n_labels`` labels; every row of scores is one example.
 
     The smoothed maximum is :math:`M_T = T \log \sum_k \exp(\mathrm{node}[k] / T)` and the marginals are the softmax of
     the scores divided by T: multinomial logistic regression at T = 1, the Crammer-Singer multiclass SVM at T = 0.
@@ -53,9 +53,9 @@ class Single(Structure):
         return 0
 
     def native(self, shape: Shape, *, with_edges: bool = False, with_ends: bool = False) -> _native.SingleStructure:
-        """Hand out the native twin for so many examples."""
+        """Create the native twin for the examples."""
         if with_edges or with_ends:
-            raise ValueError("Single has neither edges nor ends.")
+            raise ValueError("Single has no edge scores and no start or stop scores.")
         if not (shape.lengths == 1).all():
             raise ValueError("Single takes examples of one node each. Use Chain for longer ones.")
         return _native.SingleStructure(self.n_labels, shape.n_examples)

@@ -53,7 +53,7 @@ class Tree(Pairwise):
         \sum_{t \text{ not a root}} \mathrm{transition}[\mathrm{type}_t, y_{\mathrm{parent}(t)}, y_t] +
         \sum_{t \text{ a root}} \mathrm{start}[y_t]
 
-    Every example has a shape of its own, and may have several roots. Answers are exact, in time proportional to the
+    Every example has its own shape, and may have several roots. Inference is exact, in time proportional to the
     number of nodes times n_labels². Among equally good labellings :meth:`argmax` gives the one with the lowest labels
     of roots, then of their children, and so on.
 
@@ -67,7 +67,7 @@ class Tree(Pairwise):
     n_labels : int, default=None
         Number of labels. None: not known yet, for models that find them in their training data.
     n_types : int, default=None
-        Number of edge types, which have tables of their own. None: 1, or in models as many as the training data have.
+        Number of edge types, each with its own table. None: 1, or in models as many as the training data have.
     allowed : bool array of shape (n_labels, n_labels) or (n_types, n_labels, n_labels), default=None
         Which labels a child (column) may have below a parent (row). None: all.
     allowed_root : bool array of shape (n_labels,), default=None
@@ -116,12 +116,12 @@ class Tree(Pairwise):
         return *super()._settings(), None if self.allowed_root is None else self.allowed_root.tobytes()
 
     def record(self) -> Fields:
-        """Return what the tree consists of."""
+        """Return the record of the tree."""
         return {**super().record(), "allowed_root": self.allowed_root}
 
     @classmethod
     def from_record(cls, record: Record) -> Tree:
-        """Make a tree of its record, which is checked."""
+        """Build a tree from its record, which is checked."""
         record.text("kind", (cls.name,))
         roots = np.array(record.array("allowed_root")) if record.has("allowed_root") else None
         return cls(*cls._read_tables(record), roots)
@@ -138,9 +138,9 @@ class Tree(Pairwise):
         return super().is_free and self.allowed_root is None
 
     def native(self, shape: Shape, *, with_edges: bool = False, with_ends: bool = False) -> _native.TreeStructure:
-        """Hand out the native twin for trees of given shapes."""
+        """Create the native twin for trees of given shapes."""
         if not isinstance(shape, TreeShape):
-            raise ValueError("Tree needs to be told how nodes are connected: give a TreeShape.")
+            raise ValueError("Tree needs the parents of the nodes: pass a TreeShape.")
         self._check_types(shape.types)
         limits = self._limits()
         roots = None if self.allowed_root is None else np.where(self.allowed_root, 0.0, -np.inf)

@@ -18,12 +18,11 @@ __all__ = ["UserStructure"]
 
 
 class UserStructure(Structure):
-    r"""Base class of structures that are written in Python: any set of labellings with a best one.
+    r"""Base class of user-defined structures in Python: any set of labellings with an argmax.
 
-    Nodes have labels as everywhere, with features and weights as everywhere; which labellings there are, and what they
-    score beyond the sum of their nodes, is up to :meth:`best`, :meth:`soft` and :meth:`parts`. ``CRF``,
-    ``StructuredSVM`` and all solvers that do not need a chain then train it, slower than structures in native code:
-    there is a call for each example and visit.
+    Nodes have labels, features and weights as in other structures; :meth:`best`, :meth:`soft` and :meth:`parts` define
+    the set of labellings and their scores beyond the sum over nodes. ``CRF``, ``StructuredSVM`` and all solvers that do
+    not need a chain can train it, slower than native structures: there is a Python call for each example and visit.
 
     A subclass has ``n_labels`` (0 until it is known) and defines ``with_labels``.
 
@@ -88,7 +87,7 @@ class UserStructure(Structure):
         """
 
     def soft(self, node: Floats, shared: Floats, shape: Shape) -> tuple[float, ArrayLike, ArrayLike]:
-        """Return the log-partition of one example, and the probabilities of its parts; what a CRF needs.
+        """Return the log-partition of one example, and the marginals of its parts; needed by a CRF.
 
         Parameters
         ----------
@@ -102,7 +101,7 @@ class UserStructure(Structure):
         node : array of shape (n_nodes, n_labels)
             Probability of each label of each node.
         shared : array of shape (n_cliques,)
-            How often each other part is expected to occur.
+            Expected number of occurrences of each other part.
         """
         raise NotImplementedError(f"{type(self).__name__} has no method 'soft', which log-losses need.")
 
@@ -140,7 +139,7 @@ class UserStructure(Structure):
 
     @abstractmethod
     def with_labels(self, n_labels: int) -> Structure:
-        """Return this structure for so many labels.
+        """Return this structure for `n_labels` labels.
 
         Parameters
         ----------
@@ -154,9 +153,9 @@ class UserStructure(Structure):
         """
 
     def native(self, shape: Shape, *, with_edges: bool = False, with_ends: bool = False) -> _native.UserStructure:
-        """Hand out the native twin, which calls back."""
+        """Create the native twin, which calls this object."""
         if with_edges or with_ends:
-            raise ValueError(f"{type(self).__name__} has neither edges nor ends of its own.")
+            raise ValueError(f"{type(self).__name__} has no edge scores and no start or stop scores.")
         return _native.UserStructure(_Calls(self, shape), self.n_labels, shape.offsets, self.n_cliques)
 
     def _with_labels(self, n_labels: int, shape: Shape) -> Structure:

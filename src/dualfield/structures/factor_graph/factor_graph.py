@@ -1,4 +1,4 @@
-"""Outputs of fixed size: a graph of nodes with labels of their own, exact by elimination over all examples at once."""
+"""Outputs of fixed size: a graph whose nodes have different label sets, with exact inference by elimination."""
 
 from __future__ import annotations
 
@@ -174,10 +174,10 @@ class FactorGraph:
         >>> graph.log_partition([np.zeros((2, 3))]).round(4)  # log of 2 * 3 * 2 labellings
         array([2.4849])
         """
-        heat = check_temperature("log_partition", temperature)
-        if heat == 0.0:
+        temperature = check_temperature("log_partition", temperature)
+        if temperature == 0.0:
             return self.maximum(tables, evidence=evidence)
-        return self._totals(tables, evidence, soften(heat))
+        return self._totals(tables, evidence, soften(temperature))
 
     def marginals(
         self, tables: Sequence[ArrayLike], *, temperature: float = 1.0, evidence: ArrayLike | None = None
@@ -203,8 +203,8 @@ class FactorGraph:
         array([[[0.1, 0.2],
                 [0.3, 0.4]]])
         """
-        heat = check_temperature("marginals", temperature)
-        return self._marginals(tables, heat, evidence, self.cliques)
+        temperature = check_temperature("marginals", temperature)
+        return self._marginals(tables, temperature, evidence, self.cliques)
 
     def node_marginals(
         self, tables: Sequence[ArrayLike], *, temperature: float = 1.0, evidence: ArrayLike | None = None
@@ -235,8 +235,8 @@ class FactorGraph:
         array([[0.635, 0.365],
                [0.969, 0.031]])
         """
-        heat = check_temperature("node_marginals", temperature)
-        return self._marginals(tables, heat, evidence, [(node,) for node in range(self.n_nodes)])
+        temperature = check_temperature("node_marginals", temperature)
+        return self._marginals(tables, temperature, evidence, [(node,) for node in range(self.n_nodes)])
 
     def score(self, tables: Sequence[ArrayLike], labels: ArrayLike) -> Floats:
         """Return the score of a given labelling of each example.

@@ -23,7 +23,7 @@ def eliminate(
 ) -> Floats:
     """Return what is left when all nodes are eliminated; ``reduce`` takes away the first axis of a table.
 
-    Whether it maximises or sums is all that tells the questions apart.
+    The queries differ only in whether it maximises or sums.
     """
     waiting = {node: list(added) for node, added in parts.items()}
     total = np.zeros(1)

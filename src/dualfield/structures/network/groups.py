@@ -1,4 +1,4 @@
-"""Examples of a network with hidden variables of their own, in groups that are answered together."""
+"""Examples of a network with different hidden variables, in groups that are computed together."""
 
 from __future__ import annotations
 

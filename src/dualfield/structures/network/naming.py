@@ -1,4 +1,4 @@
-"""Which variables a network has and how they depend on each other: what users say, and trees from data."""
+"""The variables of a network and their dependencies: given by users, or trees from data."""
 
 from __future__ import annotations
 

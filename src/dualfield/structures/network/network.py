@@ -316,7 +316,7 @@ class Network:
         n : int
             How many.
         random : RandomState
-            Where chance comes from.
+            The random generator.
 
         Returns
         -------
