@@ -190,7 +190,8 @@ class Objective:
         loss, gradient
             As :meth:`loss_and_gradient` returns them.
         magnitude : float
-            Σ_i c_i (|maximum| + |score of the truth|), of which rounding takes its share.
+            The sizes of the maxima and of the scores of the truth, summed with the weights of the examples: rounding
+            takes its share of that.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Descent on the objective of a linear chain, with a duality gap at every point.
+"""Descent on the objective of linear scores, with a duality gap at every point.
 
 L-BFGS, or OWL-QN where absolute values are penalised. Where that takes long and there are few weights, Newton's method
 goes on, which is dearer by the step but crawls neither along kinks nor where features differ much in size.
@@ -31,7 +31,7 @@ class _SpentError(Exception):
     """The passes are spent."""
 
 
-class ChainDescent:
+class Descent:
     """Descends from a start, or goes on from the state that `callbacks` resumes.
 
     At the end of passes it shows itself to ``callbacks.pass_end``; see :class:`dualfield.solvers.callbacks.PassEnd`.
@@ -50,8 +50,8 @@ class ChainDescent:
     Examples
     --------
     >>> from dualfield.solvers import StopRule, prototypes
-    >>> from dualfield.solvers.primal.descent import ChainDescent
-    >>> ChainDescent(prototypes.objective(temperature=1.0), 10, None, None).solve(StopRule(1e-6)).status.value
+    >>> from dualfield.solvers.primal.descent import Descent
+    >>> Descent(prototypes.objective(temperature=1.0), 10, None, None).solve(StopRule(1e-6)).status.value
     'converged'
     """
 

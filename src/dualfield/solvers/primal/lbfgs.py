@@ -13,7 +13,7 @@ from dualfield.objectives import KernelSoftmax, Objective
 from dualfield.solvers.base import KernelPoint, Progress, Solution, StopRule
 from dualfield.solvers.kernel.lbfgs import solve_representer
 from dualfield.solvers.needs import Need, elastic_net, gradient
-from dualfield.solvers.primal.descent import ChainDescent
+from dualfield.solvers.primal.descent import Descent
 from dualfield.solvers.registry import register, suited
 from dualfield.solvers.solver import Solver
 
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 class LBFGS(Solver):
     """Limited-memory BFGS on the primal; OWL-QN where absolute values are penalised.
 
-    For chains: every objective, partly labelled examples and features of label pairs included; gradients use all
+    For linear scores: every objective, partly labelled examples and features of label pairs included; gradients use all
     threads. Memory: 2 ``memory`` + 7 vectors of parameters. Where it takes long, the problem is convex and up to 1,000
     weights are not zero, Newton's method with differences of gradients ends the fit. For kernel machines (Keerthi et
     al. 2005, eq. 1.5) it is badly conditioned for large C, and here to compare with; memory 8 n² bytes. The duality gap
@@ -112,4 +112,4 @@ class LBFGS(Solver):
             return solve_representer(objective, rule, start, callbacks, self.memory)
         # Long inner products on many BLAS threads gain little, lose much on a busy machine, and differ in the last bit.
         with threadpool_limits(1, user_api="blas"):
-            return ChainDescent(objective, self.memory, start, callbacks).solve(rule)
+            return Descent(objective, self.memory, start, callbacks).solve(rule)

@@ -28,8 +28,8 @@ _ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 _MOST_CUTS = 60
 
 
-class ChainSolver(Protocol):
-    """What takes part: it lowers the objective of a chain."""
+class TurnTaker(Protocol):
+    """What takes part: it lowers an objective."""
 
     def solve(
         self,
@@ -43,7 +43,7 @@ class ChainSolver(Protocol):
 
 
 def solve_in_turn(
-    solvers: Sequence[ChainSolver],
+    solvers: Sequence[TurnTaker],
     objective: Objective,
     rule: StopRule,
     start: Floats | None = None,
