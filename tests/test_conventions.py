@@ -22,17 +22,12 @@ FEW_FIELDS = 5
 MOST_BY_POSITION = 3
 # Records that still take more by position. One that no longer does must leave the list.
 BY_POSITION = {
-    "dualfield.estimators.crf_data.TrainingData",
-    "dualfield.estimators.hmm_training.HMMData",
     "dualfield.models.clique_readers.GraphReader",
     "dualfield.models.explanation.TokenExplanation",
-    "dualfield.objectives.chain_loss.ChainLoss",
-    "dualfield.objectives.kernel_chain.KernelChain",
+    "dualfield.objectives.kernel_objective.KernelObjective",
     "dualfield.objectives.kernel_margin.KernelMargin",
     "dualfield.objectives.kernel_softmax.KernelSoftmax",
     "dualfield.objectives.latent_chain.StateProblem",
-    "dualfield.objectives.planes_chain.ChainPlanes",
-    "dualfield.objectives.planes_custom.CustomPlanes",
     "dualfield.objectives.planes_network.NetworkPlanes",
     "dualfield.solvers.kernel.joint.JointKernelProblem",
     "dualfield.solvers.kernel.working_set.WorkingSet",
