@@ -83,7 +83,16 @@ def clique_problem(letters: Letters, size: int, n_letters: int) -> dict[str, Any
     kernel = Kernel("rbf", gamma)
     for threads in (1, 2):
         began = time.perf_counter()
-        problem = KernelMargin(kernel, X, one, outputs, codes, np.full(len(X), 5.0), len(classes), n_threads=threads)
+        problem = KernelMargin(
+            kernel,
+            X,
+            one,
+            outputs=outputs,
+            truth=codes,
+            weights=np.full(len(X), 5.0),
+            n_labels=len(classes),
+            n_threads=threads,
+        )
         solution = KernelAscent().solve(problem, StopRule(1e-2))
         result[f"seconds, {threads} threads"] = time.perf_counter() - began
     assert solution.relative_gap <= 1e-2

@@ -131,7 +131,7 @@ def decode(nodes: Any, words: Words, train: Words, setting: Setting) -> Any:
     prior, pairs, start, stop = letter_statistics(train, setting["smoothing"])
     weight, ends = setting["pairs"], setting["pairs"] * setting["ends"]
     offsets = np.concatenate([[0], np.cumsum(words.lengths)])
-    scores = Scores(nodes - setting["prior"] * prior, offsets, weight * pairs, ends * start, ends * stop)
+    scores = Scores(nodes - setting["prior"] * prior, offsets, weight * pairs, start=ends * start, stop=ends * stop)
     return Chain(N_LETTERS).marginals(scores).node.argmax(axis=1)
 
 

@@ -20,22 +20,6 @@ ROOT = Path(__file__).parents[1]
 
 FEW_FIELDS = 5
 MOST_BY_POSITION = 3
-# Records that still take more by position. One that no longer does must leave the list.
-BY_POSITION = {
-    "dualfield.models.clique_readers.GraphReader",
-    "dualfield.models.explanation.TokenExplanation",
-    "dualfield.objectives.kernel_objective.KernelObjective",
-    "dualfield.objectives.kernel_margin.KernelMargin",
-    "dualfield.objectives.kernel_softmax.KernelSoftmax",
-    "dualfield.objectives.latent_chain.StateProblem",
-    "dualfield.objectives.planes_network.NetworkPlanes",
-    "dualfield.solvers.kernel.joint.JointKernelProblem",
-    "dualfield.solvers.kernel.working_set.WorkingSet",
-    "dualfield.solvers.latent.cccp.CCCP",
-    "dualfield.solvers.latent.records.LatentSolution",
-    "dualfield.solvers.latent.records.LatentTrace",
-    "dualfield.structures.scores.Scores",
-}
 
 
 def by_position(record: Any) -> int:
@@ -55,7 +39,7 @@ def own_records() -> dict[str, type]:
 
 
 def test_long_records_are_built_by_keyword():
-    assert {name for name, one in own_records().items() if by_position(one) > MOST_BY_POSITION} == BY_POSITION
+    assert [name for name, one in own_records().items() if by_position(one) > MOST_BY_POSITION] == []
 
 
 def test_fields_by_position_are_counted():

@@ -246,7 +246,7 @@ def test_missing_mass() -> None:
     hidden = np.zeros(X.shape, dtype=bool)
     hidden[:, :3] = True
     norm = SquaredNorm(model.network_.n_parameters)
-    planes = NetworkPlanes(model.network_, X.astype(np.int32), hidden, np.full(4, 5.0), norm)
+    planes = NetworkPlanes(model.network_, X.astype(np.int32), hidden, weights=np.full(4, 5.0), regulariser=norm)
 
     def objective(theta: Any) -> float:
         return float(

@@ -36,7 +36,7 @@ def by_clique(problem):
     n_edges = int(np.maximum(scores.lengths - 1, 0).sum())
     shared, per_edge = problem.chain._transition_rows(scores.transition, n_edges)
     node = scores.node if problem.cost is None else scores.node + problem.cost
-    return Scores(node, scores.offsets, shared if per_edge is None else per_edge, scores.start, scores.stop)
+    return Scores(node, scores.offsets, shared if per_edge is None else per_edge, start=scores.start, stop=scores.stop)
 
 
 @settings(max_examples=150, deadline=None)

@@ -159,10 +159,12 @@ def test_what_the_sample_misses_the_ascent_meets(form, spoil, n, words):
     check_mercer(kernel, gram)
     if form == "table":
         one, outputs = np.arange(400, dtype=np.int32)[:, None], np.arange(2, dtype=np.int32)[:, None]
-        problem = KernelMargin(kernel, gram, one, outputs, labels, weights, 2)
+        problem = KernelMargin(kernel, gram, one, outputs=outputs, truth=labels, weights=weights, n_labels=2)
     else:
         cost, heat = (None, 1.0) if form == "soft chains" else (1.0 - np.eye(2), 0.0)
-        problem = KernelObjective(Chain(2), kernel, gram, np.arange(401), labels, weights, cost, heat)
+        problem = KernelObjective(
+            Chain(2), kernel, gram, offsets=np.arange(401), labels=labels, weights=weights, cost=cost, temperature=heat
+        )
     with pytest.raises(NotPositiveError, match=words):
         KernelAscent().solve(problem, StopRule(1e-6, 200))
 
@@ -170,7 +172,12 @@ def test_what_the_sample_misses_the_ascent_meets(form, spoil, n, words):
 def test_smo_over_labellings_looks_at_all_values():
     _, gram = rare(1e3)
     problem = KernelObjective(
-        Chain(2), Kernel("precomputed"), gram, np.arange(401), np.zeros(400, np.int32), np.ones(400)
+        Chain(2),
+        Kernel("precomputed"),
+        gram,
+        offsets=np.arange(401),
+        labels=np.zeros(400, np.int32),
+        weights=np.ones(400),
     )
     with pytest.raises(NotPositiveError, match="eigenvalue"):
         LabellingSMO().solve(problem, StopRule(1e-3, 10))

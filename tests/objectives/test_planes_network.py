@@ -27,7 +27,7 @@ def test_planes_by_enumeration(problem: NetworkProblem, listed: int, few: int, w
         patch.setattr(conditioned, "MOST_LISTED", listed)
         patch.setattr(groups, "FEW_EXAMPLES", few)
         weights, norm = np.ones(len(problem.codes)), SquaredNorm(network.n_parameters)
-        planes = NetworkPlanes(network, problem.codes, problem.hidden, weights, norm, costs)
+        planes = NetworkPlanes(network, problem.codes, problem.hidden, weights=weights, regulariser=norm, costs=costs)
         found = planes.planes(theta)
         part = np.arange(len(problem.codes))[::-2]
         some = planes.planes(theta, part)
@@ -53,7 +53,7 @@ def test_planes_by_enumeration(problem: NetworkProblem, listed: int, few: int, w
 @given(network_problems(most_variables=3))
 def test_equal_keys_are_equal_planes(problem: NetworkProblem) -> None:
     weights, norm = np.ones(len(problem.codes)), SquaredNorm(problem.network.n_parameters)
-    planes = NetworkPlanes(problem.network, problem.codes, problem.hidden, weights, norm)
+    planes = NetworkPlanes(problem.network, problem.codes, problem.hidden, weights=weights, regulariser=norm)
     rng = np.random.default_rng(0)
     met: dict[object, tuple[float, bytes]] = {}
     for _ in range(6):
@@ -72,7 +72,9 @@ def test_chains_of_hidden_variables_that_cannot_be_listed() -> None:
     theta = np.log(rng.dirichlet(np.ones(3), 4)).ravel()
     codes = rng.integers(3, size=(2, n)).astype(np.int32)
     norm = SquaredNorm(network.n_parameters)
-    planes = NetworkPlanes(network, codes, np.ones((2, n), dtype=bool), np.ones(2), norm).planes(theta)
+    planes = NetworkPlanes(network, codes, np.ones((2, n), dtype=bool), weights=np.ones(2), regulariser=norm).planes(
+        theta
+    )
     start, move = theta[:3], theta[3:].reshape(3, 3)
     for i, row in enumerate(codes):
         best = start + (np.arange(3) != row[0])
@@ -86,6 +88,6 @@ def test_too_wide_is_said_before_the_work_begins() -> None:
     network = Network([10] * 5, [[], [], [], [], [0, 1, 2, 3]])
     hidden, norm = np.ones((1, 5), dtype=bool), SquaredNorm(network.n_parameters)
     with pytest.raises(ValueError, match="are too many to be predicted exactly"):
-        NetworkPlanes(network, np.zeros((1, 5), dtype=np.int32), hidden, np.ones(1), norm, max_table=10**4).planes(
-            np.zeros(network.n_parameters)
-        )
+        NetworkPlanes(
+            network, np.zeros((1, 5), dtype=np.int32), hidden, weights=np.ones(1), regulariser=norm, max_table=10**4
+        ).planes(np.zeros(network.n_parameters))

@@ -60,7 +60,16 @@ def machine(n_classes: int, bias: bool, coupled: bool = False) -> tuple[Any, flo
     problem, table = clouds(n_classes), label_kernel(n_classes) if coupled else None
     pinned = n_classes == 2 and not coupled
     codes, weights = problem.y.astype(np.int32), np.ones(problem.n)
-    objective = KernelSoftmax(Kernel("rbf", GAMMA), problem.X, codes, weights, n_classes, bias, pinned, table)
+    objective = KernelSoftmax(
+        Kernel("rbf", GAMMA),
+        problem.X,
+        codes,
+        weights=weights,
+        n_classes=n_classes,
+        with_bias=bias,
+        pinned=pinned,
+        label_kernel=table,
+    )
     return objective, problem.optimum(weights, bias, table).objective
 
 
@@ -68,7 +77,9 @@ def kernel_chain(temperature: float) -> tuple[Any, float]:
     """Chains with a linear kernel, and the minimum of the linear model that they are: by L-BFGS, or by cvxpy."""
     rng, offsets, cost = np.random.default_rng(4), np.array([0, 3, 4, 6, 9]), 1.0 - np.eye(3)
     X, y, weights = rng.normal(size=(9, 2)), rng.integers(0, 3, 9).astype(np.int32), np.full(4, 0.3)
-    kernel = KernelObjective(Chain(3), Kernel("linear"), X, offsets, y, weights, cost, temperature)
+    kernel = KernelObjective(
+        Chain(3), Kernel("linear"), X, offsets=offsets, labels=y, weights=weights, cost=cost, temperature=temperature
+    )
     score_map = LinearScores(Chain(3), FeatureTable.all(2, 3))
     if temperature > 0.0:
         examples = Examples(nodes=Batch(offsets, 2, X), labels=y, weights=weights)
@@ -95,7 +106,7 @@ def kernel_margin() -> tuple[Any, float]:
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(12, 2)), rng.integers(0, 3, 12).astype(np.int32)
     one, outputs = (np.arange(n, dtype=np.int32)[:, None] for n in (12, 3))
-    objective = KernelMargin(Kernel("linear"), X, one, outputs, y, np.full(12, 0.3), 3)
+    objective = KernelMargin(Kernel("linear"), X, one, outputs=outputs, truth=y, weights=np.full(12, 0.3), n_labels=3)
     weights = cvxpy.Variable((2, 3))
     costs = 1.0 - np.eye(3)[y]
     right = cvxpy.sum(cvxpy.multiply(X @ weights, np.eye(3)[y]), axis=1)
@@ -111,7 +122,7 @@ def joint() -> tuple[Any, float]:
         return float(one[1] == two[1]) * float(np.exp(-GAMMA * np.square(one[0] - two[0]).sum()))
 
     weights = np.ones(problem.n)
-    objective = JointKernelProblem(kernel, problem.X, np.arange(3), problem.y.astype(np.intp), weights)
+    objective = JointKernelProblem(kernel, problem.X, np.arange(3), codes=problem.y.astype(np.intp), weights=weights)
     return objective, problem.optimum(weights, bias=False).objective
 
 

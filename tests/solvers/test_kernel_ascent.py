@@ -42,7 +42,14 @@ class Tables:
         cost = np.abs(random.normal(size=(n_outputs,) * 2)) * (1.0 - np.eye(n_outputs))
         self.cost = cost if with_cost else None
         self.problem = KernelMargin(
-            self.kernel, self.points, self.members, self.outputs, self.truth, self.weights, n_labels, self.cost
+            self.kernel,
+            self.points,
+            self.members,
+            outputs=self.outputs,
+            truth=self.truth,
+            weights=self.weights,
+            n_labels=n_labels,
+            cost=self.cost,
         )
 
     def planes(self):
@@ -109,16 +116,16 @@ class Chains:
             self.chain,
             self.kernel,
             self.points,
-            self.batch.offsets,
-            self.y,
-            self.weights,
-            self.cost,
-            temperature,
-            self.mask,
-            self.with_ends,
-            self.scale,
-            cache_bytes,
-            n_threads,
+            offsets=self.batch.offsets,
+            labels=self.y,
+            weights=self.weights,
+            cost=self.cost,
+            temperature=temperature,
+            clique_mask=self.mask,
+            with_ends=self.with_ends,
+            scale=self.scale,
+            cache_bytes=cache_bytes,
+            n_threads=n_threads,
         )
 
     def linear(self):
@@ -186,13 +193,28 @@ def test_chains_of_one_node_are_the_machines_for_single_nodes(temperature):
     n = len(chains.points)
     weights, cost = np.linspace(0.5, 2.0, n), 1.0 - np.eye(chains.n_labels)
     problem = KernelObjective(
-        chains.chain, chains.kernel, chains.points, np.arange(n + 1), chains.y, weights, cost, temperature
+        chains.chain,
+        chains.kernel,
+        chains.points,
+        offsets=np.arange(n + 1),
+        labels=chains.y,
+        weights=weights,
+        cost=cost,
+        temperature=temperature,
     )
     solution = KernelAscent().solve(problem, StopRule(1e-9, 5000))
     if temperature == 0.0:
         one = np.arange(n, dtype=np.int32)[:, None]
         outputs = np.arange(chains.n_labels, dtype=np.int32)[:, None]
-        table = KernelMargin(chains.kernel, chains.points, one, outputs, chains.y, weights, chains.n_labels)
+        table = KernelMargin(
+            chains.kernel,
+            chains.points,
+            one,
+            outputs=outputs,
+            truth=chains.y,
+            weights=weights,
+            n_labels=chains.n_labels,
+        )
         peer = KernelAscent().solve(table, StopRule(1e-9, 5000))
     else:
         peer = KernelAscent().solve(problem, StopRule(1e-9, 5000), random_state=1)
@@ -208,7 +230,15 @@ def letters(n_words=60, temperature=0.0, **options):
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     cost = None if temperature else 1.0 - np.eye(3)
     return KernelObjective(
-        Chain(3), Kernel("rbf", gamma=0.2), X, offsets, y, np.full(n_words, 2.0), cost, temperature, **options
+        Chain(3),
+        Kernel("rbf", gamma=0.2),
+        X,
+        offsets=offsets,
+        labels=y,
+        weights=np.full(n_words, 2.0),
+        cost=cost,
+        temperature=temperature,
+        **options,
     )
 
 
@@ -259,7 +289,13 @@ def test_a_cache_too_small_for_an_example_is_refused():
     random = np.random.default_rng(0)
     y = np.zeros(80, dtype=np.int32)
     problem = KernelObjective(
-        Chain(2), Kernel(), random.normal(size=(80, 2)), np.array([0, 80]), y, np.ones(1), cache_bytes=8
+        Chain(2),
+        Kernel(),
+        random.normal(size=(80, 2)),
+        offsets=np.array([0, 80]),
+        labels=y,
+        weights=np.ones(1),
+        cache_bytes=8,
     )
     with pytest.raises(ValueError, match="cache is too small"):
         KernelAscent().solve(problem, StopRule(1e-3))
@@ -268,7 +304,7 @@ def test_a_cache_too_small_for_an_example_is_refused():
 def test_true_labels_that_are_forbidden_are_refused():
     chain = Chain(2, allowed=[[True, False], [True, True]])
     y = np.array([0, 1], dtype=np.int32)
-    problem = KernelObjective(chain, Kernel(), np.eye(2), np.array([0, 2]), y, np.ones(1))
+    problem = KernelObjective(chain, Kernel(), np.eye(2), offsets=np.array([0, 2]), labels=y, weights=np.ones(1))
     with pytest.raises(ValueError, match="example 0 are not allowed"):
         KernelAscent().solve(problem, StopRule(1e-3))
 
@@ -301,7 +337,15 @@ def test_values_that_are_streamed_change_nothing(temperature, monkeypatch):
     X = (random.random((len(y), 70)) < 0.3 + 0.2 * np.eye(3)[y].repeat(24, axis=1)[:, :70]).astype(float)
     offsets, cost = np.concatenate([[0], np.cumsum(lengths)]), None if temperature else 1.0 - np.eye(3)
     problem = KernelObjective(
-        Chain(3), Kernel("rbf", gamma=0.05), X, offsets, y, np.full(60, 2.0), cost, temperature, n_threads=2
+        Chain(3),
+        Kernel("rbf", gamma=0.05),
+        X,
+        offsets=offsets,
+        labels=y,
+        weights=np.full(60, 2.0),
+        cost=cost,
+        temperature=temperature,
+        n_threads=2,
     )
     kept = KernelAscent(set_size=60).solve(problem, StopRule(1e-4, 500))
     monkeypatch.setattr("dualfield.kernels.kernel._STREAM_FROM", 0)
@@ -332,11 +376,20 @@ def many(form, C, n=1040):
 
     if form == "table":
         one, outputs = np.arange(n, dtype=np.int32)[:, None], np.arange(2, dtype=np.int32)[:, None]
-        problem = KernelMargin(kernel, X, one, outputs, y, np.full(n, C), 2)
+        problem = KernelMargin(kernel, X, one, outputs=outputs, truth=y, weights=np.full(n, C), n_labels=2)
     else:
         offsets, heat = np.arange(0, n + 1, 4), 1.0 if form == "soft chains" else 0.0
         weights = np.full(n // 4, C)
-        problem = KernelObjective(Chain(2), kernel, X, offsets, y, weights, None if heat else cost, heat)
+        problem = KernelObjective(
+            Chain(2),
+            kernel,
+            X,
+            offsets=offsets,
+            labels=y,
+            weights=weights,
+            cost=None if heat else cost,
+            temperature=heat,
+        )
     return problem, primal
 
 
@@ -360,7 +413,7 @@ def test_gaps_are_not_below_the_rounding_of_their_sums():
     random = np.random.default_rng(0)
     X, y = random.normal(size=(30, 2)) + 1e5, random.integers(0, 2, 30).astype(np.int32)
     one, outputs = np.arange(30, dtype=np.int32)[:, None], np.arange(2, dtype=np.int32)[:, None]
-    problem = KernelMargin(Kernel("linear"), X, one, outputs, y, np.ones(30), 2)
+    problem = KernelMargin(Kernel("linear"), X, one, outputs=outputs, truth=y, weights=np.ones(30), n_labels=2)
     solution = KernelAscent().solve(problem, StopRule(1e-12, 50))
     moved = np.abs(solution.parameters.coefficients).sum(axis=0)
     assert solution.gap >= 1e-16 * 2e10 * float(moved @ moved)
@@ -387,7 +440,7 @@ def test_values_that_single_precision_cannot_hold_are_no_reason_to_refuse():
     X = random.normal(size=(n, 2)) + np.where(y[:, None] == 1, 1.0, -1.0)
     one, outputs = np.arange(n, dtype=np.int32)[:, None], np.arange(2, dtype=np.int32)[:, None]
     kernel = Kernel("poly", gamma=1e14, coef0=1e14, degree=3.0)  # values around 1e42
-    problem = KernelMargin(kernel, X, one, outputs, y, np.full(n, 1e-43), 2)
+    problem = KernelMargin(kernel, X, one, outputs=outputs, truth=y, weights=np.full(n, 1e-43), n_labels=2)
     solution = KernelAscent().solve(problem, StopRule(1e-2, 500))
     assert solution.status is Status.CONVERGED
     scores = np.asarray((1e14 * (X @ X.T) + 1e14) ** 3) @ solution.parameters.coefficients
@@ -403,7 +456,9 @@ def test_values_of_single_precision_from_outside_are_no_reason_to_refuse():
     X = (random.normal(size=(200, 3)) + y[:, None] + 1000.0).astype(np.float32)
     one, outputs = np.arange(200, dtype=np.int32)[:, None], np.arange(2, dtype=np.int32)[:, None]
     for gram in (X @ X.T, (X @ X.T).astype(np.float64)):
-        problem = KernelMargin(Kernel("precomputed"), gram, one, outputs, y, np.full(200, 0.01), 2)
+        problem = KernelMargin(
+            Kernel("precomputed"), gram, one, outputs=outputs, truth=y, weights=np.full(200, 0.01), n_labels=2
+        )
         solution = KernelAscent().solve(problem, StopRule(1e-3, 300))
         assert np.isfinite(solution.gap)
 
@@ -427,12 +482,23 @@ class Hostile:
         form = str(random.choice(["table", "hinge", "soft"]))
         if form == "table":
             one, outputs = (np.arange(size, dtype=np.int32)[:, None] for size in (n, self.n_labels))
-            self.problem = KernelMargin(kernel, X, one, outputs, self.y, np.full(n, self.C), self.n_labels)
+            self.problem = KernelMargin(
+                kernel, X, one, outputs=outputs, truth=self.y, weights=np.full(n, self.C), n_labels=self.n_labels
+            )
         else:
             offsets, heat = np.unique(np.concatenate([[0, n], np.arange(0, n, 3)])), float(form == "soft")
             weights = np.full(len(offsets) - 1, self.C)
             chain = Chain(self.n_labels)
-            self.problem = KernelObjective(chain, kernel, X, offsets, self.y, weights, None if heat else cost, heat)
+            self.problem = KernelObjective(
+                chain,
+                kernel,
+                X,
+                offsets=offsets,
+                labels=self.y,
+                weights=weights,
+                cost=None if heat else cost,
+                temperature=heat,
+            )
         long = X.astype(np.longdouble)
         inner, apart = long @ long.T, np.square(long[:, None] - long[None]).sum(axis=-1)
         self.gram = {"linear": inner, "poly": (gamma * inner + 1.0) ** 2, "rbf": np.exp(-gamma * apart)}[name]

@@ -60,7 +60,7 @@ def problems(draw, scale=3.0, max_labels=3, max_length=5, max_order=3, integers=
     transition = None if kind == "none" else numbers(*((n_edges,) if "edge" in kind else ()), *shape)
     start, stop = (numbers(n_labels) if draw(st.booleans()) else None for _ in range(2))
     cost = numbers(*node.shape) if draw(st.booleans()) else None
-    scores = Scores(node, offsets, transition, start, stop)
+    scores = Scores(node, offsets, transition, start=start, stop=stop)
 
     return Problem(
         chain, scores, cost, [_sequence(chain, scores, cost, i, "edge" in kind) for i in range(len(lengths))]

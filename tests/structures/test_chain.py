@@ -255,7 +255,7 @@ def test_entropy_does_not_depend_on_constants(problem, temperature, offset):
     assume(problem.solvable)
     scores = problem.scores
     added = offset * np.random.default_rng(0).integers(-1, 2, (scores.n_nodes, 1))
-    moved = Scores(scores.node + added, scores.offsets, scores.transition, scores.start, scores.stop)
+    moved = Scores(scores.node + added, scores.offsets, scores.transition, start=scores.start, stop=scores.stop)
     wanted = [enumeration.entropy(sequence, temperature) for sequence in problem.sequences]
     found = problem.chain.entropy(moved, temperature=temperature, cost=problem.cost)
     np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)

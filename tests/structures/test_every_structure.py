@@ -47,8 +47,8 @@ class Drawn:
         if not structure.has_edges:
             return Scores(self.node, shape=shape)
         transition = self.cliques if self.edges is None else self.edges
-        ends = [*self.ends, None, None][:2]
-        return Scores(self.node, None, transition, *ends, shape=shape)
+        start, stop = [*self.ends, None, None][:2]
+        return Scores(self.node, None, transition, start=start, stop=stop, shape=shape)
 
 
 CASES = [(name, scale, per_edge) for name in NAMES for scale in (1.0, 200.0) for per_edge in (False, True)]

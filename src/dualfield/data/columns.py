@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, validate_data
 
-UNKNOWN, MISSING = -1, -2  # codes of values that training did not have, and of cells without a value
+from dualfield.data.arrays import Codes, Flags
 
-Codes = NDArray[np.int32]
-Flags = NDArray[np.bool_]
+UNKNOWN, MISSING = -1, -2  # codes of values that training did not have, and of cells without a value
 
 
 @dataclass(frozen=True, eq=False)

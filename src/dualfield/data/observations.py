@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dualfield.data.arrays import Ints
 from dualfield.data.batch import Batch
 from dualfield.data.input_forms import opened, unwrapped
 from dualfield.data.matrices import offsets_from_lengths
 from dualfield.data.symbols import Rare, SymbolTable
 
-Ints = NDArray[np.int64]
 _ROWS = (tuple, list, np.ndarray)
 _INTEGERS = (int, bool, np.integer, np.bool_)
 

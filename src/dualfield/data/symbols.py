@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualfield.data.arrays import Ints
 from dualfield.data.labels import distinct_integers, integer_places
 from dualfield.data.records import Fields, Record, packed
 from dualfield.data.word_shapes import word_shape
 
-Ints = NDArray[np.int64]
 Rare = str | Callable[[Any], Any] | None
 RARE = "rare"
 

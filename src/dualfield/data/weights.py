@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dualfield.data.arrays import Floats
 from dualfield.data.batch import Batch
 from dualfield.data.labels import Labels
-
-Floats = NDArray[np.float64]
 
 
 def example_weights(

@@ -13,6 +13,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_y
 
+from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_choice, check_integer, check_number
 from dualfield.data.columns import MISSING, ValueTable, encode, read_table
 from dualfield.data.records import Record
@@ -31,8 +32,6 @@ from dualfield.structures.checks import n_threads
 from dualfield.structures.network.naming import check_structure, hidden_cells, listed_structure
 
 __all__ = ["DiscriminativeBayesNet"]
-
-Floats = NDArray[np.float64]
 
 
 def _for(kind: str) -> Callable[[Any], bool]:
@@ -291,7 +290,9 @@ class DiscriminativeBayesNet(ClassifierMixin, Estimator):  # type: ignore[misc]
         """Return the tables that minimise divergence and margin losses together."""
         tables = TableDivergence(reference, data.network.rows, float(self.floor), n_threads(self.n_jobs))
         weights, most = float(self.eta) * data.weights, int(self.max_table)
-        planes = NetworkPlanes(data.network, data.codes, data.hidden, weights, tables, data.costs, most)
+        planes = NetworkPlanes(
+            data.network, data.codes, data.hidden, weights=weights, regulariser=tables, costs=data.costs, max_table=most
+        )
         start = self.parameters_ if self.warm_start and self._is_like(data) else None
         with ProgressLine(type(self).__name__, int(self.verbose)) as line:
             rule = table_rule(self)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from dualfield.data import Labels
+from dualfield.data.arrays import Floats, Ints
 from dualfield.data.checks import check_choice, check_flag, check_integer, check_number
 from dualfield.data.partial_labels import PartialLabels
 from dualfield.features import Template
@@ -19,8 +19,6 @@ from dualfield.kernels.landmarks import check_landmarks
 from dualfield.solvers import Simplicial, StopRule, prototypes, solver_classes, solver_names
 from dualfield.solvers.registry import pick_solver
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 _KERNELS = tuple(name for name in KERNEL_NAMES if name != "precomputed")
 
 

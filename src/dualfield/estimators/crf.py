@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_number
 from dualfield.data.partial_labels import read_labels
 from dualfield.estimators.base import Estimator, fitting
@@ -34,8 +35,6 @@ from dualfield.structures.checks import n_threads
 from dualfield.structures.registry import structure_of
 
 __all__ = ["CRF"]
-
-Floats = NDArray[np.float64]
 
 
 class CRF(StructuredPredictor, Estimator):

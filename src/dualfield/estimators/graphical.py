@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight
 
 from dualfield.data import Labels
+from dualfield.data.arrays import Floats
 from dualfield.data.fixed_size import read_fixed, read_fixed_labels, read_sequences
 from dualfield.data.records import Fields, Record, Source
 from dualfield.estimators.base import Estimator, fitted, fitting
@@ -50,7 +51,6 @@ from dualfield.structures import Chain, mutual_information, spanning_tree
 
 __all__ = ["ConditionalGraphicalModel"]
 
-Floats = NDArray[np.float64]
 _DEFAULT_PASSES = 10_000.0
 
 

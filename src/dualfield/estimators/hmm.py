@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_choice, check_integer
 from dualfield.data.costs import cost_table
 from dualfield.data.observations import Observations
@@ -28,8 +29,6 @@ from dualfield.solvers.convergence import warn_unless_converged
 from dualfield.structures.checks import n_threads
 
 __all__ = ["DiscriminativeHMM"]
-
-Floats = NDArray[np.float64]
 
 
 class DiscriminativeHMM(StructuredPredictor, Estimator):

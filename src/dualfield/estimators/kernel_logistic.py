@@ -14,6 +14,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from dualfield.data.arrays import Floats
 from dualfield.data.checks import (
     check_flag,
     check_integer,
@@ -42,7 +43,6 @@ from dualfield.structures.checks import n_threads
 
 __all__ = ["KernelLogisticRegression"]
 
-Floats = NDArray[np.float64]
 _DEFAULT_PASSES = 10_000.0
 
 
@@ -289,13 +289,13 @@ class KernelLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[misc
             kernel,
             points,
             counted.codes_among_counted().astype(np.int32),
-            counted.weights[counted.points],
-            len(present),
-            bool(self.fit_intercept),
-            counted.pinned,
-            None if label_kernel is None else np.ascontiguousarray(label_kernel[np.ix_(present, present)]),
-            int(self.cache_size),
-            threads,
+            weights=counted.weights[counted.points],
+            n_classes=len(present),
+            with_bias=bool(self.fit_intercept),
+            pinned=counted.pinned,
+            label_kernel=None if label_kernel is None else np.ascontiguousarray(label_kernel[np.ix_(present, present)]),
+            cache_bytes=int(self.cache_size),
+            n_threads=threads,
         )
         random, rule = fixed_random_state(self.random_state), self._rule()
         with refusals(kernel):
@@ -324,9 +324,9 @@ class KernelLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[misc
             cast(Callable[..., float], self.label_kernel),
             counted.rows(X, square=False),
             classes[counted.classes],
-            counted.codes_among_counted(),
-            counted.weights[counted.points],
-            int(self.cache_size),
+            codes=counted.codes_among_counted(),
+            weights=counted.weights[counted.points],
+            cache_bytes=int(self.cache_size),
         )
         suited(solver, problem)
         return X, counted.embedded(solver.solve(problem, self._rule(), None, line))

@@ -8,10 +8,11 @@ from typing import Any, ClassVar, Self
 
 import joblib
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
+from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_choice, check_flag, check_integer, check_number
 from dualfield.data.records import Fields, Record
 from dualfield.estimators.base import Estimator, fitting
@@ -34,7 +35,6 @@ from dualfield.structures.checks import n_threads
 
 __all__ = ["LatentStructuredSVM"]
 
-Floats = NDArray[np.float64]
 Task = StateTask | BagTask | CustomTask
 _MOST_PASSES = 1000
 _NO_BETTER = 0.98  # of the objective without hidden parts
@@ -197,7 +197,14 @@ class LatentStructuredSVM(LatentPredictor, Estimator):
         if self.anneal and not task.soft:
             raise ValueError("anneal=True needs LatentChain, LatentMulticlass or LatentPosition.")
         passes = float(_MOST_PASSES if base.max_iter is None else base.max_iter)
-        procedure = CCCP(int(self.max_iter), float(self.tol), float(base.tol), passes, 0.0, bool(self.anneal))
+        procedure = CCCP(
+            int(self.max_iter),
+            float(self.tol),
+            float(base.tol),
+            max_passes=passes,
+            temperature=0.0,
+            anneal=bool(self.anneal),
+        )
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self._n_runs()).tolist()
         with threadpool_limits(1, user_api="blas"), ProgressLine(type(self).__name__, int(self.verbose)) as line:
             callbacks = line if self.verbose else None

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
+from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_choice, check_integer, check_number
 from dualfield.estimators.base import Estimator, fitting
 from dualfield.estimators.crf import CRF
@@ -32,7 +33,6 @@ from dualfield.structures.checks import n_threads
 
 __all__ = ["LatentCRF"]
 
-Floats = NDArray[np.float64]
 _FIRST = StopRule(1e-2, 50.0)  # the convex fit to the hidden parts of the start
 _MOST_PASSES = 10_000.0
 _MOST_STEPS, _PATIENCE = 1000, 1e-3
@@ -201,7 +201,9 @@ class LatentCRF(LatentPredictor, Estimator):
     ) -> Solution[Floats] | LatentSolution:
         if self.solver == "em":
             # Random sub-states are near a saddle, which EM leaves in many small steps: it must not stop there.
-            steps = CCCP(_MOST_STEPS, _PATIENCE * rule.tol, _PATIENCE * rule.tol, rule.max_passes, temperature=1.0)
+            steps = CCCP(
+                _MOST_STEPS, _PATIENCE * rule.tol, _PATIENCE * rule.tol, max_passes=rule.max_passes, temperature=1.0
+            )
             start = Completion(states, problem.features(states))
             return steps.solve(problem, InnerDescent(problem), start, callbacks)
         first = LBFGS().solve(problem.objective(states), _FIRST)

@@ -6,8 +6,9 @@ import dataclasses
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dualfield.data.arrays import Floats
 from dualfield.data.records import Fields, Record
 from dualfield.estimators.base import fitted
 from dualfield.estimators.prediction import FittedTagger
@@ -19,7 +20,6 @@ from dualfield.structures.checks import n_threads
 
 __all__ = ["LatentPredictor"]
 
-Floats = NDArray[np.float64]
 _COLUMNS = len(dataclasses.fields(LatentTrace))
 
 

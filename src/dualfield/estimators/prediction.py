@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield.data import Labels, Vocabulary
+from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_integer, check_number
 from dualfield.data.records import Record
 from dualfield.estimators.base import fitted
@@ -23,8 +24,6 @@ from dualfield.structures import Chain, Scores, Structure
 from dualfield.structures.checks import n_threads
 
 __all__ = ["StructuredPredictor"]
-
-Floats = NDArray[np.float64]
 
 
 class StructuredPredictor:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dualfield._native import StateError
+from dualfield.data.arrays import Floats
 from dualfield.data.checks import fixed_random_state
 from dualfield.models.kernel_training import fit_with_kernel
 from dualfield.models.structured import StructuredModel
@@ -22,7 +22,6 @@ from dualfield.solvers.callbacks import FitCallbacks
 from dualfield.solvers.kept_state import refuse_unused
 from dualfield.solvers.progress import ProgressLine
 
-Floats = NDArray[np.float64]
 Solve = Callable[[FitCallbacks, int], Solution[Floats]]
 Monitor = Callable[[Moment, Any], Any]
 

@@ -14,6 +14,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import ClassifierTags
 from sklearn.utils.metaestimators import available_if
 
+from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_choice, check_number
 from dualfield.estimators.base import Estimator, fitted, fitting
 from dualfield.estimators.checks import check_structured, check_structured_kernel, matrix_and_classes
@@ -41,8 +42,6 @@ from dualfield.structures.checks import n_threads
 from dualfield.structures.registry import structure_names, structure_of
 
 __all__ = ["StructuredSVM"]
-
-Floats = NDArray[np.float64]
 
 
 def _is_calibrated(model: Any) -> bool:

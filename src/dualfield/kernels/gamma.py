@@ -6,13 +6,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_choice, check_number
 from dualfield.kernels.kernel import KERNEL_NAMES
-
-Floats = NDArray[np.float64]
 
 
 def check_kernel(owner: str, model: Any, names: tuple[str, ...] = KERNEL_NAMES) -> None:

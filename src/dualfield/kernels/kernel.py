@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dualfield import _native
+from dualfield.data.arrays import Floats
 from dualfield.data.records import Fields, Record
 
 __all__ = ["Kernel"]
 
-Floats = NDArray[np.float64]
 Points = Any  # a dense matrix or scipy's compressed rows, checked by whoever hands them in
 
 KERNEL_NAMES = ("linear", "poly", "rbf", "laplacian", "sigmoid", "precomputed")

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_choice
 from dualfield.kernels.kernel import Kernel
 
-Floats = NDArray[np.float64]
 METHODS = ("k-means++", "greedy", "leverage", "random")
 
 

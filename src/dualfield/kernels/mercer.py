@@ -7,14 +7,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dualfield import _native
+from dualfield.data.arrays import Floats
 from dualfield.kernels.kernel import Kernel
 
 __all__ = ["check_curvature", "check_mercer", "check_values", "refusals"]
 
-Floats = NDArray[np.float64]
 NotPositiveError = _native.NotPositiveError  # a ValueError
 
 # Points of which all kernel values are looked at together; of more than that, a sample.

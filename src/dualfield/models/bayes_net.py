@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
+from dualfield.data.arrays import Codes, Floats
 from dualfield.data.columns import MISSING
 from dualfield.data.records import Fields, Record, packed
 from dualfield.data.value_records import read_values, values_record
@@ -18,8 +19,6 @@ from dualfield.structures import Network
 from dualfield.structures.network.groups import condition
 from dualfield.structures.network.naming import Names
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int32]
 _ROUNDING = 1e-6  # by which a row of a table may exceed 1
 
 

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.data import Batch
+from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_column_names
 from dualfield.models.structured import StructuredModel
 from dualfield.models.training_data import TrainingData
 from dualfield.scores import FeatureTable
-
-Floats = NDArray[np.float64]
 
 
 def carry_over(old: StructuredModel, data: TrainingData) -> Floats | None:

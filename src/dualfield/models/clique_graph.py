@@ -6,12 +6,10 @@ from collections.abc import Hashable, Mapping, Sequence
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dualfield.data.arrays import Codes, Floats
 from dualfield.structures import FactorGraph
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int32]
 Clique = tuple[int, ...]
 
 # The most numbers that the table of a clique, or of an elimination, may have for one example.

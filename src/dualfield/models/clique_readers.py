@@ -7,18 +7,17 @@ example together. So a labelling without unseen tuples wins wherever there is on
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats
 from dualfield.models.clique_graph import FixedGraph, put_together
 from dualfield.models.clique_scores import CliqueBank, CliqueScores, CliqueTable
 from dualfield.scores.cliques import ChainLayout, GraphLayout, Index, Tying, with_blank_row
 from dualfield.structures import Chain, Scores, Single
-
-Floats = NDArray[np.float64]
 
 # Tables of scores are made for so many numbers at a time.
 _NUMBERS_OF_A_CHUNK = 2**24
@@ -237,6 +236,7 @@ class GraphReader:
     bank: CliqueBank
     scored: Mapping[tuple[int, ...], float]
     by_size: dict[int, list[tuple[int, ...]]]
+    _: KW_ONLY
     n_nodes: int
     tying: Tying
     is_shared_input: bool

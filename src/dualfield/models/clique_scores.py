@@ -21,13 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
+from dualfield.data.arrays import Codes, Floats
 from dualfield.scores.cliques import Cliques, Index, Layout, gather
 from dualfield.solvers.kernel.cliques import CliqueModel
 
 __all__ = ["CliqueTable"]
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int32]
 Models = Mapping[tuple[int, Hashable], CliqueModel]
 
 

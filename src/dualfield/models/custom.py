@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dualfield.data.arrays import Floats
 from dualfield.data.records import Fields
 from dualfield.structures import CustomProblem
 from dualfield.structures.custom_answers import read_only
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

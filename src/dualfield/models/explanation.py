@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,15 +11,13 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from dualfield.data import Vocabulary
+from dualfield.data.arrays import Codes, Floats
 from dualfield.models.spans import Restriction, restricted_copies
 from dualfield.models.structured import StructuredModel
 from dualfield.scores import FeatureTable
 from dualfield.structures import Scores, Structure
 
 __all__ = ["Explanation", "TokenExplanation"]
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -62,6 +60,7 @@ class TokenExplanation:
     position: int
     label: Any
     probability: float
+    _: KW_ONLY
     runner_up: Any
     alternative: list[Any]
     difference: float
@@ -126,13 +125,33 @@ def explain(model: StructuredModel, xseq: Any, n_shown: int) -> Explanation:
     for position, other in enumerate(_alternatives(structure, scores, best)):
         label, probability = classes[best[position]], float(likely[position, best[position]])
         if other is None:
-            tokens.append(TokenExplanation(position, label, probability, None, [], np.inf, [], n_shown))
+            tokens.append(
+                TokenExplanation(
+                    position,
+                    label,
+                    probability,
+                    runner_up=None,
+                    alternative=[],
+                    difference=np.inf,
+                    contributions=[],
+                    n_shown=n_shown,
+                )
+            )
             continue
         contributions = sorted(sequence.contributions(best, other, position), key=lambda item: -abs(item[1]))
         difference = float((structure.score(scores, best) - structure.score(scores, other))[0])
         labels = [classes[code] for code in other]
         tokens.append(
-            TokenExplanation(position, label, probability, labels[position], labels, difference, contributions, n_shown)
+            TokenExplanation(
+                position,
+                label,
+                probability,
+                runner_up=labels[position],
+                alternative=labels,
+                difference=difference,
+                contributions=contributions,
+                n_shown=n_shown,
+            )
         )
     return Explanation(tokens)
 

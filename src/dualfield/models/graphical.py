@@ -151,7 +151,13 @@ class GraphicalModel:
         if isinstance(self.graph, int):
             return ChainReader(bank, combine or {self.graph: 1.0}, self.padding, self.tying, n_jobs)
         assert self.n_nodes is not None
-        return GraphReader(bank, *self.fixed_cliques(combine), self.n_nodes, self.tying, self.is_shared_input)
+        return GraphReader(
+            bank,
+            *self.fixed_cliques(combine),
+            n_nodes=self.n_nodes,
+            tying=self.tying,
+            is_shared_input=self.is_shared_input,
+        )
 
     def fixed_cliques(
         self, combine: dict[int, float] | None

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield.data import Batch, Labels, Vocabulary
+from dualfield.data.arrays import Floats
 from dualfield.data.observations import Observations, read_streams
 from dualfield.data.records import Fields, Record
 from dualfield.data.states import read_states
@@ -20,8 +21,6 @@ from dualfield.models.structured import StructuredModel
 from dualfield.scores.stored import LinearWeights, Scored
 from dualfield.scores.tables import TableLayout, Tables, clamped, normalised
 from dualfield.structures import Scores
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

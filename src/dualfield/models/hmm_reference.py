@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_number
 from dualfield.scores.tables import TableLayout, Tables, normalised
 
-Floats = NDArray[np.float64]
 TABLES = ("start", "transition", "emission")
 SMOOTHING = 0.1
 

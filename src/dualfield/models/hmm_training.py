@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield.data import Batch, Labels
+from dualfield.data.arrays import Codes, Floats
 from dualfield.data.observations import Observations, read_streams
 from dualfield.data.states import read_hidden, read_states
 from dualfield.data.symbols import Rare
@@ -20,8 +21,6 @@ from dualfield.scores.tables import TableLayout, Tables, clamped
 from dualfield.solvers import Simplicial, Solution, Status, StopRule
 from dualfield.solvers.base import Progress
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int32]
 # Completions of unknown states with the best ones, each followed by a convex problem.
 MOST_COMPLETIONS = 20
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats
 from dualfield.models.explanation import column_name, window_labels
 from dualfield.models.structured import StructuredModel
 
 __all__ = ["TopFeatures"]
 
-Floats = NDArray[np.float64]
 Ranked = list[tuple[Any, float]]
 
 

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit, log_softmax
 
+from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_label_kernel
 from dualfield.data.records import Fields, Record
 from dualfield.data.value_records import read_classes, values_record
 from dualfield.scores import Expansion
 from dualfield.solvers.kernel.joint import joint_scores
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

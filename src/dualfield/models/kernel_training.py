@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats
 from dualfield.kernels import Kernel
 from dualfield.kernels.gamma import chosen_gamma
 from dualfield.kernels.landmarks import choose_landmarks
@@ -23,7 +23,6 @@ from dualfield.solvers.kernel.nystroem import solve_reduced
 from dualfield.solvers.registry import suited
 from dualfield.structures.checks import n_threads
 
-Floats = NDArray[np.float64]
 _DEFAULT_PASSES = 1000.0
 
 
@@ -48,17 +47,17 @@ def fit_with_kernel(
         data.structure,
         kernel,
         points,
-        data.nodes.offsets,
-        data.codes,
-        data.weights,
-        data.cost,
-        temperature,
-        data.score_map.clique_mask > 0,
-        data.score_map.with_ends,
-        float(settings.transition_scale),
-        int(settings.cache_size),
-        threads,
-        data.nodes.connected,
+        offsets=data.nodes.offsets,
+        labels=data.codes,
+        weights=data.weights,
+        cost=data.cost,
+        temperature=temperature,
+        clique_mask=data.score_map.clique_mask > 0,
+        with_ends=data.score_map.with_ends,
+        scale=float(settings.transition_scale),
+        cache_bytes=int(settings.cache_size),
+        n_threads=threads,
+        connected=data.nodes.connected,
     )
     rule = StopRule(float(settings.tol), _DEFAULT_PASSES if settings.max_iter is None else float(settings.max_iter))
     with refusals(kernel):
@@ -84,13 +83,13 @@ def _solve_nodes(
         problem.kernel,
         points,
         one,
-        outputs,
-        problem.labels[counted],
-        weights[counted],
-        n_labels,
-        problem.cost,
-        problem.cache_bytes,
-        problem.n_threads,
+        outputs=outputs,
+        truth=problem.labels[counted],
+        weights=weights[counted],
+        n_labels=n_labels,
+        cost=problem.cost,
+        cache_bytes=problem.cache_bytes,
+        n_threads=problem.n_threads,
     )
     solution = solver.solve(nodes, rule, None, callbacks, seed)
     coefficients = solution.parameters.coefficients

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dualfield import _native
 from dualfield.data import Batch, Labels, Vocabulary
+from dualfield.data.arrays import Floats
 from dualfield.data.input_forms import unwrapped
 from dualfield.data.mapped_vocabulary import read_vocabulary
 from dualfield.data.records import Fields, Record
@@ -21,8 +22,6 @@ from dualfield.objectives.latent_custom import LatentModel
 from dualfield.objectives.latent_states import StateSpace
 from dualfield.structures import Scores
 from dualfield.structures.custom_answers import read_only
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +78,7 @@ class SubstateModel:
         if len(codes) != scores.n_nodes:
             raise ValueError(f"y must have a label for each of the {scores.n_nodes} rows of X. Got {len(codes)}.")
         node = np.where(self.space.label[None, :] == codes[:, None], scores.node, -np.inf)
-        only = Scores(node, None, scores.transition, scores.start, scores.stop, shape=scores.shape)
+        only = Scores(node, None, scores.transition, start=scores.start, stop=scores.stop, shape=scores.shape)
         states = self.states.structure.argmax(only, n_jobs=n_threads)
         return self.cut(self.space.substates(states), scores.offsets)
 

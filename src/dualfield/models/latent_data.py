@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dualfield.data import Labels
+from dualfield.data.arrays import Floats
 from dualfield.data.input_forms import unwrapped
 from dualfield.models.latent import SubstateModel, one_node_each, state_names
 from dualfield.models.structured import StructuredModel
@@ -17,8 +18,6 @@ from dualfield.objectives.latent_chain import StateProblem
 from dualfield.objectives.latent_states import LatentChain, LatentMulticlass, StateSpace
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.scores.stored import LinearWeights
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +68,16 @@ class StateData:
         if not plain:
             allowed, score_map = np.ascontiguousarray(allowed[:, label]), self.score_map
             cost = None if cost is None else np.ascontiguousarray(cost[np.ix_(label, label)])
-        return StateProblem(data.nodes, data.pairs, score_map, allowed, data.weights, cost, temperature, threads)
+        return StateProblem(
+            data.nodes,
+            data.pairs,
+            score_map,
+            allowed=allowed,
+            weights=data.weights,
+            cost=cost,
+            temperature=temperature,
+            n_threads=threads,
+        )
 
     def model(self, parameters: Floats) -> SubstateModel:
         """Return the model with given weights."""

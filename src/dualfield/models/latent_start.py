@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats
 from dualfield.models.latent_data import StateData
 from dualfield.objectives.latent_chain import StateProblem, States
 from dualfield.structures import Scores
 
-Floats = NDArray[np.float64]
 _STEPS = 15
 _SMOOTHING = 0.1  # added to all counts
 
@@ -34,7 +33,9 @@ def hard_em(problem: StateProblem, random_state: Any) -> States:
         transition = np.log(pairs.reshape(n, n))
         transition -= np.log(np.exp(transition).sum(axis=1, keepdims=True))
         begin = np.bincount(states[first], minlength=n) + _SMOOTHING
-        scores = Scores(np.where(problem.allowed, node, -np.inf), offsets, transition, np.log(begin / begin.sum()))
+        scores = Scores(
+            np.where(problem.allowed, node, -np.inf), offsets, transition, start=np.log(begin / begin.sum())
+        )
         found = chain.argmax(scores, n_jobs=problem.n_threads)
         if np.array_equal(found, states):
             break

@@ -11,6 +11,7 @@ from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield.data import Batch, Labels
+from dualfield.data.arrays import Floats
 from dualfield.data.input_forms import unwrapped
 from dualfield.data.weights import example_weights
 from dualfield.models.latent import BagModel, CustomLatent, SubstateModel, read_bags
@@ -30,8 +31,6 @@ from dualfield.solvers.latent.cuts import InnerCuts
 from dualfield.solvers.latent.records import InnerSolver
 from dualfield.solvers.latent.states import StateSolver
 from dualfield.solvers.registry import suited
-
-Floats = NDArray[np.float64]
 
 
 class StateTask:

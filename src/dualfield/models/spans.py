@@ -9,13 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dualfield.data.arrays import Flags, Floats
 from dualfield.metrics import spans
 from dualfield.structures import Chain, Scores, Structure
 
 __all__ = ["PredictedSpan"]
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 # Copies of scores are made in portions of this many numbers.
 _PORTION = 2**21
 
@@ -97,7 +96,11 @@ def restricted_copies(
             transition = transition[edges]
         node = np.where(allowed, scores.node[rows], -np.inf)
         shape = scores.shape.take(example[begin:end])
-        yield slice(begin, end), allowed, Scores(node, None, transition, scores.start, scores.stop, shape=shape)
+        yield (
+            slice(begin, end),
+            allowed,
+            Scores(node, None, transition, start=scores.start, stop=scores.stop, shape=shape),
+        )
 
 
 def predict_spans(
@@ -215,7 +218,7 @@ def _log_partition(chain: Chain, allowed: Flags, copies: Scores, temperature: fl
     # Where there is none, ask about all labellings, so that there is an answer to put aside.
     anything = ~np.repeat(possible, copies.lengths)
     node = np.where(anything[:, None], 0.0, copies.node)
-    whole = Scores(node, copies.offsets, copies.transition, copies.start, copies.stop)
+    whole = Scores(node, copies.offsets, copies.transition, start=copies.start, stop=copies.stop)
     return np.where(possible, chain.log_partition(whole, temperature=temperature, n_jobs=n_jobs), -np.inf)
 
 

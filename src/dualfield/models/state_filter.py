@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
+
+from dualfield.data.arrays import Floats
 
 __all__ = ["StateFilter"]
 
-Floats = NDArray[np.float64]
 _SMALL_SUM = 1e-200  # terms that underflow are below 1e-307, so that a larger sum has them right
 
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dualfield import _native
 from dualfield.data import Batch, Labels, Vocabulary
+from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_column_names
 from dualfield.data.mapped_vocabulary import read_vocabulary
 from dualfield.data.records import Fields, Record
@@ -25,7 +26,6 @@ from dualfield.scores.stored import LinearWeights, Scored, StoredWeights
 from dualfield.structures import Scores, Structure
 from dualfield.structures.registry import structure_from_record
 
-Floats = NDArray[np.float64]
 NOT_CALIBRATED = (
     "Margins are not probabilities. Call calibrate(X, y) with data that the model was not trained on; it chooses the "
     "temperature at which they are."

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield.data import Batch, Labels
+from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_column_names
 from dualfield.data.costs import cost_table
 from dualfield.data.partial_labels import PartialLabels, read_labels
@@ -22,8 +23,6 @@ from dualfield.scores.selection import build_score_map, pair_columns
 from dualfield.scores.stored import LinearWeights
 from dualfield.structures import Chain, Structure
 from dualfield.structures.registry import structure_of
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

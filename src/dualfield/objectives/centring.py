@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield import _native
+from dualfield.data.arrays import Floats
 from dualfield.kernels import Kernel
 from dualfield.kernels.kernel import Points, natural_shift, row_blocks, shifted
 
 __all__ = ["centred_matrix", "offset_share", "row_means"]
 
-Floats = NDArray[np.float64]
 _SAMPLE = 256
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_softmax, xlogy
 
+from dualfield.data.arrays import Floats
 from dualfield.objectives.kernel_softmax import KernelSoftmax
 
 __all__ = ["Certificate", "certify", "refuse_curvature", "rounding_of_square"]
 
-Floats = NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
 # So many times what rounding usually does: no Gram matrix is refused because long sums had bad luck.
 _CLEARLY = 1e3
@@ -82,7 +81,10 @@ def certify(problem: KernelSoftmax, coefficients: Floats, bias: Floats, tol: flo
     >>> from dualfield.objectives import KernelSoftmax
     >>> from dualfield.objectives.certificate import certify
     >>> y = np.array([0, 1], dtype=np.int32)
-    >>> problem = KernelSoftmax(Kernel("linear"), np.array([[-1.0], [1.0]]), y, np.ones(2), 2, True, True)
+    >>> problem = KernelSoftmax(
+    ...     Kernel("linear"), np.array([[-1.0], [1.0]]), y,
+    ...     weights=np.ones(2), n_classes=2, with_bias=True, pinned=True
+    ... )
     >>> proof = certify(problem, np.zeros((2, 1)), np.zeros(1))
     >>> round(proof.objective, 4), round(proof.gap, 4)
     (1.3863, 0.5)
@@ -135,7 +137,7 @@ def rounding_of_square(problem: KernelSoftmax, coefficients: Floats) -> float:
     >>> from dualfield.objectives import KernelSoftmax
     >>> from dualfield.objectives.certificate import rounding_of_square
     >>> y = np.array([0, 1], dtype=np.int32)
-    >>> problem = KernelSoftmax(Kernel(), np.eye(2), y, np.ones(2), 2, True, True)
+    >>> problem = KernelSoftmax(Kernel(), np.eye(2), y, weights=np.ones(2), n_classes=2, with_bias=True, pinned=True)
     >>> 0.0 < rounding_of_square(problem, np.ones((2, 1))) < 1e-14
     True
     """
@@ -164,7 +166,7 @@ def refuse_curvature(problem: KernelSoftmax, coefficients: Floats, square: float
     >>> from dualfield.objectives import KernelSoftmax
     >>> from dualfield.objectives.certificate import refuse_curvature
     >>> y = np.array([0, 1], dtype=np.int32)
-    >>> problem = KernelSoftmax(Kernel(), np.eye(2), y, np.ones(2), 2, True, True)
+    >>> problem = KernelSoftmax(Kernel(), np.eye(2), y, weights=np.ones(2), n_classes=2, with_bias=True, pinned=True)
     >>> refuse_curvature(problem, np.ones((2, 1)), -1e-17)
     >>> refuse_curvature(problem, np.ones((2, 1)), -1.0)
     Traceback (most recent call last):

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from dualfield.data.arrays import Floats
 from dualfield.data.checks import fixed_random_state
 from dualfield.kernels import Kernel
 from dualfield.kernels.gamma import clique_gamma
 from dualfield.kernels.summed import SummedKernel
 from dualfield.scores.cliques import ChainLayout, Cliques, GraphLayout, Layout, gather
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

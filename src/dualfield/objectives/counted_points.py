@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dualfield.data.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

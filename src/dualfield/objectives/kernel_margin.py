@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualfield import _native
+from dualfield.data.arrays import Floats
 from dualfield.kernels import Kernel
 
 __all__ = ["KernelMargin"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +59,8 @@ class KernelMargin:
     >>> from dualfield.solvers import KernelAscent, StopRule
     >>> one = np.arange(2, dtype=np.int32)
     >>> problem = KernelMargin(
-    ...     Kernel("rbf"), np.array([[-1.0], [1.0]]), one[:, None], one[:, None], one, np.ones(2), 2
+    ...     Kernel("rbf"), np.array([[-1.0], [1.0]]), one[:, None], outputs=one[:, None], truth=one,
+    ...     weights=np.ones(2), n_labels=2
     ... )
     >>> KernelAscent().solve(problem, StopRule(1e-9)).parameters.coefficients.round(3)
     array([[ 0.509, -0.509],
@@ -70,6 +70,7 @@ class KernelMargin:
     kernel: Kernel
     points: Any
     members: NDArray[np.int32]
+    _: KW_ONLY
     outputs: NDArray[np.int32]
     truth: NDArray[np.int32]
     weights: Floats
@@ -99,7 +100,9 @@ class KernelMargin:
         >>> from dualfield.kernels import Kernel
         >>> from dualfield.objectives import KernelMargin
         >>> one = np.arange(2, dtype=np.int32)
-        >>> problem = KernelMargin(Kernel(), np.eye(2), one[:, None], one[:, None], one, np.ones(2), 2)
+        >>> problem = KernelMargin(
+        ...     Kernel(), np.eye(2), one[:, None], outputs=one[:, None], truth=one, weights=np.ones(2), n_labels=2
+        ... )
         >>> problem.matrix(single=True).single
         True
         """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 
 from dualfield import _native
 from dualfield.data import Batch
+from dualfield.data.arrays import Floats
 from dualfield.data.shapes import Shape
 from dualfield.kernels import Kernel
 from dualfield.scores import Expansion, LinearScores
 from dualfield.structures import Structure
 
 __all__ = ["KernelObjective"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +70,7 @@ class KernelObjective:
     >>> from dualfield.solvers import KernelAscent, StopRule
     >>> from dualfield.structures import Chain
     >>> X, y = np.array([[0.0], [1.0], [0.0]]), np.array([0, 1, 0], dtype=np.int32)
-    >>> problem = KernelObjective(Chain(2), Kernel(), X, np.array([0, 2, 3]), y, np.ones(2))
+    >>> problem = KernelObjective(Chain(2), Kernel(), X, offsets=np.array([0, 2, 3]), labels=y, weights=np.ones(2))
     >>> KernelAscent().solve(problem, StopRule(1e-9)).relative_gap < 1e-9
     True
     """
@@ -79,6 +78,7 @@ class KernelObjective:
     structure: Structure
     kernel: Kernel
     points: Any
+    _: KW_ONLY
     offsets: NDArray[np.int64]
     labels: NDArray[np.int32]
     weights: Floats
@@ -118,7 +118,9 @@ class KernelObjective:
         >>> from dualfield.objectives import KernelObjective
         >>> from dualfield.structures import Chain
         >>> y = np.array([0, 1], dtype=np.int32)
-        >>> KernelObjective(Chain(2), Kernel(), np.eye(2), np.array([0, 2]), y, np.ones(1)).matrix(single=True).single
+        >>> KernelObjective(
+        ...     Chain(2), Kernel(), np.eye(2), offsets=np.array([0, 2]), labels=y, weights=np.ones(1)
+        ... ).matrix(single=True).single
         True
         """
         points, budget, threads = self.points, self.cache_bytes if stored else 0, self.n_threads
@@ -170,7 +172,9 @@ class KernelObjective:
         >>> from dualfield.objectives import KernelObjective
         >>> from dualfield.structures import Chain
         >>> y = np.array([0, 1], dtype=np.int32)
-        >>> problem = KernelObjective(Chain(2), Kernel(), np.eye(2), np.array([0, 2]), y, np.ones(1))
+        >>> problem = KernelObjective(
+        ...     Chain(2), Kernel(), np.eye(2), offsets=np.array([0, 2]), labels=y, weights=np.ones(1)
+        ... )
         >>> round(problem.loss(np.zeros((2, 2)), np.zeros(4)), 4)  # log of 4 labellings
         1.3863
         """
@@ -203,7 +207,9 @@ class KernelObjective:
         >>> from dualfield.objectives import KernelObjective
         >>> from dualfield.structures import Chain
         >>> y = np.array([0, 1], dtype=np.int32)
-        >>> problem = KernelObjective(Chain(2), Kernel(), np.eye(2), np.array([0, 2]), y, np.ones(1))
+        >>> problem = KernelObjective(
+        ...     Chain(2), Kernel(), np.eye(2), offsets=np.array([0, 2]), labels=y, weights=np.ones(1)
+        ... )
         >>> problem.unpack(np.zeros(4))[0]
         array([0., 0., 0., 0.])
         """

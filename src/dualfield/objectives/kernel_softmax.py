@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax
 
 from dualfield import _native
+from dualfield.data.arrays import Floats
 from dualfield.kernels import Kernel
 from dualfield.kernels.kernel import natural_shift, row_blocks, shifted
 from dualfield.objectives.centring import centred_matrix, offset_share, row_means
 
 __all__ = ["KernelSoftmax"]
 
-Floats = NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
 # With more than this of the kernel's values in common to all points, solvers get a centred matrix. It costs nothing for
 # a linear kernel, and a pass in double precision for others.
@@ -65,7 +65,8 @@ class KernelSoftmax:
     >>> from dualfield.kernels import Kernel
     >>> from dualfield.objectives import KernelSoftmax
     >>> problem = KernelSoftmax(
-    ...     Kernel("linear"), np.array([[-1.0], [1.0]]), np.array([0, 1], dtype=np.int32), np.ones(2), 2, True, True
+    ...     Kernel("linear"), np.array([[-1.0], [1.0]]), np.array([0, 1], dtype=np.int32),
+    ...     weights=np.ones(2), n_classes=2, with_bias=True, pinned=True
     ... )
     >>> loss, dual_point = problem.loss(problem.scores(np.zeros((2, 1))))
     >>> round(loss, 4), dual_point.ravel()
@@ -75,6 +76,7 @@ class KernelSoftmax:
     kernel: Kernel
     points: Any
     labels: NDArray[np.int32]
+    _: KW_ONLY
     weights: Floats
     n_classes: int
     with_bias: bool
@@ -143,7 +145,10 @@ class KernelSoftmax:
         >>> from dualfield.kernels import Kernel
         >>> from dualfield.objectives import KernelSoftmax
         >>> y = np.array([0, 1], dtype=np.int32)
-        >>> problem = KernelSoftmax(Kernel("linear"), np.array([[9.0], [11.0]]), y, np.ones(2), 2, True, True)
+        >>> problem = KernelSoftmax(
+        ...     Kernel("linear"), np.array([[9.0], [11.0]]), y,
+        ...     weights=np.ones(2), n_classes=2, with_bias=True, pinned=True
+        ... )
         >>> problem.solver_bias(np.array([[-1.0], [1.0]]), np.array([-20.0]))
         array([0.])
         """
@@ -171,7 +176,9 @@ class KernelSoftmax:
         >>> from dualfield.kernels import Kernel
         >>> from dualfield.objectives import KernelSoftmax
         >>> y = np.array([0, 1], dtype=np.int32)
-        >>> KernelSoftmax(Kernel(), np.eye(2), y, np.ones(2), 2, True, True, cache_bytes=20).fits(8)
+        >>> KernelSoftmax(
+        ...     Kernel(), np.eye(2), y, weights=np.ones(2), n_classes=2, with_bias=True, pinned=True, cache_bytes=20
+        ... ).fits(8)
         False
         """
         return bytes_per_value * self.size**2 <= self.cache_bytes
@@ -197,7 +204,9 @@ class KernelSoftmax:
         >>> from dualfield.kernels import Kernel
         >>> from dualfield.objectives import KernelSoftmax
         >>> y = np.array([0, 1], dtype=np.int32)
-        >>> KernelSoftmax(Kernel(), np.eye(2), y, np.ones(2), 2, True, True).matrix(single=True).single
+        >>> KernelSoftmax(
+        ...     Kernel(), np.eye(2), y, weights=np.ones(2), n_classes=2, with_bias=True, pinned=True
+        ... ).matrix(single=True).single
         True
         """
         key = (single, stored is False)
@@ -219,7 +228,9 @@ class KernelSoftmax:
         >>> from dualfield.kernels import Kernel
         >>> from dualfield.objectives import KernelSoftmax
         >>> y = np.array([0, 1], dtype=np.int32)
-        >>> KernelSoftmax(Kernel(), np.eye(2), y, np.ones(2), 2, True, True).forget_single()
+        >>> KernelSoftmax(
+        ...     Kernel(), np.eye(2), y, weights=np.ones(2), n_classes=2, with_bias=True, pinned=True
+        ... ).forget_single()
         """
         if not self.fits(12):
             for key in [key for key in self._matrices if key[0]]:
@@ -244,7 +255,9 @@ class KernelSoftmax:
         >>> from dualfield.kernels import Kernel
         >>> from dualfield.objectives import KernelSoftmax
         >>> y = np.array([0, 1], dtype=np.int32)
-        >>> KernelSoftmax(Kernel("linear"), np.eye(2), y, np.ones(2), 2, True, True).scores(np.array([[1.0], [2.0]]))
+        >>> KernelSoftmax(
+        ...     Kernel("linear"), np.eye(2), y, weights=np.ones(2), n_classes=2, with_bias=True, pinned=True
+        ... ).scores(np.array([[1.0], [2.0]]))
         array([[1.],
                [2.]])
         """
@@ -275,7 +288,9 @@ class KernelSoftmax:
         >>> from dualfield.kernels import Kernel
         >>> from dualfield.objectives import KernelSoftmax
         >>> y = np.array([0, 1], dtype=np.int32)
-        >>> problem = KernelSoftmax(Kernel("linear"), np.eye(2), y, np.ones(2), 2, True, True)
+        >>> problem = KernelSoftmax(
+        ...     Kernel("linear"), np.eye(2), y, weights=np.ones(2), n_classes=2, with_bias=True, pinned=True
+        ... )
         >>> problem.exact_product(np.array([[1.0], [2.0]]))
         array([[1.],
                [2.]])
@@ -304,7 +319,9 @@ class KernelSoftmax:
         >>> from dualfield.kernels import Kernel
         >>> from dualfield.objectives import KernelSoftmax
         >>> y = np.array([0, 1], dtype=np.int32)
-        >>> KernelSoftmax(Kernel("linear"), np.eye(2), y, np.ones(2), 2, True, True).product(np.array([[1.0], [2.0]]))
+        >>> KernelSoftmax(
+        ...     Kernel("linear"), np.eye(2), y, weights=np.ones(2), n_classes=2, with_bias=True, pinned=True
+        ... ).product(np.array([[1.0], [2.0]]))
         array([[1.],
                [2.]])
         """
@@ -332,7 +349,9 @@ class KernelSoftmax:
         >>> from dualfield.kernels import Kernel
         >>> from dualfield.objectives import KernelSoftmax
         >>> y = np.array([0, 1], dtype=np.int32)
-        >>> KernelSoftmax(Kernel(), np.eye(2), y, np.ones(2), 2, True, True).loss(np.zeros((2, 1)))[1]
+        >>> KernelSoftmax(
+        ...     Kernel(), np.eye(2), y, weights=np.ones(2), n_classes=2, with_bias=True, pinned=True
+        ... ).loss(np.zeros((2, 1)))[1]
         array([[-0.5],
                [ 0.5]])
         """
@@ -370,7 +389,9 @@ class KernelSoftmax:
         >>> from dualfield.kernels import Kernel
         >>> from dualfield.objectives import KernelSoftmax
         >>> y = np.array([0, 1, 1, 1], dtype=np.int32)
-        >>> problem = KernelSoftmax(Kernel(), np.eye(4), y, np.ones(4), 2, True, True)
+        >>> problem = KernelSoftmax(
+        ...     Kernel(), np.eye(4), y, weights=np.ones(4), n_classes=2, with_bias=True, pinned=True
+        ... )
         >>> problem.fit_bias(np.zeros((4, 1)), np.zeros(1)).round(6)   # log 3
         array([1.098612])
         """

@@ -6,12 +6,11 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Completion", "LatentProblem"]
+from dualfield.data.arrays import Floats
 
-Floats = NDArray[np.float64]
+__all__ = ["Completion", "LatentProblem"]
 
 
 @dataclass(frozen=True, eq=False)

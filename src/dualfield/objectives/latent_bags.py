@@ -12,12 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from dualfield.data import Batch, Labels
+from dualfield.data.arrays import Codes, Floats
 from dualfield.objectives.latent import Completion
 
 __all__ = ["LatentPosition"]
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int32]
 _TEMPLATES = 30  # instances tried for each label at the start of a run
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.data import Batch
+from dualfield.data.arrays import Floats
 from dualfield.losses import Loss
 from dualfield.objectives.examples import Examples
 from dualfield.objectives.latent import Completion
@@ -18,7 +19,6 @@ from dualfield.objectives.part_features import PartFeatures
 from dualfield.scores import LinearScores
 from dualfield.structures import Scores
 
-Floats = NDArray[np.float64]
 States = NDArray[np.int32]
 
 
@@ -53,6 +53,7 @@ class StateProblem:
     nodes: Batch
     pairs: Batch | None
     score_map: LinearScores
+    _: KW_ONLY
     allowed: NDArray[np.bool_]
     weights: Floats
     cost: Floats | None = None
@@ -116,7 +117,7 @@ class StateProblem:
     def _allowed_scores(self, w: Floats) -> Scores:
         scores = self.score_map.scores(w, self.nodes, self.pairs, self.n_threads)
         node = np.where(self.allowed, scores.node, -np.inf)
-        return Scores(node, None, scores.transition, scores.start, scores.stop, shape=scores.shape)
+        return Scores(node, None, scores.transition, start=scores.start, stop=scores.stop, shape=scores.shape)
 
     @cached_property
     def _reference(self) -> tuple[Objective, Floats]:

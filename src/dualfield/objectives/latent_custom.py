@@ -11,13 +11,13 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats
 from dualfield.objectives.latent import Completion
 from dualfield.structures.custom import CustomProblem, joint_feature_row
 from dualfield.structures.custom_answers import EarlierAnswers, read_only
 
 __all__ = ["LatentModel", "check_latent_model"]
 
-Floats = NDArray[np.float64]
 _METHODS = ("joint_feature", "loss", "infer", "loss_augmented", "complete")
 
 

@@ -15,7 +15,6 @@ from dualfield.scores import FeatureTable, LinearScores
 
 __all__ = ["LatentChain", "LatentMulticlass"]
 
-Floats = NDArray[np.float64]
 SubStates = int | Sequence[int] | Mapping[Any, int]
 
 

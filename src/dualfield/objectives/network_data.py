@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
+from dualfield.data.arrays import Codes, Flags, Floats
 from dualfield.data.columns import ValueTable, encode, found_categories, given_categories
 from dualfield.data.costs import cost_table
 from dualfield.structures import Network
@@ -23,10 +24,6 @@ from dualfield.structures.network.naming import (
     read_structure,
     tree_augmented,
 )
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int32]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

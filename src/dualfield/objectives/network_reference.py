@@ -6,12 +6,11 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats
 from dualfield.objectives.network_data import NetworkData
 from dualfield.structures import Network
 
-Floats = NDArray[np.float64]
 PRIORS = ("prob", "count", "uniform")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield import _native
+from dualfield.data.arrays import Codes, Floats
 from dualfield.data.shapes import rows_of_examples
 from dualfield.losses import Loss
 from dualfield.objectives.examples import Examples
@@ -22,8 +23,6 @@ from dualfield.scores import LinearScores
 
 __all__ = ["Objective"]
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int32]
 _ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 
 

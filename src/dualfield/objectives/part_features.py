@@ -10,11 +10,9 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from dualfield.data import Batch
+from dualfield.data.arrays import Floats, Ints
 from dualfield.data.shapes import rows_of_examples
 from dualfield.scores import FeatureTable, LinearScores
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class Entries(NamedTuple):

@@ -11,11 +11,10 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats
 from dualfield.regularisers import Regulariser
 
 __all__ = ["PlaneProblem", "Planes"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats
 from dualfield.objectives.planes import Planes
 from dualfield.regularisers import PlaneRegulariser
 from dualfield.structures.custom import CustomProblem, joint_feature_row
@@ -18,7 +19,6 @@ from dualfield.structures.custom_answers import EarlierAnswers, read_only
 
 __all__ = ["CustomPlanes"]
 
-Floats = NDArray[np.float64]
 _ROUNDING = 1e-8
 
 

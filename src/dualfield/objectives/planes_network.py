@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from dualfield.data.arrays import Codes, Floats, Ints
 from dualfield.objectives.planes import Planes
 from dualfield.regularisers import PlaneRegulariser
 from dualfield.structures import Conditioned, Network
 from dualfield.structures.network.groups import condition
 
 __all__ = ["NetworkPlanes"]
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int32]
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +58,9 @@ class NetworkPlanes:
     >>> from dualfield.structures import Network
     >>> network = Network([2, 2], [[], [0]])
     >>> codes, hidden = np.array([[0, 1], [1, 1]], dtype=np.int32), np.array([[True, False], [True, False]])
-    >>> problem = NetworkPlanes(network, codes, hidden, np.ones(2), SquaredNorm(network.n_parameters))
+    >>> problem = NetworkPlanes(
+    ...     network, codes, hidden, weights=np.ones(2), regulariser=SquaredNorm(network.n_parameters)
+    ... )
     >>> planes = problem.planes(np.log([0.5, 0.5, 0.9, 0.1, 0.4, 0.6]))
     >>> planes.offsets                   # the first is wrong; the truth of the second wins by more than a margin of 1
     array([1., 0.])
@@ -72,6 +71,7 @@ class NetworkPlanes:
     network: Network
     codes: Codes
     hidden: NDArray[np.bool_]
+    _: KW_ONLY
     weights: Floats
     regulariser: PlaneRegulariser
     costs: Sequence[Floats] | None = None
@@ -125,7 +125,9 @@ class NetworkPlanes:
         >>> from dualfield.regularisers import SquaredNorm
         >>> from dualfield.structures import Network
         >>> codes, hidden = np.array([[0, 1]], dtype=np.int32), np.array([[True, True]])
-        >>> problem = NetworkPlanes(Network([2, 2], [[], []]), codes, hidden, np.ones(1), SquaredNorm(4))
+        >>> problem = NetworkPlanes(
+        ...     Network([2, 2], [[], []]), codes, hidden, weights=np.ones(1), regulariser=SquaredNorm(4)
+        ... )
         >>> problem.planes(np.log([0.9, 0.1, 0.5, 0.5])).offsets          # only the second can be wrong with a margin
         array([1.])
         """

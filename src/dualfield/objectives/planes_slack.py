@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualfield.data.arrays import Codes, Floats
 from dualfield.losses import Loss
 from dualfield.objectives.examples import Examples
 from dualfield.structures import Chain, Scores, Structure
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int32]
 
 
 class SlackArgmax:

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from dualfield.data.arrays import Floats
 from dualfield.plotting.canvas import several_axes
 from dualfield.plotting.line_chart import Line, draw_lines, line_chart
 from dualfield.plotting.markup import Html
 
-Floats = NDArray[np.float64]
 Moment = tuple[float, float, str, float]
 Against = Literal["seconds", "passes"]
 

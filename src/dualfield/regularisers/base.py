@@ -9,11 +9,10 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats
 from dualfield.regularisers.interior import Interior
 
 __all__ = ["PlaneRegulariser", "Regulariser", "Response"]
-
-Floats = NDArray[np.float64]
 
 
 class Response(NamedTuple):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats
 from dualfield.regularisers.base import Regulariser
 
 __all__ = ["ElasticNet"]
 
-Floats = NDArray[np.float64]
 _ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 _MOST_STEPS = 50
 

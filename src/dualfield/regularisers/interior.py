@@ -7,11 +7,11 @@ from typing import Protocol
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
+
+from dualfield.data.arrays import Floats
 
 __all__ = ["Interior"]
 
-Floats = NDArray[np.float64]
 _DENSE = 0.05  # the share of rows that use a column above which sparse products are slower than dense ones
 
 

@@ -6,13 +6,12 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats
 from dualfield.regularisers.base import PlaneRegulariser, Response
 from dualfield.regularisers.elastic_net import best_share
 from dualfield.regularisers.interior import Interior, RowProducts, room
 
 __all__ = ["SquaredNorm"]
-
-Floats = NDArray[np.float64]
 
 
 class SquaredNorm(PlaneRegulariser):

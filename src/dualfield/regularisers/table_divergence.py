@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
 from dualfield import _native
+from dualfield.data.arrays import Floats, Ints
 from dualfield.regularisers.base import PlaneRegulariser, Response
 from dualfield.regularisers.interior import Interior, RowProducts, room
 
 __all__ = ["TableDivergence"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 _MOST_ROUNDS = 100  # of the search for a row's multiplier, which ends after a few
 _INSIDE = 0.98  # the largest sum of a row to begin with
 _SHORTER, _SHORTEST = 0.8, 1e-12

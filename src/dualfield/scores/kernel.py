@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dualfield.data import Batch
+from dualfield.data.arrays import Floats
 from dualfield.data.records import FLOATS, Fields, Record, matrix_record
 from dualfield.kernels import Kernel
 from dualfield.scores.feature_table import FeatureTable
 
 __all__ = ["Expansion"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

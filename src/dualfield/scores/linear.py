@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from dualfield import _native
 from dualfield.data import Batch
+from dualfield.data.arrays import Floats
 from dualfield.data.shapes import Shape
 from dualfield.scores.feature_table import FeatureTable, native_rows
 from dualfield.structures import Scores, Structure
 
 __all__ = ["LinearScores", "Weights"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,7 +316,7 @@ class LinearScores:
         if not self.structure.n_cliques:
             return Scores(node, shape=shape)
         transition = cliques if self.pair is None else edges + self.structure.edge_scores(cliques, shape)
-        return Scores(node, None, transition, start, stop, shape=shape)
+        return Scores(node, None, transition, start=start, stop=stop, shape=shape)
 
     def unpack_shared(self, w: Floats) -> tuple[Floats, Floats | None, Floats | None]:
         """Return the scores that all edges share, and those of the two ends.

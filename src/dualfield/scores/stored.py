@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.data import Batch, Vocabulary
+from dualfield.data.arrays import Floats
 from dualfield.data.records import Fields, Record, When
 from dualfield.scores.feature_table import FeatureTable
 from dualfield.scores.linear import LinearScores
 from dualfield.structures import Structure
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

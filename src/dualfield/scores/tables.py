@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from dualfield.data import Batch
+from dualfield.data.arrays import Floats, Ints
 from dualfield.data.records import Fields, Record
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.structures import Chain, Scores
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 # EM for sequences whose states are not all known: at most so many steps, until one gains less than this share.
 EM_STEPS, EM_TOL = 100, 1e-6
 _ROUNDING = 1e-9  # of sums of rows
@@ -232,7 +231,7 @@ def _sums(places: NDArray[Any], weights: Floats, size: int) -> Floats:
 def clamped(scores: Scores, allowed: NDArray[np.bool_]) -> Scores:
     """Forbid the states that a node cannot have."""
     node = np.where(allowed, scores.node, -np.inf)
-    return Scores(node, scores.offsets, scores.transition, scores.start, scores.stop)
+    return Scores(node, scores.offsets, scores.transition, start=scores.start, stop=scores.stop)
 
 
 def normalised(tables: Tables) -> Tables:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dualfield.objectives import KernelSoftmax
 from dualfield.solvers.base import KernelPoint, Progress, Solution, Status, StopRule
@@ -30,7 +29,6 @@ from dualfield.solvers.solver import Solver
 
 __all__ = ["Auto"]
 
-Floats = NDArray[np.float64]
 _PATIENCE = 400.0  # passes of the block dual; L-BFGS, whose gap is coarser, seldom needs more
 # With few features flows are degenerate and swaps may crawl, while some ten planes describe the loss of all examples.
 FEW_FEATURES = 1000

@@ -10,11 +10,11 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats
 from dualfield.solvers.trace import Moment, Trace, relative_gap
 
 __all__ = ["KernelParts", "KernelPoint", "Solution", "Status", "StopRule"]
 
-Floats = NDArray[np.float64]
 Progress = Callable[[float, float, float, float, float], None]  # objective, dual, gap, passes, seconds
 Point = TypeVar("Point")
 _DEFAULT_PASSES = 10_000.0

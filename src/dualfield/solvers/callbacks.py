@@ -8,12 +8,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats
 from dualfield.solvers.base import Progress
 from dualfield.solvers.trace import Moment
 
 __all__ = ["Callbacks", "FitCallbacks"]
 
-Floats = NDArray[np.float64]
 State = dict[str, NDArray[Any]]
 
 

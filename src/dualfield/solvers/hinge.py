@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dualfield.data.arrays import Floats
 from dualfield.objectives import CustomPlanes, Objective
 from dualfield.solvers.auto import works_on_planes
 from dualfield.solvers.base import Solution, StopRule
 from dualfield.solvers.callbacks import FitCallbacks
 from dualfield.solvers.planes.course import offered
 from dualfield.solvers.primal.relay import never_worse_than_zero
-
-Floats = NDArray[np.float64]
 
 
 def solve_hinge(

@@ -113,7 +113,15 @@ def kernel_softmax() -> KernelSoftmax:
     >>> solver_names(prototypes.kernel_softmax())
     ['auto', 'lbfgs', 'newton', 'online', 'smo', 'working_set']
     """
-    return KernelSoftmax(Kernel(), np.eye(2), np.array([0, 1], dtype=np.int32), np.ones(2), 2, True, True)
+    return KernelSoftmax(
+        Kernel(),
+        np.eye(2),
+        np.array([0, 1], dtype=np.int32),
+        weights=np.ones(2),
+        n_classes=2,
+        with_bias=True,
+        pinned=True,
+    )
 
 
 @cache
@@ -137,7 +145,16 @@ def kernel_objective(temperature: float) -> KernelObjective:
     ['auto', 'kernel_ascent', 'labelling_smo']
     """
     labels, cost = np.array([0, 1], dtype=np.int32), _COST if temperature == 0.0 else None
-    return KernelObjective(Chain(2), Kernel(), np.eye(2), np.array([0, 2]), labels, np.ones(1), cost, temperature)
+    return KernelObjective(
+        Chain(2),
+        Kernel(),
+        np.eye(2),
+        offsets=np.array([0, 2]),
+        labels=labels,
+        weights=np.ones(1),
+        cost=cost,
+        temperature=temperature,
+    )
 
 
 @cache
@@ -155,7 +172,7 @@ def joint_kernel() -> JointKernelProblem:
     >>> solver_names(prototypes.joint_kernel())
     ['auto', 'joint_online']
     """
-    return JointKernelProblem(_same, np.eye(2), np.array([0, 1]), np.array([0, 1]), np.ones(2))
+    return JointKernelProblem(_same, np.eye(2), np.array([0, 1]), codes=np.array([0, 1]), weights=np.ones(2))
 
 
 def _same(one: tuple[Any, Any], two: tuple[Any, Any]) -> float:

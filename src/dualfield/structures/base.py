@@ -11,11 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from dualfield import _native
 from dualfield.data import Batch
+from dualfield.data.arrays import Codes, Floats
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
 from dualfield.structures.checks import (
-    Codes,
-    Floats,
     add_cost,
     check_codes,
     check_count,

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield import _native
+from dualfield.data.arrays import Codes, Floats
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
 from dualfield.structures.base import Structure
-from dualfield.structures.checks import Codes, Floats, check_codes, check_int
+from dualfield.structures.checks import check_codes, check_int
 from dualfield.structures.constraints import span_constraints
 from dualfield.structures.scores import Scores
 

@@ -7,10 +7,10 @@ import sys
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.int32]
+from dualfield.data.arrays import Codes, Floats
+
 MOST_NUMBERS = 2**56  # of an array: no memory holds more
 LEAST_TEMPERATURE = 1e-300  # its inverse is still a number, with some room
 

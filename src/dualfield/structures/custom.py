@@ -8,13 +8,11 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats
 from dualfield.structures.custom_answers import read_only
 
 __all__ = ["CustomProblem", "check_custom_problem", "joint_feature_row"]
-
-Floats = NDArray[np.float64]
 
 
 @runtime_checkable

@@ -8,9 +8,10 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats
+
 __all__ = ["EarlierAnswers", "read_only"]
 
-Floats = NDArray[np.float64]
 _ROUNDING = 1e-8
 _MOST = 30  # answers that are kept for each example, the latest ones
 

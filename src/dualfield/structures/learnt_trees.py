@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
-from dualfield.structures.checks import Floats, as_floats
+from dualfield.data.arrays import Floats
+from dualfield.structures.checks import as_floats
 
 # Rows are counted in chunks of about this many numbers.
 NUMBERS_OF_A_CHUNK = 2**22

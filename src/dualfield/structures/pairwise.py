@@ -9,10 +9,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dualfield.data.arrays import Codes, Floats
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
 from dualfield.structures.base import Structure
-from dualfield.structures.checks import Codes, Floats, check_int
+from dualfield.structures.checks import check_int
 from dualfield.structures.scores import Scores
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dualfield.data.arrays import Codes, Floats
 from dualfield.data.shapes import Shape
-from dualfield.structures.checks import Codes, Floats, as_floats
+from dualfield.structures.checks import as_floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,7 @@ class Scores:
     node: Floats
     offsets: NDArray[np.int64]
     transition: Floats | None
+    _: KW_ONLY
     start: Floats | None
     stop: Floats | None
     shape: Shape
@@ -61,9 +63,9 @@ class Scores:
         node: ArrayLike,
         offsets: ArrayLike | None = None,
         transition: ArrayLike | None = None,
+        *,
         start: ArrayLike | None = None,
         stop: ArrayLike | None = None,
-        *,
         shape: Shape | None = None,
     ) -> None:
         rows = as_floats("node", node, 2)

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield import _native
+from dualfield.data.arrays import Codes, Floats
 from dualfield.data.shapes import Shape
 from dualfield.structures.base import Structure
-from dualfield.structures.checks import Codes, Floats
 
 __all__ = ["UserStructure"]
 

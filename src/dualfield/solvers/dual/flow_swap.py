@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dualfield import _native
+from dualfield.data.arrays import Floats
 from dualfield.objectives import Objective
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
@@ -27,8 +25,6 @@ from dualfield.solvers.solver import Solver
 from dualfield.solvers.trace import Trace
 
 __all__ = ["FlowSwap"]
-
-Floats = NDArray[np.float64]
 
 
 @register

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats
 from dualfield.objectives import Objective
 from dualfield.solvers.base import Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks, StageCallbacks
@@ -16,7 +16,6 @@ from dualfield.solvers.trace import Trace, relative_gap
 
 __all__ = ["solve_in_stages"]
 
-Floats = NDArray[np.float64]
 PATIENCE = 300.0  # passes of swaps to begin with: enough for most problems
 _SHARE = 2.0  # work of mixtures for each unit of work of swaps
 # What a pass of swaps costs, in multiplications of a dense system: for each node, and for each feature of a node. There

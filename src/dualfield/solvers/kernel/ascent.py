@@ -94,7 +94,8 @@ class KernelAscent(Solver):
         >>> from dualfield.structures import Chain
         >>> X, y = np.array([[0.0], [1.0], [0.0]]), np.array([0, 1, 0], dtype=np.int32)
         >>> hinge = KernelObjective(
-        ...     Chain(2), Kernel(), X, np.array([0, 2, 3]), y, np.ones(2), cost=1.0 - np.eye(2), temperature=0.0
+        ...     Chain(2), Kernel(), X, offsets=np.array([0, 2, 3]), labels=y,
+        ...     weights=np.ones(2), cost=1.0 - np.eye(2), temperature=0.0
         ... )
         >>> KernelAscent().solve(hinge, StopRule(1e-6)).status.value
         'converged'

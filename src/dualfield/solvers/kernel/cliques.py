@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
 
+from dualfield.data.arrays import Floats
 from dualfield.data.records import FLOATS, Fields, Record, matrix_record
 from dualfield.kernels import Kernel
 from dualfield.kernels.mercer import ROUNDING, NotPositiveError, check_curvature, check_mercer, refusals
@@ -27,8 +28,6 @@ from dualfield.solvers.trace import Trace
 from dualfield.structures.checks import n_threads as threads_of
 
 __all__ = ["CliqueModel"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -234,13 +233,13 @@ def _solve_hinge(problem: CliqueProblem, rule: StopRule, n_threads: int, line: P
         problem.kernel,
         problem.points,
         problem.members,
-        np.ascontiguousarray(outputs, dtype=np.int32),
-        problem.truth,
-        problem.weights,
-        n_labels,
-        None,
-        problem.cache_bytes,
-        n_threads,
+        outputs=np.ascontiguousarray(outputs, dtype=np.int32),
+        truth=problem.truth,
+        weights=problem.weights,
+        n_labels=n_labels,
+        cost=None,
+        cache_bytes=problem.cache_bytes,
+        n_threads=n_threads,
     )
     return KernelAscent().solve(margin, rule, None, line, problem.seed)
 
@@ -252,13 +251,13 @@ def _solve_log(problem: CliqueProblem, rule: StopRule, n_threads: int, line: Pro
         problem.kernel,
         problem.points,
         problem.truth,
-        problem.weights,
-        len(problem.tuples),
-        False,
-        False,
-        None,
-        problem.cache_bytes,
-        n_threads,
+        weights=problem.weights,
+        n_classes=len(problem.tuples),
+        with_bias=False,
+        pinned=False,
+        label_kernel=None,
+        cache_bytes=problem.cache_bytes,
+        n_threads=n_threads,
     )
     return Auto().solve(softmax, rule, None, line, problem.seed)
 

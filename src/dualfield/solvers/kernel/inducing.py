@@ -6,18 +6,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_array
 
 from dualfield import _native
+from dualfield.data.arrays import Floats
 from dualfield.kernels import Kernel
 from dualfield.kernels.landmarks import landmark_root
 from dualfield.objectives import KernelSoftmax
 from dualfield.solvers.base import KernelPoint, Progress, Solution, StopRule
 from dualfield.solvers.kernel.newton import NewtonCG
-
-Floats = NDArray[np.float64]
 
 
 class _Reduced(KernelSoftmax):
@@ -55,13 +54,13 @@ def solve_with_inducing_points(
         Kernel("linear"),  # what the kernel is in these features
         features,
         problem.labels,
-        problem.weights,
-        problem.n_classes,
-        problem.with_bias,
-        problem.pinned,
-        problem.label_kernel,
-        problem.cache_bytes,
-        problem.n_threads,
+        weights=problem.weights,
+        n_classes=problem.n_classes,
+        with_bias=problem.with_bias,
+        pinned=problem.pinned,
+        label_kernel=problem.label_kernel,
+        cache_bytes=problem.cache_bytes,
+        n_threads=problem.n_threads,
     )
     solution = NewtonCG().solve(reduced, rule, None, callbacks)
     coefficients = root @ (features.T @ solution.parameters.coefficients)

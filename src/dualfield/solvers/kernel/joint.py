@@ -10,7 +10,7 @@ import numbers
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
+from dualfield.data.arrays import Floats
 from dualfield.solvers.base import KernelPoint, Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.registry import register, suited
@@ -26,7 +27,6 @@ from dualfield.solvers.trace import Trace
 
 __all__ = ["JointKernelProblem", "JointOnline", "joint_scores"]
 
-Floats = NDArray[np.float64]
 JointKernel = Callable[[tuple[Any, Any], tuple[Any, Any]], float]
 
 
@@ -54,7 +54,7 @@ class JointKernelProblem:
     >>> import numpy as np
     >>> from dualfield.solvers.kernel.joint import JointKernelProblem
     >>> same = lambda a, b: float(a[1] == b[1]) * float(a[0] @ b[0])
-    >>> problem = JointKernelProblem(same, np.eye(2), np.array([0, 1]), np.array([0, 1]), np.ones(2))
+    >>> problem = JointKernelProblem(same, np.eye(2), np.array([0, 1]), codes=np.array([0, 1]), weights=np.ones(2))
     >>> problem.rows(0).shape                               # label, point, label of that point
     (2, 2, 2)
     """
@@ -62,6 +62,7 @@ class JointKernelProblem:
     kernel: JointKernel
     points: Floats
     classes: NDArray[Any]
+    _: KW_ONLY
     codes: NDArray[np.intp]
     weights: Floats
     cache_bytes: int = 4_000_000_000
@@ -90,7 +91,9 @@ class JointKernelProblem:
         >>> import numpy as np
         >>> from dualfield.solvers.kernel.joint import JointKernelProblem
         >>> same = lambda a, b: float(a[1] == b[1]) * float(a[0] @ b[0])
-        >>> JointKernelProblem(same, np.eye(2), np.array([0, 1]), np.array([0, 1]), np.ones(2)).rows(1)[1, 1]
+        >>> JointKernelProblem(
+        ...     same, np.eye(2), np.array([0, 1]), codes=np.array([0, 1]), weights=np.ones(2)
+        ... ).rows(1)[1, 1]
         array([0., 1.])
         """
         if i in self._cache:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp, xlogy
 
+from dualfield.data.arrays import Floats
 from dualfield.kernels.mercer import ROUNDING, check_curvature, check_values
 from dualfield.objectives import KernelObjective
 from dualfield.solvers.base import KernelParts, Progress, Solution, Status, StopRule
@@ -22,8 +22,6 @@ from dualfield.solvers.trace import Trace
 from dualfield.structures import Chain
 
 __all__ = ["LabellingSMO"]
-
-Floats = NDArray[np.float64]
 
 
 @register
@@ -126,7 +124,7 @@ class LabellingSMO(Solver):
         >>> from dualfield.solvers import LabellingSMO, StopRule
         >>> from dualfield.structures import Chain
         >>> X, y = np.array([[0.0], [1.0], [0.0]]), np.array([0, 1, 0], dtype=np.int32)
-        >>> problem = KernelObjective(Chain(2), Kernel(), X, np.array([0, 2, 3]), y, np.ones(2))
+        >>> problem = KernelObjective(Chain(2), Kernel(), X, offsets=np.array([0, 2, 3]), labels=y, weights=np.ones(2))
         >>> LabellingSMO().solve(problem, StopRule(1e-6, 1000)).status.value
         'converged'
         """

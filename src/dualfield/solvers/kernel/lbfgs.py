@@ -5,17 +5,15 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from dualfield.data.arrays import Floats
 from dualfield.objectives import KernelSoftmax
 from dualfield.objectives.certificate import refuse_curvature
 from dualfield.solvers.base import KernelPoint, Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.kernel.tasks import better_than_nothing, certified
 from dualfield.solvers.trace import Trace
-
-Floats = NDArray[np.float64]
 
 
 class _Reached(Exception):  # noqa: N818 - not an error
@@ -50,7 +48,7 @@ def solve_representer(
     >>> from dualfield.solvers import StopRule
     >>> from dualfield.solvers.kernel.lbfgs import solve_representer
     >>> y = np.array([0, 1], dtype=np.int32)
-    >>> problem = KernelSoftmax(Kernel(), np.eye(2), y, np.ones(2), 2, True, True)
+    >>> problem = KernelSoftmax(Kernel(), np.eye(2), y, weights=np.ones(2), n_classes=2, with_bias=True, pinned=True)
     >>> solve_representer(problem, StopRule(1e-6), None, None, 10).solver
     'lbfgs'
     """

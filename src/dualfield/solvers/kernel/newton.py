@@ -72,7 +72,9 @@ class NewtonCG(Solver):
         >>> from dualfield.objectives import KernelSoftmax
         >>> from dualfield.solvers import NewtonCG, StopRule
         >>> y = np.array([0, 1, 0, 1], dtype=np.int32)
-        >>> problem = KernelSoftmax(Kernel(), np.eye(4), y, np.ones(4), 2, True, True)
+        >>> problem = KernelSoftmax(
+        ...     Kernel(), np.eye(4), y, weights=np.ones(4), n_classes=2, with_bias=True, pinned=True
+        ... )
         >>> NewtonCG().solve(problem, StopRule(1e-9)).relative_gap < 1e-9
         True
         """

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.data import Batch
+from dualfield.data.arrays import Floats
 from dualfield.kernels import Kernel
 from dualfield.kernels.landmarks import landmark_root
 from dualfield.kernels.mercer import ROUNDING, check_curvature
@@ -17,8 +18,6 @@ from dualfield.objectives import Examples, KernelObjective, Objective
 from dualfield.scores import Expansion, FeatureTable, LinearScores
 from dualfield.solvers import Auto, FlowSwap, Solution, StopRule
 from dualfield.solvers.callbacks import FitCallbacks
-
-Floats = NDArray[np.float64]
 
 
 def solve_reduced(

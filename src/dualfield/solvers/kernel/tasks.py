@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dualfield import _native
+from dualfield.data.arrays import Floats
 from dualfield.objectives import KernelSoftmax
 from dualfield.objectives.certificate import Certificate, certify
 from dualfield.solvers.base import KernelPoint, Solution, Status, StopRule
@@ -22,7 +22,6 @@ from dualfield.solvers.trace import Trace, relative_gap
 SMALL = 2500
 # Smaller gaps than this are not aimed at in single precision.
 TRUSTED = 1e-4
-Floats = NDArray[np.float64]
 
 
 class Stage(NamedTuple):

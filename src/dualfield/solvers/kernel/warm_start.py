@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, logsumexp, xlogy
 
+from dualfield.data.arrays import Floats
 from dualfield.objectives import KernelSoftmax
 from dualfield.solvers.auto import Auto, takes_newton
 from dualfield.solvers.base import KernelPoint, Solution, Status, StopRule
@@ -22,7 +22,6 @@ from dualfield.solvers.primal.lbfgs import LBFGS
 
 __all__ = ["solve_warm"]
 
-Floats = NDArray[np.float64]
 _ROUNDS = 8
 # How far down a ray is searched, in t: coefficients of so small a share are as good as none.
 _LOG_REACH = 25.0
@@ -77,7 +76,7 @@ def solve_warm(
     >>> from dualfield.solvers import KernelPoint, NewtonCG, StopRule
     >>> from dualfield.solvers.kernel.warm_start import solve_warm
     >>> y = np.array([0, 1, 0, 1], dtype=np.int32)
-    >>> problem = KernelSoftmax(Kernel(), np.eye(4), y, np.ones(4), 2, False, True)
+    >>> problem = KernelSoftmax(Kernel(), np.eye(4), y, weights=np.ones(4), n_classes=2, with_bias=False, pinned=True)
     >>> start = KernelPoint(np.ones((4, 1)), np.ones(1))
     >>> solve_warm(NewtonCG(), problem, StopRule(1e-9), start).parameters.bias   # none is fitted
     array([0.])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -68,6 +68,7 @@ class WorkingSet(Solver):
     size: int = 256
     keep: float = 0.5
     inner_passes: int = 30
+    _: KW_ONLY
     inner_tol: float = 0.02
     set_tol: float = 0.2
     patience: float = np.inf
@@ -107,7 +108,9 @@ class WorkingSet(Solver):
         >>> from dualfield.objectives import KernelSoftmax
         >>> from dualfield.solvers import StopRule, WorkingSet
         >>> y = np.array([0, 1, 0, 1], dtype=np.int32)
-        >>> problem = KernelSoftmax(Kernel(), np.eye(4), y, np.ones(4), 2, True, True)
+        >>> problem = KernelSoftmax(
+        ...     Kernel(), np.eye(4), y, weights=np.ones(4), n_classes=2, with_bias=True, pinned=True
+        ... )
         >>> WorkingSet().solve(problem, StopRule(1e-3)).status.value
         'converged'
         """
@@ -191,7 +194,9 @@ class Online(Solver):
         >>> from dualfield.objectives import KernelSoftmax
         >>> from dualfield.solvers import Online, StopRule
         >>> y = np.array([0, 1, 0, 1], dtype=np.int32)
-        >>> problem = KernelSoftmax(Kernel(), np.eye(4), y, np.ones(4), 2, True, True)
+        >>> problem = KernelSoftmax(
+        ...     Kernel(), np.eye(4), y, weights=np.ones(4), n_classes=2, with_bias=True, pinned=True
+        ... )
         >>> Online().solve(problem, StopRule(1e-3)).status.value
         'converged'
         """

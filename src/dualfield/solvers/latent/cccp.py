@@ -8,12 +8,12 @@ touches R there; minimising it cannot make R rise (Yu and Joachims 2009).
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats
 from dualfield.objectives.latent import Completion, LatentProblem
 from dualfield.solvers.base import Progress, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
@@ -22,7 +22,6 @@ from dualfield.solvers.trace import relative_gap
 
 __all__ = ["CCCP"]
 
-Floats = NDArray[np.float64]
 _FEW_CHANGES = 0.01  # share of hidden parts; below it the inner problems are solved to their final tolerance
 _LOOSE = 5.0  # times that tolerance before
 _ANNEALED_STEPS, _COLDEST = 5, 0.05
@@ -93,6 +92,7 @@ class CCCP:
     max_iter: int = 50
     tol: float = 1e-4
     inner_tol: float = 1e-3
+    _: KW_ONLY
     max_passes: float = np.inf
     temperature: float = 0.0
     anneal: bool = False
@@ -168,7 +168,14 @@ class _Run:
         assert self._w is not None
         last, trace = self._rows[-1], LatentTrace.from_rows(self._rows)
         return LatentSolution(
-            self._w, last[2], last[3], last[4], status, len(self._rows), self._completion.states, trace
+            self._w,
+            last[2],
+            last[3],
+            reached=last[4],
+            status=status,
+            n_iter=len(self._rows),
+            states=self._completion.states,
+            trace=trace,
         )
 
     def _step(self, t: int) -> LatentStatus | None:

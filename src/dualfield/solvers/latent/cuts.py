@@ -8,9 +8,9 @@ from typing import Protocol
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from dualfield.data.arrays import Floats
 from dualfield.objectives.latent import Completion
 from dualfield.solvers.base import Solution, Status, StopRule
 from dualfield.solvers.planes.simplex_master import SimplexMaster
@@ -19,7 +19,6 @@ from dualfield.solvers.trace import Trace, relative_gap
 
 __all__ = ["FirstTerm", "InnerCuts", "InnerDescent"]
 
-Floats = NDArray[np.float64]
 _MOST_CUTS = 200  # without a share that are kept
 _MASTER = 0.1  # of the tolerance is left to the master problem
 _ROUNDING = 1e-13  # of the value: more the master problem cannot give

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from enum import Enum
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats
 from dualfield.objectives.latent import Completion
 from dualfield.solvers.base import Solution, StopRule
 
 __all__ = ["InnerSolver", "LatentSolution", "LatentStatus", "LatentTrace"]
-
-Floats = NDArray[np.float64]
 
 
 class InnerSolver(Protocol):
@@ -127,6 +126,7 @@ class LatentTrace:
     before: Floats
     after: Floats
     objective: Floats
+    _: KW_ONLY
     inner_gap: Floats
     reached: NDArray[np.bool_]
     changed: NDArray[np.int64]
@@ -154,9 +154,13 @@ class LatentTrace:
         >>> LatentTrace.from_rows([(5.0, 4.0, 4.0, 0.1, True, 3, 0.0, 9, 0.1)]).changed
         array([3])
         """
-        columns = [np.array(column, dtype=np.float64) for column in zip(*rows, strict=True)]
-        b, a, r, gap, reached, changed, heat, passes, seconds = columns or [np.zeros(0)] * 9
-        return cls(b, a, r, gap, reached.astype(bool), changed.astype(np.int64), heat, passes, seconds)
+        names = [field.name for field in fields(cls)]
+        columns = zip(*rows, strict=True) if rows else [()] * len(names)
+        found: dict[str, Any] = {
+            name: np.array(column, dtype=np.float64) for name, column in zip(names, columns, strict=True)
+        }
+        found |= {"reached": found["reached"].astype(bool), "changed": found["changed"].astype(np.int64)}
+        return cls(**found)
 
     def __len__(self) -> int:
         return len(self.objective)
@@ -216,13 +220,17 @@ class LatentSolution:
     >>> import numpy as np
     >>> from dualfield.solvers.latent.records import LatentSolution, LatentStatus, LatentTrace
     >>> trace = LatentTrace.from_rows([(5.0, 4.0, 4.0, 0.1, True, 0, 0.0, 9, 0.1)])
-    >>> LatentSolution(np.zeros(2), 4.0, 0.1, True, LatentStatus.SETTLED, 1, np.zeros(3, int), trace).n_iter
+    >>> LatentSolution(
+    ...     np.zeros(2), 4.0, 0.1, reached=True, status=LatentStatus.SETTLED,
+    ...     n_iter=1, states=np.zeros(3, int), trace=trace,
+    ... ).n_iter
     1
     """
 
     parameters: Floats
     objective: float
     gap: float
+    _: KW_ONLY
     reached: bool
     status: LatentStatus
     n_iter: int

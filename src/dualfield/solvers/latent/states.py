@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats
 from dualfield.objectives.latent import Completion
 from dualfield.objectives.latent_chain import StateProblem
 from dualfield.solvers.base import Solution, Status, StopRule
 from dualfield.solvers.dual.flow_swap import FlowSwap
 from dualfield.solvers.latent.records import InnerSolver
-
-Floats = NDArray[np.float64]
 
 
 class StateSolver:

@@ -10,12 +10,12 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats
 from dualfield.objectives import PlaneProblem, Planes
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.trace import Trace, relative_gap
 
-Floats = NDArray[np.float64]
 State = dict[str, NDArray[Any]]
 
 

@@ -10,6 +10,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from dualfield.data.arrays import Floats
 from dualfield.objectives import PlaneProblem
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.needs import Need, losses_of_planes, squared_norm
@@ -20,7 +21,6 @@ from dualfield.solvers.solver import Solver
 
 __all__ = ["Cuts", "CuttingPlane"]
 
-Floats = NDArray[np.float64]
 _IDLE = 30  # rounds after which a plane without a share is dropped
 
 

@@ -10,6 +10,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from dualfield.data.arrays import Floats
 from dualfield.objectives import PlaneProblem
 from dualfield.solvers.base import Progress, Solution, StopRule
 from dualfield.solvers.needs import Need, free_signs, losses_of_planes, squared_norm
@@ -19,7 +20,6 @@ from dualfield.solvers.solver import Solver
 
 __all__ = ["PlaneFrankWolfe"]
 
-Floats = NDArray[np.float64]
 _BETWEEN_LOOKS = 5
 
 

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats, Ints
 from dualfield.objectives import Objective
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.needs import Need, a_chain, free_signs, losses_of_planes, native_losses, squared_norm
@@ -22,9 +22,6 @@ from dualfield.solvers.solver import Solver
 from dualfield.structures import Chain
 
 __all__ = ["MarginalQP"]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @register
@@ -252,11 +249,12 @@ class _Flows:
         """Features of each flow."""
         parts, every, ones = self._problem.features, np.arange(self.n), np.ones(self.n)
         inner, first, last = np.flatnonzero(~self._is_first), np.flatnonzero(self._is_first), np.flatnonzero(self._last)
-        start = self._problem.score_map.structure.n_cliques
-        stop = start + self._problem.score_map.structure.n_labels
+        chain = _chain_of(self._problem)
+        start, stop = chain.n_cliques, chain.n_cliques + chain.n_labels
+        edge = np.searchsorted(chain.edge_nodes(self._problem.examples.nodes.shape), self._node[inner])
         entries = [
             parts.labels(self._node, self.label, ones, every),
-            parts.edges(self._node[inner], self._window[inner], ones[inner], inner),
+            parts.edges(edge, self._window[inner], ones[inner], inner),
             parts.shared(self._window[inner], ones[inner], inner),
             parts.shared(start + self.label[first], ones[first], first),
             parts.shared(stop + self.label[last], ones[last], last),

@@ -6,16 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats, Ints
 from dualfield.regularisers import Interior, PlaneRegulariser, Response
 from dualfield.regularisers.interior import room
 from dualfield.solvers.planes.mixture_systems import ByParameters, ByPlanes
 
 __all__ = ["MixtureMaster"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 _MOST_STEPS = 100
 _NOT_TO_THE_END = 0.99  # of the way on which the first share or slack would vanish
 _LEAST_TARGET = 1e-4  # beside what is left

@@ -7,10 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 import scipy.sparse
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from dualfield.data.arrays import Floats, Ints
+
 _RIDGES = (1e-15, 1e-12, 1e-9, 1e-6)  # beside each entry of the diagonal
 _REFINEMENTS = 2
 

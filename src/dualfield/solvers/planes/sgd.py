@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from dualfield.data.arrays import Floats
 from dualfield.objectives import PlaneProblem
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.needs import Need, free_signs, losses_of_planes, squared_norm
@@ -18,7 +18,6 @@ from dualfield.solvers.solver import Solver
 
 __all__ = ["PlaneSGD"]
 
-Floats = NDArray[np.float64]
 _EPOCHS = 30
 
 

@@ -9,13 +9,12 @@ import scipy.linalg
 import scipy.sparse
 from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats, Ints
 from dualfield.regularisers import SquaredNorm
 from dualfield.solvers.planes.mixture_master import MixtureMaster
 
 __all__ = ["SimplexMaster"]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 _RIDGE = 1e-13  # beside the largest entry of the diagonal: planes may depend on each other
 _MOST_STEPS, _LAST_STEPS = 1000, 50  # in all, and after the way through the inside: what is left then is rounding
 _PATIENCE, _LEAST_PATIENCE = 20, 2  # steps before a way through the inside is tried

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from dualfield.data.arrays import Floats
 from dualfield.objectives import PlaneProblem, Planes
 from dualfield.regularisers import PlaneRegulariser
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
@@ -23,7 +24,6 @@ from dualfield.structures.checks import check_int
 
 __all__ = ["Simplicial"]
 
-Floats = NDArray[np.float64]
 _BLOCKS = 100
 _PULL = 0.1  # to begin with, in units of the weight of a loss
 _SERIOUS = 0.5  # the share of the promised decrease that moves the anchor

@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dualfield._native import StateError
+from dualfield.data.arrays import Floats
 from dualfield.objectives import Objective
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
@@ -21,7 +21,6 @@ from dualfield.solvers.primal.proximal_newton import ProximalNewton
 from dualfield.solvers.primal.quasi_newton import ROUNDING, LimitedMemory, Point, State
 from dualfield.solvers.trace import Trace, relative_gap
 
-Floats = NDArray[np.float64]
 _MOST_FREE = 1000  # weights that Newton's method takes
 _ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 _TRIAL, _TRIAL_FREE = 50, 2  # passes that L-BFGS has before: these, and so many for each weight

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dualfield.data.arrays import Floats
+
 _EXACT = 1e-9  # of the penalty: what is left of the slope
 _ROUNDING = 1e-14  # of the terms of the slope
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, overload
 
-import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from dualfield.data.arrays import Floats
 from dualfield.objectives import KernelSoftmax, Objective
 from dualfield.solvers.base import KernelPoint, Progress, Solution, StopRule
 from dualfield.solvers.kernel.lbfgs import solve_representer
@@ -18,8 +17,6 @@ from dualfield.solvers.registry import register, suited
 from dualfield.solvers.solver import Solver
 
 __all__ = ["LBFGS"]
-
-Floats = NDArray[np.float64]
 
 
 @register
@@ -103,7 +100,9 @@ class LBFGS(Solver):
         >>> from dualfield.objectives import KernelSoftmax
         >>> from dualfield.solvers import LBFGS, StopRule
         >>> y = np.array([0, 1, 0, 1], dtype=np.int32)
-        >>> problem = KernelSoftmax(Kernel(), np.eye(4), y, np.ones(4), 2, True, True)
+        >>> problem = KernelSoftmax(
+        ...     Kernel(), np.eye(4), y, weights=np.ones(4), n_classes=2, with_bias=True, pinned=True
+        ... )
         >>> LBFGS().solve(problem, StopRule(1e-6)).status.value
         'converged'
         """

@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield._native import StateError
+from dualfield.data.arrays import Floats
 from dualfield.solvers.kept_state import kept_count, kept_indices, kept_numbers
 from dualfield.solvers.primal.l1_quadratic import minimise_l1_quadratic, pseudo_gradient
 from dualfield.solvers.primal.quasi_newton import Point, State
-
-Floats = NDArray[np.float64]
 
 _ARMIJO = 1e-3
 _MOST_TRIES = 40

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield._native import StateError
+from dualfield.data.arrays import Floats
 from dualfield.solvers.kept_state import kept_count, kept_numbers
 from dualfield.solvers.primal.l1_quadratic import pseudo_gradient
 
-Floats = NDArray[np.float64]
 State = dict[str, NDArray[Any]]
 
 _ARMIJO, _CURVATURE = 1e-4, 0.9

@@ -13,16 +13,15 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dualfield._native import StateError
+from dualfield.data.arrays import Floats
 from dualfield.objectives import Objective
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks, PassEnd, State
 from dualfield.solvers.kept_state import kept_count, kept_numbers, kept_rows
 from dualfield.solvers.trace import Trace, relative_gap
 
-Floats = NDArray[np.float64]
 _UNFINISHED = (Status.STALLED, Status.TOO_SLOW)
 _ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 _MOST_CUTS = 60

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dualfield import _native
 from dualfield._native import StateError
+from dualfield.data.arrays import Floats
 from dualfield.objectives import Objective
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
@@ -20,7 +20,6 @@ from dualfield.solvers.trace import Trace, relative_gap
 
 __all__ = ["SGD"]
 
-Floats = NDArray[np.float64]
 _EPOCHS = 30
 
 

@@ -9,7 +9,8 @@ from math import prod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dualfield.structures.checks import Codes, Floats, check_int, check_temperature
+from dualfield.data.arrays import Codes, Floats
+from dualfield.structures.checks import check_int, check_temperature
 from dualfield.structures.factor_graph.elimination import Step, plan_elimination
 from dualfield.structures.factor_graph.passes import choose, eliminate, label, soften, spread_down, sum_out
 from dualfield.structures.factor_graph.tables import GraphTables, check_label_rows, check_tables

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from dualfield.structures.checks import Codes, Floats
+from dualfield.data.arrays import Codes, Floats
 from dualfield.structures.factor_graph.elimination import Step
 
 Part = tuple[tuple[int, ...], Floats]

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualfield.structures.checks import Codes, Floats, as_floats
+from dualfield.data.arrays import Codes, Floats
+from dualfield.structures.checks import as_floats
 from dualfield.structures.factor_graph.elimination import Step
 from dualfield.structures.factor_graph.passes import Parts
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.structures.checks import Codes
+from dualfield.data.arrays import Codes, Ints
 from dualfield.structures.network.hidden import Conditioned
-from dualfield.structures.network.network import Ints, Network
+from dualfield.structures.network.network import Network
 
 __all__ = ["condition"]
 

@@ -12,9 +12,9 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from dualfield.structures.checks import Codes, Floats
+from dualfield.data.arrays import Codes, Floats, Ints
 from dualfield.structures.factor_graph import FactorGraph
-from dualfield.structures.network.network import Ints, Network
+from dualfield.structures.network.network import Network
 
 # Up to so many assignments of the hidden variables are listed; beyond that variables are eliminated one by one.
 MOST_LISTED = 4096

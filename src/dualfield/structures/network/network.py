@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualfield.structures.checks import Codes, Floats, as_floats, check_int
-
-Ints = NDArray[np.int64]
+from dualfield.data.arrays import Codes, Floats, Ints
+from dualfield.structures.checks import as_floats, check_int
 
 
 @dataclass(frozen=True)
