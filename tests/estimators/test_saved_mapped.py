@@ -1,7 +1,9 @@
 """Models in mapped files: opened at once whatever their size, looked up in place, equal to those that are read."""
 
+import gc
 import pickle
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -122,6 +124,20 @@ def test_replacing_the_file_does_not_disturb_a_mapped_model(tmp_path):
     (tmp_path / "saved.model").unlink()
     assert again.predict(X) == model.predict(X)
     assert equal(again.parameters_, model.parameters_)
+
+
+def test_a_model_that_nobody_needs_gives_its_memory_back(tmp_path):
+    """At once: a cycle of references would keep the file mapped until the collector comes by."""
+    model, X = tagger("attributes"), unseen("attributes")
+    again = mapped(tmp_path, model)
+    source = weakref.ref(again._source)
+    again.predict(X)
+    gc.disable()
+    try:
+        del again
+        assert source() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("name", ["single precision", "csr_matrix", "csr_array"])

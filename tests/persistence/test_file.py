@@ -44,17 +44,18 @@ def path(tmp_path):
 @pytest.mark.parametrize("mmap", [False, True], ids=["read", "mapped"])
 def test_what_is_written_comes_back(path, mmap):
     file = open_model(path, mmap=mmap)
+    record = file.record
     for name, value in METADATA.items():
         assert file.metadata[name] == value
-        file.record.json(name)
+        record.json(name)
     for name, array in ARRAYS.items():
-        found = file.record.array(name, array.dtype, array.shape)
+        found = record.array(name, array.dtype, array.shape)
         assert found.dtype == array.dtype
         assert found.shape == array.shape
         assert found.tobytes() == array.tobytes()
         assert found.ctypes.data % found.itemsize == 0
         assert found.flags.writeable != mmap
-    file.record.check_all_read()
+    record.check_all_read()
 
 
 def test_nan_in_metadata_comes_back(tmp_path):

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dualfield.data.records import Fields, Record, Source
 from dualfield.data.value_records import names_record, read_names
-from dualfield.persistence.file import ModelFile, write_model
+from dualfield.persistence.file import write_model
 from dualfield.persistence.parameters import Parts, decoded, encoded
 from dualfield.solvers import Status, Trace
 from dualfield.solvers.trace import relative_gap
@@ -233,13 +233,12 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         write_model(path, record)
 
     @classmethod
-    def _load(cls, file: ModelFile) -> Any:
-        """Return the estimator in a file."""
-        record = file.record
+    def _load(cls, record: Record) -> Any:
+        """Return the estimator in the record of a file."""
         record.text("dualfield_version")
         kept = record.child("parameters")
         for name in sorted(set(kept.names()) - set(cls._get_param_names())):
-            raise file.fault(f"it has a parameter {name!r:.100}, which {cls.__name__} does not have.")
+            raise record.fault(f"it has a parameter {name!r:.100}, which {cls.__name__} does not have.")
         model = cls(**{name: decoded(kept, name, cls._saved_with) for name in kept.names()})
         model._check_jobs()
         model._check_restored()
@@ -249,8 +248,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             model._restore_columns(record.child("columns"))
         model._restore_model(record.child("model"))
         record.check_all_read()
-        if file.is_mapped:
-            model._source = file
+        if record.source.is_mapped:
+            model._source = record.source
         return model
 
     def _saved_parameters(self) -> dict[str, Any]:

@@ -74,8 +74,9 @@ def load(path: str | os.PathLike[str], *, mmap: bool = False) -> Any:
     (array(['b'], dtype='<U1'), 10.0)
     """
     file = open_model(path, mmap=bool(mmap))
-    name = file.record.text("estimator")
+    record = file.record
+    name = record.text("estimator")
     if name not in ESTIMATORS:
         raise ModelFileError(f"{file.path} holds a {name!r:.100}; this version knows {', '.join(ESTIMATORS)}.")
     with file.at_fault():
-        return ESTIMATORS[name]._load(file)
+        return ESTIMATORS[name]._load(record)

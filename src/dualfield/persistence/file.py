@@ -68,15 +68,21 @@ class ModelFile(Source):
         super().__init__()
         self.path, self.metadata, self.is_mapped = path, metadata, is_mapped
         self.most_entries = max(Source.most_entries, memory.size // 8)
-        self.arrays = {name: FileArray(self, name, tensor, memory) for name, tensor in tensors.items()}
+        self.arrays = {name: FileArray(path, name, tensor, memory) for name, tensor in tensors.items()}
         content = {
             name: value for name, value in metadata.items() if name not in ("format", "format_version", "tensors")
         }
-        self.record = Record(nested(content, self.arrays), self)
+        self._content = nested(content, self.arrays)
+
+    @property
+    def record(self) -> Record:
+        """The record, of which nothing has been read yet."""
+        # Not kept: a file that refers to itself would stay in memory when nobody needs it any more.
+        return Record(self._content, self)
 
     def fault(self, what: str) -> ModelFileError:
         """Return the error whose sentence begins with the name of the file."""
-        return ModelFileError(f"{self.path} is altered: {what}")
+        return _altered(self.path, what)
 
     @contextlib.contextmanager
     def at_fault(self) -> Iterator[None]:
@@ -104,9 +110,9 @@ class ModelFile(Source):
 class FileArray:
     """An array in a model file."""
 
-    def __init__(self, file: ModelFile, name: str, tensor: Tensor, memory: NDArray[np.uint8]) -> None:
+    def __init__(self, path: str, name: str, tensor: Tensor, memory: NDArray[np.uint8]) -> None:
         self.dtype, self.shape = tensor.dtype, tensor.shape
-        self._file, self._name, self._digest = file, name, tensor.digest
+        self._path, self._name, self._digest = path, name, tensor.digest
         self._bytes = memory[tensor.start : tensor.stop]
         self._is_verified = False
 
@@ -121,10 +127,14 @@ class FileArray:
             return
         data, name = self._bytes, self._name
         if digest_of(data) != self._digest:
-            raise self._file.fault(f"the bytes of array {name!r} do not agree with their digest.")
+            raise _altered(self._path, f"the bytes of array {name!r} do not agree with their digest.")
         if self.dtype == np.bool_ and data.size and data.max() > 1:
-            raise self._file.fault(f"array {name!r} must have bytes 0 and 1. Got {data.max()}.")
+            raise _altered(self._path, f"array {name!r} must have bytes 0 and 1. Got {data.max()}.")
         self._is_verified = True
+
+
+def _altered(path: str, what: str) -> ModelFileError:
+    return ModelFileError(f"{path} is altered: {what}")
 
 
 def write_model(path: str | os.PathLike[str], record: Mapping[str, Any], kind: FileKind = MODEL) -> None:

@@ -80,7 +80,7 @@ def _encoded_array(array: NDArray[Any]) -> Fields:
 def decoded(record: Record, name: str, parts: Parts) -> Any:
     """Return a parameter, or raise an error that names it. Nothing that a file says is taken on trust."""
     try:
-        return _decoded(record, name, record.json(name), {**solver_classes(), **parts})
+        return _decoded(record, name, record.json(name), parts)
     except ModelFileError:
         raise
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
@@ -117,9 +117,10 @@ def _of_kind(record: Record, made_of: Parts) -> Any:
         return record.compressed_rows((None, None))
     if kind in _RECORDED:
         return _RECORDED[kind].from_record(record)
-    if kind in made_of:
+    known = {**solver_classes(), **made_of}
+    if kind in known:
         settings = record.child("settings")
-        return made_of[kind](**{key: inner(f"settings.{key}", settings.json(key)) for key in settings.names()})
+        return known[kind](**{key: inner(f"settings.{key}", settings.json(key)) for key in settings.names()})
     raise ValueError(f"unknown kind {kind!r:.100}")
 
 
