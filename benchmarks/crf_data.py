@@ -113,7 +113,7 @@ def ocr(size: int | None = None, *, train_folds: tuple[int, ...]) -> Corpus:
 
 
 @dataclass
-class FitCallbacks:
+class Course:
     """What a peer did when: objectives in its own units, seconds since its first example was handed over."""
 
     objectives: list[float] = field(default_factory=list)
@@ -156,10 +156,10 @@ class FitCallbacks:
 
 def train_crfsuite(
     corpus: Corpus, path: Path, *, c1: float = 0.0, c2: float = 1.0, everything: bool = False, most: int | None = None
-) -> FitCallbacks:
+) -> Course:
     """python-crfsuite's L-BFGS, to its own stop unless iterations are limited; the model goes to a file."""
     options = {"c1": c1, "c2": c2, "feature.possible_states": everything, "feature.possible_transitions": everything}
-    course = FitCallbacks()
+    course = Course()
 
     class Listener(pycrfsuite.Trainer):  # type: ignore[misc]
         def message(self, message: str) -> None:
@@ -180,7 +180,7 @@ def as_weights(X: list[Items]) -> list[list[dict[str, float]]]:
 
 def train_chaine(
     corpus: Corpus, path: Path, *, c1: float = 0.0, c2: float = 1.0, everything: bool = False, most: int | None = None
-) -> FitCallbacks:
+) -> Course:
     """chaine's L-BFGS: CRFsuite again, behind another interface."""
     import chaine.logging
 
@@ -189,7 +189,7 @@ def train_chaine(
     chaine.logging.set_verbosity(0)
     logger.handlers, logger.propagate = [logging.Handler()], False
     logger.setLevel(logging.INFO)
-    course = FitCallbacks()
+    course = Course()
 
     def hear(record: logging.LogRecord) -> None:
         found = re.search(r"training loss: ([\d.]+)", record.getMessage())
@@ -208,7 +208,7 @@ def train_chaine(
 
 def train_wapiti(
     corpus: Corpus, path: Path, *, c1: float = 0.0, c2: float = 1.0, everything: bool = True, most: int | None = None
-) -> FitCallbacks:
+) -> Course:
     """Wapiti's L-BFGS on two threads, stopped by CRFsuite's rule; it has all features, and `path` stays empty."""
     from wapiti import Model
 
@@ -217,7 +217,7 @@ def train_wapiti(
         "\n".join(" ".join(["u" + text for text in item] + ["b", label]) for item, label in zip(items, y, strict=True))
         for items, y in zip(corpus.X, corpus.y, strict=True)
     ]
-    course = FitCallbacks()
+    course = Course()
     rules = {"objwin": 10, "stopwin": 0, "stopeps": 1e-5, "maxiter": most or 0}
     model = Model(nthread=2, rho1=c1, rho2=2 * c2, **rules)
     for text in lines:

@@ -181,7 +181,7 @@ def test_svmlight_with_a_kernel(shell, examples):
     assert "--kernel is for --loss log." in said
 
 
-# Models with hidden parts, which are trained in Python
+# Models with latent variables, which are trained in Python
 
 
 def test_models_with_sub_states(shell, hinge):

@@ -1,4 +1,4 @@
-"""Fitted structural SVMs and models with hidden parts, of every kind that can be saved, and what to ask them."""
+"""Fitted structural SVMs and models with latent variables, of every kind that can be saved, and what to ask them."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ LATENTS = {
 
 @cache
 def latent(name):
-    """A fitted model with hidden parts."""
+    """A fitted model with latent variables."""
     make, data, _ = LATENTS[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

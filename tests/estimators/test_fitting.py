@@ -47,7 +47,7 @@ def on_pairs(a, b):
 
 
 class Own:
-    """Multi-class classification as a problem of one's own."""
+    """Multi-class classification as a custom problem."""
 
     def joint_feature(self, x, y):
         return np.concatenate([x * (y == one) for one in "abc"])

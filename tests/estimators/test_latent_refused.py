@@ -76,7 +76,7 @@ def broken(**methods):
         (broken(loss=lambda self, t, y, h: 0.0 if y == t else np.inf), "finite number"),
         (broken(loss_augmented=lambda self, w, x, t: (t, 0)), "at least that of"),
         (broken(infer=lambda self, w, x: (0, 0)), r"infer\(w, x\) must return the largest score"),
-        (broken(complete=lambda self, w, x, y: 0), "best hidden parts"),
+        (broken(complete=lambda self, w, x, y: 0), "best latent variables"),
         (broken(joint_feature=lambda self, x, y, h: np.array([np.nan, 0.0])), "finite numbers"),
         (broken(joint_feature=lambda self, x, y, h: np.zeros(3)), "must return 2 features"),
     ],
@@ -212,7 +212,7 @@ def test_zero_weights_are_warned_of():
     base = StructuredSVM(C=0.1, features="all", start_stop=True, solver="cutting_plane")
     size = StateData.read(base, LatentChain(), X, y, None, None, hinge=True).score_map.n_parameters
     with pytest.warns(
-        UserWarning, match="weights of zero: all hidden parts tie|do not improve the objective"
+        UserWarning, match="weights of zero: all latent variables tie|do not improve the objective"
     ) as caught:
         LatentStructuredSVM(base, init=np.zeros(size), random_state=0).fit(X, y)
     assert str(caught[0].message).startswith("init has weights of zero")

@@ -256,7 +256,7 @@ def test_a_class_of_the_users_own_is_not_saved(tmp_path):
     class Mine(CRF):
         pass
 
-    with pytest.raises(TypeError, match="Mine is a class of your own"):
+    with pytest.raises(TypeError, match="Mine is a user-defined class"):
         Mine().fit(*sentences(5)).save(tmp_path / "m.model")
 
 

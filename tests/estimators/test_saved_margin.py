@@ -1,4 +1,4 @@
-"""Structural SVMs and models with hidden parts come back from their files as they were."""
+"""Structural SVMs and models with latent variables come back from their files as they were."""
 
 import io
 import warnings
@@ -232,7 +232,7 @@ def test_code_is_refused_by_name(tmp_path):
     own = LatentStructuredSVM(latent=Choice(), n_restarts=1).fit(X, y)
     refused(tmp_path, own, r"^The 'latent' parameter of LatentStructuredSVM cannot be saved: .* Got <.*Choice")
     assert pickled(own).predict(X) == own.predict(X)
-    refused(tmp_path, own.set_params(latent=LatentChain()), "fitted with a latent model of your own")
+    refused(tmp_path, own.set_params(latent=LatentChain()), "fitted with a user-defined latent model")
 
 
 @pytest.mark.filterwarnings("ignore:The latent variables do not improve")

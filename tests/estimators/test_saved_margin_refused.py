@@ -1,4 +1,4 @@
-"""What the file of a structural SVM, or of a model with hidden parts, may not say."""
+"""What the file of a structural SVM, or of a model with latent variables, may not say."""
 
 import numpy as np
 import pytest

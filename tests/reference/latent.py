@@ -1,4 +1,4 @@
-"""Problems with hidden parts in plain Python: every (y, h) is enumerated."""
+"""Problems with latent variables in plain Python: every (y, h) is enumerated."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def test_interruption_keeps_the_best_point():
 def test_certificate_fails_where_an_oracle_lies():
     class Liar(Planes):
         def complete(self, w, temperature=0.0):
-            return self.given((self.own @ w).argmin(axis=1))  # the worst hidden parts
+            return self.given((self.own @ w).argmin(axis=1))  # the worst latent variables
 
     problem = Liar(0)
     end = CCCP(max_iter=6).solve(problem, InnerCuts(problem), problem.given(np.zeros(8, int)))

@@ -53,7 +53,7 @@ def training_record(model: Any) -> dict[str, Any]:
     trace: Any = getattr(model, "trace_", ())  # models of several parts have none of their own
     passes = float(trace.passes[-1]) if len(trace) else math.nan
     by_parts = "concave-convex procedure" if hasattr(model, "latent") else "clique by clique"
-    # With hidden parts the problem is not convex: no gap is proven.
+    # With latent variables the problem is not convex: no gap is proven.
     gap = math.nan if hasattr(model, "latent") else model.dual_gap_
     return {
         "solver": getattr(model, "solver_", getattr(model, "solver", by_parts)),

@@ -215,7 +215,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         owner = type(self).__name__
         if "_saved_as" not in vars(type(self)):
-            raise TypeError(f"{owner} is a class of your own, which a model file does not know: pickle it instead.")
+            raise TypeError(f"{owner} is a user-defined class, which a model file does not know: pickle it instead.")
         self._check_jobs()
         self._check_restored()
         self._finish()

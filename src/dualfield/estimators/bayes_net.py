@@ -60,9 +60,9 @@ class DiscriminativeBayesNet(ClassifierMixin, Estimator):  # type: ignore[misc]
 
     where i runs over the rows of all tables. The first term keeps every row near its reference :math:`c_i`, the network
     of counts; the second asks that the truth beats all other values by what they cost. With η = 0 the counts alone are
-    the answer: naive Bayes, TAN, or a network of your own, smoothed. A row may sum to less than one; what is missing is
-    the probability of a value that is not in the table. The fit ends with a certificate: a bound on the distance from
-    the minimum.
+    the answer: naive Bayes, TAN, or a user-defined network, smoothed. A row may sum to less than one; what is missing
+    is the probability of a value that is not in the table. The fit ends with a certificate: a bound on the distance
+    from the minimum.
 
     With ``fit(X, y)`` it is a classifier: the columns of X are known, the class is hidden. With ``fit(X)`` all
     variables are columns, some cells of which are hidden, and ``predict`` fills in tables.

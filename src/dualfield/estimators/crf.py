@@ -100,9 +100,9 @@ class CRF(StructuredPredictor, Estimator):
         Bytes for kernel values; beyond that they are computed again.
     solver : str or solver object, default="auto"
         "auto", "block_dual", "lbfgs" (OWL-QN where l1_ratio > 0, Newton's method where that crawls), "sgd" (averaged
-        stochastic gradients), "perceptron" (averaged), an object of :mod:`dualfield.solvers`, or one of your own with
-        ``name``, ``missing`` and ``solve``. With a kernel: "auto", "kernel_ascent", or "labelling_smo", which lists all
-        labellings and is for short sequences.
+        stochastic gradients), "perceptron" (averaged), an object of :mod:`dualfield.solvers`, or a user-defined one
+        with ``name``, ``missing`` and ``solve``. With a kernel: "auto", "kernel_ascent", or "labelling_smo", which
+        lists all labellings and is for short sequences.
     tol : float, default=1e-4
         Stop when duality gap / dual value is at most this. For "sgd" and "perceptron", which make their epochs, no aim.
     max_iter : int, default=None

@@ -1,4 +1,4 @@
-"""Structural support vector machines with hidden parts."""
+"""Structural support vector machines with latent variables."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ __all__ = ["LatentStructuredSVM"]
 
 Task = StateTask | BagTask | CustomTask
 _MOST_PASSES = 1000
-_NO_BETTER = 0.98  # of the objective without hidden parts
+_NO_BETTER = 0.98  # of the objective without latent variables
 
 
 class LatentStructuredSVM(LatentPredictor, Estimator):
-    r"""Structural SVM whose outputs have hidden parts, trained by the concave-convex procedure with a certificate.
+    r"""Structural SVM whose outputs have latent variables, trained by the concave-convex procedure with a certificate.
 
-    The score of an output y with hidden parts h is ⟨w, Φ(x, y, h)⟩, and the best pair is predicted. Training knows y
-    only, and lowers
+    The score of an output y with latent variables h is ⟨w, Φ(x, y, h)⟩, and the best pair is predicted. Training knows
+    y only, and lowers
 
     .. math::
         R(w) = \tfrac{1}{2} \|w\|^2 + C \sum_i v_i \bigl[ \max_{y, h} ( \langle w, \Phi(x_i, y, h) \rangle
@@ -56,28 +56,28 @@ class LatentStructuredSVM(LatentPredictor, Estimator):
     Parameters
     ----------
     base : StructuredSVM, default=None
-        Has the parameters of the model without hidden parts: C, cost, features, template, solver, tol, and so on. None:
-        those of ``StructuredSVM()``. Its ``tol`` is that of the convex problem of each step, its ``max_iter`` limits
-        the passes of each; None: 1000.
+        Has the parameters of the model without latent variables: C, cost, features, template, solver, tol, and so on.
+        None: those of ``StructuredSVM()``. Its ``tol`` is that of the convex problem of each step, its ``max_iter``
+        limits the passes of each; None: 1000.
     latent : LatentChain, LatentMulticlass, LatentPosition or LatentModel, default=None
         What is hidden: sub-states of labels, components of classes, the instance of a bag that matters, or a model of
         your own, see :class:`dualfield.objectives.latent_custom.LatentModel`. None: ``LatentChain()``.
     n_restarts : int, default=6
         Runs from different starts, where these are random.
     init : {"random", "em", "weights"} or array, default="random"
-        Where to begin. "random": hidden parts are drawn; "em": sub-states of a hidden Markov model that is trained by
-        hard EM; "weights": the weights of the last fit. Hidden parts as :meth:`predict_latent` returns them, integers,
-        or weights of shape (n_parameters,), floats: one run from there. Weights of zero are a bad start: all hidden
-        parts tie.
+        Where to begin. "random": latent variables are drawn; "em": sub-states of a hidden Markov model that is trained
+        by hard EM; "weights": the weights of the last fit. Latent variables as :meth:`predict_latent` returns them,
+        integers, or weights of shape (n_parameters,), floats: one run from there. Weights of zero are a bad start: all
+        latent variables tie.
     anneal : bool, default=False
         Whether the first five steps complete the truth softly, with a temperature that falls from 1.
     max_iter : int, default=50
         Most steps of a run.
     tol : float, default=1e-4
-        A run ends when a step lowers R by at most this times R after the first step, or no hidden part changes.
+        A run ends when a step lowers R by at most this times R after the first step, or no latent variable changes.
     n_jobs : int, default=None
         Runs at the same time; None is 1 unless a joblib context says otherwise, -1 is all cores. Results do not depend
-        on it. A model of your own is not run in threads.
+        on it. A user-defined model is not run in threads.
     random_state : int, RandomState or None, default=None
         Seed of the starts.
     verbose : int, default=0
@@ -88,17 +88,17 @@ class LatentStructuredSVM(LatentPredictor, Estimator):
     parameters_ : array of shape (n_parameters,)
         The weights w.
     classes_ : array or None
-        The labels, sorted; None for a model of your own.
+        The labels, sorted; None for a user-defined model.
     objective_ : float
         R of the weights.
     dual_gap_ : float
-        Of the last convex problem: at most this is to be gained with the hidden parts as they are.
+        Of the last convex problem: at most this is to be gained with the latent variables as they are.
     plain_objective_ : float or None
-        The objective of the same model without hidden parts, for sub-states and components.
+        The objective of the same model without latent variables, for sub-states and components.
     restarts_ : array of shape (n_runs,)
         R of all runs.
     hidden_ : list or array
-        The hidden parts of the training examples, completed by the weights.
+        The latent variables of the training examples, completed by the weights.
     n_iter_ : int
         Steps of the run that was kept.
     status_ : LatentStatus
@@ -108,12 +108,12 @@ class LatentStructuredSVM(LatentPredictor, Estimator):
 
     See Also
     --------
-    dualfield.StructuredSVM : Without hidden parts.
-    dualfield.LatentCRF : Hidden parts with probabilities.
+    dualfield.StructuredSVM : Without latent variables.
+    dualfield.LatentCRF : Latent variables with probabilities.
 
     Examples
     --------
-    A bag is "yes" if one of its numbers is large. Nobody says which:
+    A bag is "yes" if one of its numbers is large. Which one is not known:
 
     >>> import numpy as np
     >>> from dualfield import LatentPosition, LatentStructuredSVM, StructuredSVM
@@ -159,13 +159,13 @@ class LatentStructuredSVM(LatentPredictor, Estimator):
 
     @fitting
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, lengths: ArrayLike | None = None) -> Self:
-        """Train on examples whose hidden parts nobody knows.
+        """Train on examples whose latent variables are not observed.
 
         Parameters
         ----------
         X : list, generator, array or sparse matrix
             For sub-states sequences as :class:`dualfield.StructuredSVM` takes them; for components a matrix; for
-            positions a list of matrices, the bags, or one matrix and `lengths`; for a model of your own a list of
+            positions a list of matrices, the bags, or one matrix and `lengths`; for a user-defined model a list of
             inputs.
         y : list or array
             Labels of all nodes, one label for each row or bag, or a list of outputs.
@@ -308,14 +308,14 @@ class LatentStructuredSVM(LatentPredictor, Estimator):
             )
         if not best.parameters.any():
             warnings.warn(
-                "All weights are zero: no run found hidden parts that are worth their weights. "
-                "Give init a better start: hidden parts, or weights.",
+                "All weights are zero: no run found latent variables that are worth their weights. "
+                "Give init a better start: latent variables, or weights.",
                 UserWarning,
                 stacklevel=4,
             )
         if isinstance(self.init, np.ndarray) and self.init.dtype.kind == "f" and not self.init.any():
             warnings.warn(
-                "init has weights of zero: all hidden parts tie, and the run learns little about them. "
+                "init has weights of zero: all latent variables tie, and the run learns little about them. "
                 "Use init='random' or 'em'.",
                 UserWarning,
                 stacklevel=4,

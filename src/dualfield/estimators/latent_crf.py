@@ -33,7 +33,7 @@ from dualfield.structures.checks import n_threads
 
 __all__ = ["LatentCRF"]
 
-_FIRST = StopRule(1e-2, 50.0)  # the convex fit to the hidden parts of the start
+_FIRST = StopRule(1e-2, 50.0)  # the convex fit to the latent variables of the start
 _MOST_PASSES = 10_000.0
 _MOST_STEPS, _PATIENCE = 1000, 1e-3
 _NO_BETTER = 0.98
@@ -62,11 +62,11 @@ class LatentCRF(LatentPredictor, Estimator):
     n_restarts : int, default=6
         Runs from different starts.
     init : {"random", "em"} or array, default="random"
-        Hidden parts to begin with: drawn, those of a hidden Markov model trained by hard EM, or integers as
+        Latent variables to begin with: drawn, those of a hidden Markov model trained by hard EM, or integers as
         :meth:`predict_latent` returns them. The weights of a run begin with a convex fit to them. A start from weights
         of zero, where all sub-states are alike, would stay there.
     solver : {"lbfgs", "em"}, default="lbfgs"
-        L-BFGS on R, or the concave-convex procedure with expected hidden parts, which is EM with a convex M-step:
+        L-BFGS on R, or the concave-convex procedure with expected latent variables, which is EM with a convex M-step:
         slower, and R never rises.
     n_jobs : int, default=None
         Runs at the same time. Results do not depend on it.

@@ -56,7 +56,7 @@ class LatentPredictor:
     coef_: Any = fitted("coef")
 
     def predict(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
-        """Return the output of the best pair of output and hidden parts.
+        """Return the output of the best pair of output and latent variables.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class LatentPredictor:
         return self.model_.best(X, lengths, n_threads(self.n_jobs))[0]
 
     def predict_latent(self, X: Any, y: Any = None, *, lengths: ArrayLike | None = None) -> Any:
-        """Return the hidden parts: those of the best pair, or with `y` the best ones of these outputs.
+        """Return the latent variables: those of the best pair, or with `y` the best ones of these outputs.
 
         Parameters
         ----------
@@ -94,7 +94,7 @@ class LatentPredictor:
         -------
         list or array
             Sub-states of each node, components of each row, places in each bag (-1 for the background label), or what a
-            model of your own calls hidden. Which number a sub-state or component has is an accident of the start.
+            user-defined model calls hidden. Which number a sub-state or component has is an accident of the start.
 
         Examples
         --------
@@ -111,7 +111,7 @@ class LatentPredictor:
         return model.best(X, lengths, threads)[1] if y is None else model.completed(X, y, lengths, threads)
 
     def score(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> float:
-        """Return the share of right labels; with a model of your own, minus the mean loss.
+        """Return the share of right labels; with a user-defined model, minus the mean loss.
 
         Parameters
         ----------

@@ -69,7 +69,7 @@ class StructuredSVM(StructuredPredictor, Estimator):
     where v_i is the weight of an example and Δ the cost of its wrong labels. With rescaled slacks the bracket is
     :math:`\Delta(y_i, y) [ 1 + \mathrm{score}(x_i, y) - \mathrm{score}(x_i, y_i) ]`. On sequences the score is that of
     :class:`dualfield.CRF`: this is the hidden Markov support vector machine, or max-margin Markov network. On single
-    nodes it is the multiclass machine of Crammer and Singer. Output spaces of your own come in as objects. The fit ends
+    nodes it is the multiclass machine of Crammer and Singer. User-defined output spaces are objects. The fit ends
     with a certificate: a bound on the distance from the minimum.
 
     Margins are not probabilities: ``predict_proba`` and its kin appear after :meth:`calibrate`.
@@ -83,7 +83,7 @@ class StructuredSVM(StructuredPredictor, Estimator):
         Weight of the losses against the penalty: smaller values penalise more.
     cost : "hamming", array of shape (n_labels, n_labels) or callable, default="hamming"
         Δ is the sum over nodes of: 1 for a wrong label, or by true label (row) and label (column) with zeros on the
-        diagonal, or ``cost(true_label, label)``. Problems of your own have their ``loss``.
+        diagonal, or ``cost(true_label, label)``. Custom problems have their ``loss``.
     rescaling : {"margin", "slack"}, default="margin"
         What the cost rescales. Slacks of sequences only by the number of wrong labels.
     kernel : {"linear", "poly", "rbf", "laplacian", "sigmoid"} or callable, default=None
@@ -104,12 +104,12 @@ class StructuredSVM(StructuredPredictor, Estimator):
         Bytes for kernel values; beyond that they are computed again.
     solver : str or solver object, default="auto"
         "flow_swap", "cutting_plane", "labelling_set", "frank_wolfe", "marginal", "simplicial", "sgd", "plane_sgd", an
-        object of :mod:`dualfield.solvers`, or one of your own with ``name``, ``missing`` and ``solve``. "auto" is
+        object of :mod:`dualfield.solvers`, or a user-defined one with ``name``, ``missing`` and ``solve``. "auto" is
         "flow_swap" where it can take the problem, with few features followed by "simplicial" if that takes too long;
         elsewhere "cutting_plane". With a kernel: "auto" or "kernel_ascent".
     positive : bool, list or bool array, default=None
         Weights that must be at least 0; True: all. A list has columns, or (column, label); a column is a number, or a
-        string with which attributes begin. An array is like ``coef_``, or like w for problems of your own.
+        string with which attributes begin. An array is like ``coef_``, or like w for custom problems.
     features, min_freq, pair_features, start_stop, template, constraints
         As in :class:`dualfield.CRF`; for sequences. A single node has a weight for each column and class.
     class_weight : dict or "balanced", default=None
@@ -242,9 +242,9 @@ class StructuredSVM(StructuredPredictor, Estimator):
         ----------
         X : list, generator, array or sparse matrix
             Sequences, as for :meth:`dualfield.CRF.fit`. For ``structure="single"``, a matrix of shape (n, d), dense or
-            sparse. For a problem of your own, a sequence of whatever it takes.
+            sparse. For a custom problem, a sequence of whatever it takes.
         y : list of lists of labels
-            A label for each node. For ``structure="single"``, of shape (n,). For a problem of your own, its outputs.
+            A label for each node. For ``structure="single"``, of shape (n,). For a custom problem, its outputs.
         sample_weight : array of shape (n_examples,), default=None
             Weights v_i of at least 0.
         lengths : array of int, default=None
@@ -409,16 +409,16 @@ class StructuredSVM(StructuredPredictor, Estimator):
     def score(
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, lengths: ArrayLike | None = None
     ) -> float:
-        """Return the share of nodes whose label is right; for a problem of your own, minus the mean loss.
+        """Return the share of nodes whose label is right; for a custom problem, minus the mean loss.
 
         Parameters
         ----------
         X, lengths
             As in :meth:`predict`.
         y : list of lists of labels
-            True labels; for single nodes of shape (n,), for a problem of your own its outputs.
+            True labels; for single nodes of shape (n,), for a custom problem its outputs.
         sample_weight : array of shape (n,), default=None
-            Weights of single nodes, or of examples of a problem of your own.
+            Weights of single nodes, or of examples of a custom problem.
 
         Returns
         -------
@@ -533,7 +533,7 @@ class StructuredSVM(StructuredPredictor, Estimator):
     def _check_restored(self) -> None:
         if self._is_custom:
             raise ValueError(
-                f"The 'structure' parameter of {type(self).__name__} cannot be saved: a problem of your own is code, "
+                f"The 'structure' parameter of {type(self).__name__} cannot be saved: a custom problem is code, "
                 f"which a model file does not hold. Got {self.structure!r:.100} instead."
             )
         self._check_parameters()

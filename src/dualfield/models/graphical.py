@@ -169,7 +169,7 @@ class GraphicalModel:
     def record(self) -> Fields:
         """Return what the model consists of."""
         if callable(self.tying):
-            raise ValueError("The model cannot be saved: it was fitted with a tying of your own, which is code.")
+            raise ValueError("The model cannot be saved: its tying is user-defined, which is code.")
         models = [model.record() for model in self.models.values()]
         try:
             self._check_extent(None)

@@ -96,7 +96,7 @@ class KernelClassifier:
     def record(self) -> Fields:
         """Return what the model consists of."""
         if callable(self.label_kernel):
-            raise ValueError("The model cannot be saved: it was fitted with a label kernel of your own, which is code.")
+            raise ValueError("The model cannot be saved: its label kernel is user-defined, which is code.")
         return {
             "labels": values_record(self.classes),
             "expansion": self.expansion.record(),

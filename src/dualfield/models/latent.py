@@ -262,12 +262,12 @@ class CustomLatent:
     is_flat = True
 
     def best(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> tuple[Any, Any]:
-        """Return the best outputs and their hidden parts."""
+        """Return the best outputs and their latent variables."""
         pairs = [self.latent.infer(read_only(self.parameters), x) for x in X]
         return [y for y, _ in pairs], [h for _, h in pairs]
 
     def completed(self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Any:
-        """Return the best hidden parts of given outputs."""
+        """Return the best latent variables of given outputs."""
         w = read_only(self.parameters)
         return [self.latent.complete(w, x, each) for x, each in zip(X, y, strict=True)]
 
@@ -281,7 +281,7 @@ class CustomLatent:
 
     def record(self) -> Fields:
         """Refuse: it is code."""
-        raise ValueError("The model cannot be saved: it was fitted with a latent model of your own, which is code.")
+        raise ValueError("The model cannot be saved: it was fitted with a user-defined latent model, which is code.")
 
 
 def one_node_each(X: Any, lengths: ArrayLike | None) -> tuple[Any, ArrayLike | None]:

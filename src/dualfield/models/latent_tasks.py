@@ -194,7 +194,7 @@ class BagTask:
 
 
 class CustomTask:
-    """Examples with a model of the user's own."""
+    """Examples with a user-defined model."""
 
     parallel = False  # it may not be made for threads
     soft = False
@@ -205,7 +205,7 @@ class CustomTask:
     ) -> None:
         _only_cuts(base)
         if lengths is not None:
-            raise ValueError("lengths must be None with a latent model of your own: X has an item for each example.")
+            raise ValueError("lengths must be None with a user-defined latent model: X has an item for each example.")
         inputs, outputs = list(X), list(y)
         if not inputs or len(inputs) != len(outputs):
             raise ValueError(f"X and y must have as many items, at least one. Got {len(inputs)} and {len(outputs)}.")
@@ -225,7 +225,7 @@ class CustomTask:
         return InnerCuts(self.problem)
 
     def drawn(self, rng: RandomState) -> Completion:
-        """Return hidden parts that the model draws."""
+        """Return latent variables that the model draws."""
         draw = getattr(self.latent, "init_latent", None)
         if not callable(draw):
             raise ValueError(
@@ -235,23 +235,23 @@ class CustomTask:
 
     def em(self, rng: RandomState) -> Completion:
         """Refuse: there is no generative model."""
-        raise ValueError("init='em' needs LatentChain or LatentMulticlass. Use init='random' or give hidden parts.")
+        raise ValueError("init='em' needs LatentChain or LatentMulticlass. Use init='random' or give latent variables.")
 
     def given(self, hidden: Sequence[Any]) -> Completion:
-        """Return hidden parts that the user gave."""
+        """Return latent variables that the user gave."""
         if len(hidden) != len(self.problem.y):
             raise ValueError(
-                f"The 'init' parameter of LatentStructuredSVM must have hidden parts for each of the "
+                f"The 'init' parameter of LatentStructuredSVM must have latent variables for each of the "
                 f"{len(self.problem.y)} examples. Got {len(hidden)}."
             )
         return self.problem.given(hidden)
 
     def hidden(self, states: NDArray[Any]) -> Any:
-        """Return hidden parts."""
+        """Return latent variables."""
         return self.problem.hidden(states)
 
     def plain(self, rule: StopRule, seed: int) -> float | None:
-        """Return None: nobody knows the model without hidden parts."""
+        """Return None: the model without latent variables is not known."""
         return None
 
     def model(self, parameters: Floats) -> CustomLatent:

@@ -15,7 +15,7 @@ __all__ = ["Completion", "LatentProblem"]
 
 @dataclass(frozen=True, eq=False)
 class Completion:
-    r"""The truth with its hidden parts filled in: a tangent of :math:`g_T` at some weights.
+    r"""The truth with its latent variables filled in: a tangent of :math:`g_T` at some weights.
 
     .. math::
         g_T(w) = \sum_i c_i T \log \sum_h \exp \frac{\langle w, \Phi(x_i, y_i, h) \rangle}{T}
@@ -24,7 +24,7 @@ class Completion:
     Attributes
     ----------
     states : int array
-        Hidden parts of all examples: the best ones, also at T > 0.
+        Latent variables of all examples: the best ones, also at T > 0.
     features : array of shape (n_parameters,)
         Σ c_i Φ(x_i, y_i, h_i), at T > 0 its expectation over h.
     offset : float
@@ -69,7 +69,7 @@ class Completion:
 
 
 class LatentProblem(Protocol):
-    r"""What the procedure sees of an objective with hidden parts: R(w) = ½|w|² + loss(w) - g(w).
+    r"""What the procedure sees of an objective with latent variables: R(w) = ½|w|² + loss(w) - g(w).
 
     Examples
     --------
@@ -105,7 +105,7 @@ class LatentProblem(Protocol):
 
     @abstractmethod
     def complete(self, w: Floats, temperature: float = 0.0) -> Completion:
-        """Fill in the hidden parts of the truth: the tangent of g at w.
+        """Fill in the latent variables of the truth: the tangent of g at w.
 
         Parameters
         ----------

@@ -25,8 +25,9 @@ _METHODS = ("joint_feature", "loss", "infer", "loss_augmented", "complete")
 class LatentModel(Protocol):
     r"""What a latent model of a user's own must answer. The score of (y, h) is ⟨w, joint_feature(x, y, h)⟩.
 
-    Inputs x, outputs y and hidden parts h are objects of any kind. Optional: an attribute ``n_parameters``, the length
-    of w, and a method ``init_latent(x, y, rng)`` that draws hidden parts, without which the fit needs ``init``.
+    Inputs x, outputs y and latent variables h are objects of any kind. Optional: an attribute ``n_parameters``, the
+    length of w, and a method ``init_latent(x, y, rng)`` that draws latent variables, without which the fit needs
+    ``init``.
 
     Examples
     --------
@@ -57,12 +58,12 @@ class LatentModel(Protocol):
 
     @abstractmethod
     def joint_feature(self, x: Any, y: Any, h: Any) -> Any:
-        """Return the features of an input with an output and hidden parts: a 1-d array, or a sparse matrix of one row.
+        """Return the features of an input, an output and latent variables: a 1-d array, or a sparse matrix of one row.
 
         Parameters
         ----------
         x, y, h : object
-            Input, output, hidden parts.
+            Input, output, latent variables.
 
         Returns
         -------
@@ -74,14 +75,14 @@ class LatentModel(Protocol):
     def loss(self, y_true: Any, y: Any, h: Any) -> float:
         """Return what it costs to predict (y, h) where y_true is right; 0 for y_true itself with any h.
 
-        It may not depend on the true hidden parts, which nobody knows.
+        It may not depend on the true latent variables, which are not observed.
 
         Parameters
         ----------
         y_true : object
             The right output.
         y, h : object
-            Predicted output and hidden parts.
+            Predicted output and latent variables.
 
         Returns
         -------
@@ -91,7 +92,7 @@ class LatentModel(Protocol):
 
     @abstractmethod
     def infer(self, w: Floats, x: Any) -> tuple[Any, Any]:
-        """Return the output and hidden parts with the best score.
+        """Return the output and latent variables with the best score.
 
         Parameters
         ----------
@@ -108,7 +109,7 @@ class LatentModel(Protocol):
 
     @abstractmethod
     def loss_augmented(self, w: Floats, x: Any, y_true: Any) -> tuple[Any, Any]:
-        """Return the output and hidden parts with the best score plus loss.
+        """Return the output and latent variables with the best score plus loss.
 
         Parameters
         ----------
@@ -125,7 +126,7 @@ class LatentModel(Protocol):
 
     @abstractmethod
     def complete(self, w: Floats, x: Any, y: Any) -> Any:
-        """Return the hidden parts with the best score for a given output.
+        """Return the latent variables with the best score for a given output.
 
         Parameters
         ----------
@@ -137,12 +138,12 @@ class LatentModel(Protocol):
         Returns
         -------
         object
-            Hidden parts.
+            Latent variables.
         """
 
 
 class _Joined:
-    """Outputs and hidden parts as one output, so that features are read and checked as those of plain problems are."""
+    """Outputs and latent variables as one output: features are read and checked as those of plain problems are."""
 
     def __init__(self, model: LatentModel) -> None:
         self._model = model
@@ -194,7 +195,7 @@ def check_latent_model(model: LatentModel, X: Sequence[Any], y: Sequence[Any], n
             )
     given, joined, rng = getattr(model, "n_parameters", None), _joined(model), np.random.default_rng(0)
     n, draw = None if given is None else int(given), getattr(model, "init_latent", None)
-    if callable(draw):  # the one way to hidden parts that needs no weights, whose number may not be known
+    if callable(draw):  # the one way to latent variables that needs no weights, whose number may not be known
         n = int(joint_feature_row(joined, X[0], (y[0], draw(X[0], y[0], np.random.RandomState(0))), n).shape[1])
     if n is None:
         raise TypeError(f"{type(model).__name__} must have an attribute 'n_parameters' or a method 'init_latent'.")
@@ -232,7 +233,7 @@ def _check_example(model: LatentModel, joined: CustomProblem, w: Floats, x: Any,
     if callable(draw := getattr(model, "init_latent", None)):
         rivals.append(draw(x, true, np.random.RandomState(0)))
     for h in rivals:
-        at_least(truth, score(true, h), "complete(w, x, y) must return the best hidden parts of y.")
+        at_least(truth, score(true, h), "complete(w, x, y) must return the best latent variables of y.")
 
 
 class CustomLatentProblem:
@@ -243,10 +244,10 @@ class CustomLatentProblem:
     ) -> None:
         self.model, self.X, self.y, self.weights, self.n_parameters = model, X, y, weights, n_parameters
         self._joined = _joined(model)
-        # Outputs with hidden parts that were met at any weights: an oracle that is below one of them is wrong.
+        # Outputs with latent variables that were met at any weights: an oracle that is below one of them is wrong.
         self._answers, self._completions = EarlierAnswers(), EarlierAnswers()
         self._looked: tuple[Floats, Floats] | None = None  # weights, and score plus loss of the best answers there
-        # Hidden parts need not be comparable: they are numbered by what they are when written out.
+        # Latent variables need not be comparable: they are numbered by what they are when written out.
         self._numbers: dict[bytes, int] = {}
         self._hidden: list[Any] = []
 
@@ -276,12 +277,12 @@ class CustomLatentProblem:
         return self.loss_and_gradient(w)[0]
 
     def complete(self, w: Floats, temperature: float = 0.0) -> Completion:
-        """Return the best hidden parts of the truth.
+        """Return the best latent variables of the truth.
 
         Raises
         ------
         ValueError
-            If hidden parts that were met earlier are better, or if the best answer there is worse than the truth.
+            If latent variables that were met earlier are better, or if the best answer there is worse than the truth.
         """
         hidden = [self.model.complete(read_only(w), x, y) for x, y in zip(self.X, self.y, strict=True)]
         rows = self._rows(hidden)
@@ -300,7 +301,7 @@ class CustomLatentProblem:
         return self._completion(hidden, rows)
 
     def given(self, hidden: Sequence[Any]) -> Completion:
-        """Return the completion with these hidden parts."""
+        """Return the completion with these latent variables."""
         rows = self._rows(hidden)
         for i, row in enumerate(rows):
             self._hold(i, row)
@@ -314,7 +315,7 @@ class CustomLatentProblem:
         return Completion(np.array([self._number(h) for h in hidden], dtype=np.int64), self._sum(rows))
 
     def _hold(self, i: int, row: scipy.sparse.csr_array) -> None:
-        """Keep the truth with hidden parts as a rival of all answers to come; it costs nothing."""
+        """Keep the truth with latent variables as a rival of all answers to come; it costs nothing."""
         self._completions.add(i, 0.0, row)
         self._answers.add(i, 0.0, row)
 
@@ -327,7 +328,7 @@ class CustomLatentProblem:
             )
 
     def hidden(self, states: NDArray[Any]) -> list[Any]:
-        """Return the hidden parts that numbers stand for."""
+        """Return the latent variables that numbers stand for."""
         return [self._hidden[at] for at in states.tolist()]
 
     def _sum(self, rows: list[scipy.sparse.csr_array]) -> Floats:

@@ -126,7 +126,7 @@ def pick_solver(owner: str, solver: Any, prototype: Any) -> Any:
     why = f" {reason}" if reason else ""
     raise ValueError(
         f"The 'solver' parameter of {owner} must be one of {solver_names(prototype)}, an object of dualfield.solvers "
-        f"that suits, or one of your own with name, missing and solve. Got {solver!r} instead.{why}"
+        f"that suits, or a user-defined one with name, missing and solve. Got {solver!r} instead.{why}"
     )
 
 

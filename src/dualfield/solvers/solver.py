@@ -12,7 +12,7 @@ __all__ = ["Solver"]
 
 
 class Solver(ABC):
-    """Minimises objectives. An object of your own is one, too, if it has ``name``, ``missing`` and ``solve``.
+    """Minimises objectives. A user-defined object is one, too, if it has ``name``, ``missing`` and ``solve``.
 
     Attributes
     ----------

@@ -39,7 +39,7 @@ class CliqueModel:
     size : int
         Number of nodes of the clique.
     key : hashable
-        What ``tying`` gave: "shared", a position, or a key of your own.
+        What ``tying`` gave: "shared", a position, or a user-defined key.
     tuples : int array of shape (n_tuples, size)
         The label tuples seen in training, as indices of ``classes_``; n_classes stands for a blank node.
     n_cliques : int

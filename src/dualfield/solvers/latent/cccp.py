@@ -1,8 +1,8 @@
-r"""The concave-convex procedure for objectives with hidden parts, with a certificate for every step.
+r"""The concave-convex procedure for objectives with latent variables, with a certificate for every step.
 
-An objective with hidden parts is a difference of convex functions, R(w) = f(w) - g(w), where g scores the truth
-completed by its best hidden parts. Replacing g by its tangent at the current weights gives a convex upper bound U that
-touches R there; minimising it cannot make R rise (Yu and Joachims 2009).
+An objective with latent variables is a difference of convex functions, R(w) = f(w) - g(w), where g scores the truth
+completed by its best latent variables. Replacing g by its tangent at the current weights gives a convex upper bound U
+that touches R there; minimising it cannot make R rise (Yu and Joachims 2009).
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from dualfield.solvers.trace import relative_gap
 
 __all__ = ["CCCP"]
 
-_FEW_CHANGES = 0.01  # share of hidden parts; below it the inner problems are solved to their final tolerance
+_FEW_CHANGES = 0.01  # share of latent variables; below it the inner problems are solved to their final tolerance
 _LOOSE = 5.0  # times that tolerance before
 _ANNEALED_STEPS, _COLDEST = 5, 0.05
 
 
 @dataclass(frozen=True)
 class CCCP:
-    r"""Complete the hidden parts, minimise the convex bound that they give, and again.
+    r"""Complete the latent variables, minimise the convex bound that they give, and again.
 
     .. math::
         U_t(w) = \tfrac{1}{2} \|w\|^2 + \sum_i c_i \max_{y, h} [\langle w, \Phi(x_i, y, h) \rangle + \Delta_i(y, h)]
         - \sum_i c_i \langle w, \Phi(x_i, y_i, h_i^t) \rangle
 
-    with :math:`h^t` the best hidden parts of the truth at :math:`w^t`. Then :math:`R(w^{t+1}) \le U_t(w^{t+1}) \le
+    with :math:`h^t` the best latent variables of the truth at :math:`w^t`. Then :math:`R(w^{t+1}) \le U_t(w^{t+1}) \le
     U_t(w^t) = R(w^t)`, whatever the inner solver does: the best of its answer and :math:`w^t` is kept. The numbers are
     in the trace.
 
@@ -46,11 +46,11 @@ class CCCP:
     tol : float, default=1e-4
         Stop when a step lowers R by at most this times R after the first step.
     inner_tol : float, default=1e-3
-        On relative duality gaps of inner problems; five times that while many hidden parts still change.
+        On relative duality gaps of inner problems; five times that while many latent variables still change.
     max_passes : float, default=inf
         Limit on the passes of each inner problem.
     temperature : float, default=0.0
-        T of the completion: 0 completes with the best hidden parts, 1 with their expectation (hidden-state CRF).
+        T of the completion: 0 completes with the best latent variables, 1 with their expectation (hidden-state CRF).
     anneal : bool, default=False
         Whether the first five steps complete softly, with T falling from 1 to 0.05. R is monotone at a fixed T only.
 
@@ -105,7 +105,7 @@ class CCCP:
         callbacks: Progress | None = None,
         seed: int = 0,
     ) -> LatentSolution:
-        """Run from hidden parts or from weights to where neither changes.
+        """Run from latent variables or from weights to where neither changes.
 
         Parameters
         ----------
@@ -114,7 +114,7 @@ class CCCP:
         inner : InnerSolver
             Minimises the bounds.
         start : Completion or array of shape (n_parameters,)
-            Hidden parts of the truth, or weights that complete it.
+            Latent variables of the truth, or weights that complete it.
         callbacks : Callbacks or callable, default=None
             Called after each step with the objective, the same less the inner gap, that gap, steps and seconds.
         seed : int, default=0
@@ -123,7 +123,7 @@ class CCCP:
         Returns
         -------
         LatentSolution
-            Weights, hidden parts and the certificate.
+            Weights, latent variables and the certificate.
 
         Examples
         --------
@@ -192,7 +192,7 @@ class _Run:
         after = convex - now.at(w)
         gap = max(after + now.offset - (solution.objective - solution.gap), 0.0)
         reached = solution.status is Status.CONVERGED or relative_gap(after + now.offset, gap) <= rule.tol
-        then = self._problem.complete(w, heat)  # for a start from hidden parts R is below that tangent, too
+        then = self._problem.complete(w, heat)  # for a start from latent variables R is below that tangent, too
         objective, changed = convex - then.at(w), int(np.count_nonzero(then.states != now.states))
         self._passes += float(solution.trace.passes[-1])
         row = (before, after, objective, gap, reached, changed, heat, self._passes, self._seconds())
@@ -211,7 +211,7 @@ class _Run:
             self._reference = objective
         status: LatentStatus | None = None
         if self._heat(t) == self._heat(t + 1) == self._settings.temperature:
-            # At T > 0 the expectations may move while the best hidden parts stay.
+            # At T > 0 the expectations may move while the best latent variables stay.
             if changed == 0 and self._settings.temperature == 0.0:
                 status = LatentStatus.SETTLED
             elif before - objective <= self._settings.tol * abs(self._reference):  # never where before is NaN

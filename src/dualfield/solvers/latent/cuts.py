@@ -25,7 +25,7 @@ _ROUNDING = 1e-13  # of the value: more the master problem cannot give
 
 
 class FirstTerm(Protocol):
-    """The convex first term of an objective with hidden parts.
+    """The convex first term of an objective with latent variables.
 
     Examples
     --------

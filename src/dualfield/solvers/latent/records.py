@@ -61,7 +61,7 @@ class LatentStatus(Enum):
     --------
     >>> from dualfield.solvers.latent.records import LatentStatus
     >>> print(LatentStatus.SETTLED.sentence)
-    The hidden parts no longer change: no tangent improves the weights by more than the inner gap.
+    The latent variables no longer change: no tangent improves the weights by more than the inner gap.
     """
 
     SETTLED = "settled"
@@ -73,8 +73,8 @@ class LatentStatus(Enum):
     def sentence(self) -> str:
         """What happened."""
         return {
-            LatentStatus.SETTLED: "The hidden parts no longer change: no tangent improves the weights by more than the "
-            "inner gap.",
+            LatentStatus.SETTLED: "The latent variables no longer change: no tangent improves the weights by more than "
+            "the inner gap.",
             LatentStatus.SMALL_STEP: "The last step lowered the objective by less than the tolerance.",
             LatentStatus.ITERATION_LIMIT: "The limit on steps was reached.",
             LatentStatus.INTERRUPTED: "The fit was interrupted; the model is the best point so far.",
@@ -99,7 +99,7 @@ class LatentTrace:
     Attributes
     ----------
     before, after : array of shape (n_steps,)
-        U_t(w^t) and U_t(w^{t+1}). ``before[0]`` is NaN where the run began with hidden parts and not with weights.
+        U_t(w^t) and U_t(w^{t+1}). ``before[0]`` is NaN where the run began with latent variables and not with weights.
     objective : array of shape (n_steps,)
         R(w^{t+1}) at the temperature of the step.
     inner_gap : array of shape (n_steps,)
@@ -107,7 +107,7 @@ class LatentTrace:
     reached : bool array of shape (n_steps,)
         Whether the inner problem was solved to its tolerance.
     changed : int array of shape (n_steps,)
-        Hidden parts that :math:`w^{t+1}` completes in another way.
+        Latent variables that :math:`w^{t+1}` completes in another way.
     temperature : array of shape (n_steps,)
         T of the completion.
     passes, seconds : array of shape (n_steps,)
@@ -203,7 +203,7 @@ class LatentSolution:
     objective : float
         R.
     gap : float
-        Of the last inner problem: no tangent at these weights gives more, if the hidden parts have settled.
+        Of the last inner problem: no tangent at these weights gives more, if the latent variables have settled.
     reached : bool
         Whether the last inner problem was solved to its tolerance.
     status : LatentStatus
@@ -211,7 +211,7 @@ class LatentSolution:
     n_iter : int
         Steps.
     states : int array
-        Hidden parts of the truth, completed by the weights.
+        Latent variables of the truth, completed by the weights.
     trace : LatentTrace
         The certificate.
 
