@@ -229,3 +229,13 @@ def test_frames_of_one_input_have_the_same_columns():
         CRF().fit(X, y)
     X[3].columns = [0, 1]  # numbers are no names
     assert CRF().fit(X, y).feature_names_in_.tolist() == ["size", "weight"]
+
+
+@pytest.mark.parametrize("name", ["default", "chunking"])
+def test_built_in_templates_have_names(name):
+    X, y = [[["Rex", "NN"], ["barks", "VB"]], [["Tom", "NN"]]], [["a", "b"], ["a"]]
+    template = Template.default(2) if name == "default" else Template.chunking()
+    model, wanted = CRF(template=name).fit(iter(X), y), CRF(template=template).fit(X, y)
+    np.testing.assert_array_equal(model.parameters_, wanted.parameters_)
+    assert model.template_.text == template.text
+    assert model.predict(X) == wanted.predict(X)

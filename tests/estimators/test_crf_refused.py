@@ -209,3 +209,20 @@ def test_a_refused_fit_leaves_the_model_as_it_was():
     with pytest.raises(ValueError, match="sample_weight"):
         model.fit(X[:2], Y[:2], sample_weight=[-1.0, 1.0])
     assert model.predict(X) == before
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (["I-PER", "O"], r"y\[1\]\[0\] is 'I-PER', which may not stand first. .* as in IOB1, convert"),
+        (["O", "I-PER"], r"y\[1\]\[1\] is 'I-PER', which may not follow 'O'. .* as in IOB1, convert"),
+    ],
+)
+def test_labels_that_break_the_constraints_are_named(labels, message):
+    with pytest.raises(ValueError, match=message):
+        CRF(constraints="BIO").fit([[["a"], ["b"]]] * 2, [["B-PER", "I-PER"], labels])
+
+
+def test_a_pair_that_a_matrix_forbids_is_named():
+    with pytest.raises(ValueError, match=r"y\[0\]\[1\] is 'x', which may not follow 'x'\.$"):
+        CRF(constraints=~np.eye(2, dtype=bool)).fit([[["a"], ["b"]], [["c"]]], [["x", "x"], ["y"]])

@@ -165,3 +165,10 @@ def test_it_is_an_estimator_for_grid_search() -> None:
         ConditionalGraphicalModel(1, loss="squared"), {"C": [0.1, 10.0], "unseen": ["-inf", 0.0]}, cv=3
     )
     assert search.fit(X, y).best_score_ > 0.4
+
+
+def test_several_labels_for_each_row_are_no_sequence():
+    with pytest.raises(
+        ValueError, match=r"graph=0 is for sequences, but y has shape \(6, 2\).* graph='tree'"
+    ):
+        ConditionalGraphicalModel(0).fit(np.ones((6, 3)), np.zeros((6, 2), dtype=int))

@@ -154,7 +154,7 @@ def test_contract(faults, message):
 def test_contract_on_the_number_of_features():
     problem = Matching()
     problem.n_parameters = 7
-    with pytest.raises(ValueError, match=r"Matching\.joint_feature must return 7 features\. Got shape \(1, 4\)"):
+    with pytest.raises(ValueError, match=r"Matching\.joint_feature must return 7 features\. Got 4\."):
         StructuredSVM(problem).fit(*matchings())
 
 
@@ -235,3 +235,25 @@ def test_weights_cannot_be_written_to():
     with pytest.raises(ValueError, match="read-only"):
         model.predict(X)
     np.testing.assert_array_equal(model.parameters_, before)
+
+
+def test_one_input_in_the_place_of_a_list_is_refused():
+    X, y = matchings()
+    model = StructuredSVM(Matching()).fit(X, y)
+    with pytest.raises(ValueError, match=r"X\[0\] must be a ndarray of 3 dimensions, .* for one input x pass \[x\]"):
+        model.predict(X[0])
+    np.testing.assert_array_equal(model.predict([X[0]])[0], model.predict(X)[0])
+
+
+class Uneven(Matching):
+    """Its features grow with the input."""
+
+    def joint_feature(self, x, y):
+        return np.ones(len(x))
+
+
+def test_features_of_different_lengths_are_named():
+    X, y = matchings()
+    X = [X[0], np.ones((5, 5, 2))]
+    with pytest.raises(ValueError, match=r"must return 3 features, as for X\[0\]. Got 5 for X\[1\]"):
+        StructuredSVM(Uneven()).fit(X, [y[0], [0, 1, 2, 3, 4]])

@@ -24,6 +24,18 @@ def read_sequences(X: Any, lengths: ArrayLike | None, n_columns: int | None) -> 
     return (batch.to_csr() if batch.dense is None else batch.dense), batch.lengths
 
 
+def check_no_table(X: Any, y: Any, lengths: ArrayLike | None, graph: Any) -> None:
+    """Raise where a graph of sequences is given a matrix, and a row of labels for each row of it."""
+    sizes: list[tuple[int, ...]] = [np.shape(one) if hasattr(one, "shape") else () for one in (X, as_table(y))]
+    if lengths is None and len(sizes[0]) == len(sizes[1]) == 2 and sizes[0][0] == sizes[1][0] and sizes[1][1] > 1:
+        nodes = ", ".join(f"({node},)" for node in range(min(sizes[1][1], 3)))
+        more = ", ..." if sizes[1][1] > 3 else ""
+        raise ValueError(
+            f"graph={graph!r} is for sequences, but y has shape {sizes[1]}, several labels for each row of X. Use "
+            f"graph='tree', or a list of cliques such as [{nodes}{more}] for labels without a connection."
+        )
+
+
 def read_fixed(model: Any, X: Any, lengths: ArrayLike | None, *, reset: bool) -> tuple[Any, int, int | None]:
     """Return rows of input, the number of examples, and that of their nodes; None where these share one row.
 

@@ -72,7 +72,9 @@ class CRF(StructuredPredictor, Estimator):
     start_stop : bool, default=False
         Whether the first and the last label have weights of their own.
     template : Template or str, default=None
-        Makes attributes of raw columns; items of X are then rows of strings. See :class:`dualfield.features.Template`.
+        Makes attributes of raw columns; items of X are then rows of strings. A template, its text, or a built-in one:
+        "default", which suits most tables whose first column are words, or "chunking". See
+        :class:`dualfield.features.Template`.
     constraints : {"BIO", "BIOES"} or bool array of shape (n_labels, n_labels), default=None
         Labels that may follow each other, in training and in prediction; rows are the label on the left, in the order
         of ``classes_``.

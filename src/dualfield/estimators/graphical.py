@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from dualfield.data import Labels
 from dualfield.data.arrays import Floats
-from dualfield.data.fixed_size import read_fixed, read_fixed_labels, read_sequences
+from dualfield.data.fixed_size import check_no_table, read_fixed, read_fixed_labels, read_sequences
 from dualfield.data.records import Fields, Record, Source
 from dualfield.estimators.base import Estimator, fitted, fitting
 from dualfield.estimators.graphical_parameters import (
@@ -301,6 +301,7 @@ class ConditionalGraphicalModel(Estimator):
     def _read_sequences(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, lengths: ArrayLike | None
     ) -> tuple[GraphicalModel, LabelledExamples, set[int]]:
+        check_no_table(X, y, lengths, self.graph)
         matrix, counts = read_sequences(X, lengths, None)
         if not counts.sum():
             raise ValueError("X must have at least one node. Got none.")

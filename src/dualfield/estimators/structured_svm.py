@@ -23,7 +23,7 @@ from dualfield.estimators.running import run, run_with_kernel
 from dualfield.features import Template
 from dualfield.losses import Loss
 from dualfield.models.carry_over import carry_over
-from dualfield.models.custom import CustomModel
+from dualfield.models.custom import CustomModel, common_input
 from dualfield.models.structured import NOT_CALIBRATED, StructuredModel
 from dualfield.models.temperature_scaling import Calibration, choose_temperature
 from dualfield.models.training_data import TrainingData, read_training_data, template_of
@@ -464,7 +464,7 @@ class StructuredSVM(StructuredPredictor, Estimator):
         if len(inputs) != len(outputs) or not inputs:
             raise ValueError(f"X and y must have as many examples, at least one. Got {len(inputs)} and {len(outputs)}.")
         problem: Any = self.structure
-        n = check_custom_problem(problem, inputs, outputs)
+        n, like = check_custom_problem(problem, inputs, outputs), common_input(inputs)
         weights = np.ones(len(inputs)) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
         if weights.shape != (len(inputs),) or not (np.isfinite(weights) & (weights >= 0.0)).all() or not weights.any():
             raise ValueError(f"sample_weight must be {len(inputs)} finite numbers of at least 0, not all 0.")
@@ -478,9 +478,9 @@ class StructuredSVM(StructuredPredictor, Estimator):
             self,
             partial(solve_hinge, solver, planes, rule, start),
             monitor=monitor,
-            model_at=lambda w: CustomModel(problem, w),
+            model_at=lambda w: CustomModel(problem, w, like),
         )
-        self._keep(CustomModel(problem, solution.parameters), solution)
+        self._keep(CustomModel(problem, solution.parameters, like), solution)
         return solution
 
     def _solve(

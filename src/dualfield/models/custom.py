@@ -24,10 +24,13 @@ class CustomModel:
         Its ``argmax`` predicts, its ``loss`` scores.
     parameters : array of shape (n_parameters,)
         The weights w.
+    like : object, default=None
+        An input of training, if all were of one kind; those of predictions are compared with it.
     """
 
     problem: CustomProblem
     parameters: Floats
+    like: Any = None
     is_matrix = False
     column_names = None
 
@@ -43,8 +46,14 @@ class CustomModel:
 
     def predict(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> list[Any]:
         """Return the best output for each example."""
-        w = read_only(self.parameters)
-        return [self.problem.argmax(w, x) for x in X]
+        w, inputs = read_only(self.parameters), list(X)
+        for i, x in enumerate(inputs):
+            if self.like is not None and kind_of(x) != kind_of(self.like):
+                raise ValueError(
+                    f"X[{i}] must be {kind_of(self.like)}, as the inputs of training. Got {kind_of(x)} instead. "
+                    "X is a list of inputs; for one input x pass [x]."
+                )
+        return [self.problem.argmax(w, x) for x in inputs]
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return minus the mean loss of the predictions."""
@@ -57,3 +66,15 @@ class CustomModel:
             "The 'structure' parameter cannot be saved: a user-defined problem is code, which a model file does not "
             f"hold. Got {self.problem!r:.100} instead."
         )
+
+
+def kind_of(x: Any) -> str:
+    """Say what an input is: its type, and the dimension of an array."""
+    dimensions = getattr(x, "ndim", None)
+    name = type(x).__name__
+    return f"a {name}" if dimensions is None else f"a {name} of {dimensions} dimension{'s' * (dimensions != 1)}"
+
+
+def common_input(X: list[Any]) -> Any:
+    """Return the first of some inputs if all are of its kind, else None."""
+    return X[0] if len({kind_of(x) for x in X}) == 1 else None

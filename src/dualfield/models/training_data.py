@@ -96,9 +96,19 @@ class TrainingData:
         )
 
 
-def template_of(template: Any) -> Template | None:
-    """Return the template that a parameter stands for."""
-    return template if template is None or isinstance(template, Template) else Template.parse(str(template))
+def template_of(template: Any, X: Any = None) -> Template | None:
+    """Return the template that a parameter stands for: itself, its text, or "default" or "chunking", built-in ones.
+
+    The default template is made for the columns of the tokens of `X`.
+    """
+    if template is None or isinstance(template, Template):
+        return template
+    if template == "chunking":
+        return Template.chunking()
+    if template == "default":
+        token = next((token for sentence in X for token in sentence), ("",)) if X is not None else ("",)
+        return Template.default(1 if isinstance(token, str) else len(token))
+    return Template.parse(str(template))
 
 
 def structured_cost(settings: Any, labels: Labels, *, hinge: bool) -> Floats | None:
@@ -127,7 +137,10 @@ def read_training_data(
     `settings` has the parameters of the estimator; `y` may have been read already. Labels may be `known`, and
     vocabularies and features be `grown_from` those of an earlier model.
     """
-    owner, template = type(settings).__name__, template_of(settings.template)
+    owner = type(settings).__name__
+    if settings.template == "default":
+        X = list(X)  # which is looked at twice
+    template = template_of(settings.template, X)
     prototype = structure_of(owner, settings.structure)
     nodes, pairs = _read_nodes(prototype, template, X, lengths, grown_from)
     read = y if isinstance(y, PartialLabels) else read_labels(y, nodes.offsets, known)

@@ -15,7 +15,7 @@ from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
 from dualfield.structures.base import Structure
 from dualfield.structures.checks import check_codes, check_int
-from dualfield.structures.constraints import span_constraints
+from dualfield.structures.constraints import check_labels, span_constraints
 from dualfield.structures.scores import Scores
 
 # A table of all windows of labels larger than this is refused: list the windows that occur instead.
@@ -202,6 +202,7 @@ class Chain(Structure):
                 raise ValueError("constraints must be None if the structure has allowed transitions.")
             return self
         rules = _rules(constraints, names, owner)
+        check_labels(rules, names, codes, shape, constraints)
         if self.order == 1:
             return Chain(n, 1, **rules)
         pairs = rules.pop("allowed", None)

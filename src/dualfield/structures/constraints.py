@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from dualfield.data.arrays import Codes
+from dualfield.data.shapes import Shape
 
 # Rules by the letter before the dash.
 _PREFIXES = {"BIO": "BIO", "BIOES": "BIOES"}
@@ -77,3 +81,38 @@ def _split(label: str, position: int, scheme: str) -> tuple[str, str]:
         shape = " or ".join(f"'{prefix}-type'" for prefix in _PREFIXES[scheme] if prefix != "O")
         raise ValueError(f"labels[{position}] must be 'O' or {shape} for scheme {scheme!r}. Got {label!r} instead.")
     return letter, kind
+
+
+_IOB1 = (
+    " In BIO every span begins with B-. Where I- begins a span, as in IOB1, convert the labels first, or set "
+    "constraints=None."
+)
+
+
+def check_labels(rules: Mapping[str, Any], names: Sequence[Any], codes: Codes, shape: Shape, constraints: Any) -> None:
+    """Raise an error that names the first label of training data that the rules of a chain forbid."""
+    first, last = shape.offsets[:-1][shape.lengths > 0], shape.offsets[1:][shape.lengths > 0] - 1
+    inner = np.ones(len(codes), dtype=bool)
+    inner[first] = False
+    at = np.flatnonzero(inner)
+    wrong: list[tuple[int, str]] = []
+    for key, nodes, why in (("allowed_start", first, "stand first"), ("allowed_stop", last, "stand last")):
+        flags = rules.get(key)
+        if flags is not None:
+            some = nodes[(codes[nodes] >= 0) & ~flags[codes[nodes]]]
+            wrong += [(int(some[0]), why)] if some.size else []
+    table = rules.get("allowed")
+    if table is not None:
+        known = at[(codes[at] >= 0) & (codes[at - 1] >= 0)]
+        some = known[~table[codes[known - 1], codes[known]]]
+        wrong += [(int(some[0]), f"follow {names[codes[some[0] - 1]]!r}")] if some.size else []
+    if not wrong:
+        return
+    node, why = min(wrong)
+    example = int(np.searchsorted(shape.offsets, node, side="right")) - 1
+    place = f"y[{example}][{node - int(shape.offsets[example])}]"
+    label = names[codes[node]]
+    hint = _IOB1 if isinstance(constraints, str) and constraints == "BIO" and str(label).startswith("I-") else ""
+    raise ValueError(
+        f"The labels of example {example} are not allowed: {place} is {label!r}, which may not {why}.{hint}"
+    )

@@ -92,7 +92,9 @@ class CustomProblem(Protocol):
         """
 
 
-def joint_feature_row(problem: CustomProblem, x: Any, y: Any, n_parameters: int | None) -> scipy.sparse.csr_array:
+def joint_feature_row(
+    problem: CustomProblem, x: Any, y: Any, n_parameters: int | None, place: str = ""
+) -> scipy.sparse.csr_array:
     """Ask a problem for features, and check them.
 
     Parameters
@@ -103,6 +105,8 @@ def joint_feature_row(problem: CustomProblem, x: Any, y: Any, n_parameters: int 
         Input and output.
     n_parameters : int or None
         How many there must be; None: any number.
+    place : str, default=""
+        Where x and y come from, for error messages.
 
     Returns
     -------
@@ -131,7 +135,8 @@ def joint_feature_row(problem: CustomProblem, x: Any, y: Any, n_parameters: int 
             raise ValueError(f"{name} must return a 1-d array or a sparse row. Got shape {array.shape}.")
         row = scipy.sparse.csr_array(array[None])
     if row.shape[0] != 1 or (n_parameters is not None and row.shape[1] != n_parameters):
-        raise ValueError(f"{name} must return {n_parameters} features. Got shape {row.shape}.")
+        as_before = ", as for X[0]" if place else ""
+        raise ValueError(f"{name} must return {n_parameters} features{as_before}. Got {row.shape[1]}{place}.")
     if not np.isfinite(row.data).all():
         raise ValueError(f"{name} must return finite numbers. Got NaN or infinity.")
     checked: scipy.sparse.csr_array = row
@@ -183,6 +188,8 @@ def check_custom_problem(problem: CustomProblem, X: Sequence[Any], y: Sequence[A
     given = getattr(problem, "n_parameters", None)
     first = joint_feature_row(problem, X[0], y[0], None if given is None else int(given))
     n_parameters, rng = int(first.shape[1]), np.random.default_rng(0)
+    for i in range(len(y)):
+        joint_feature_row(problem, X[i], y[i], n_parameters, f" for X[{i}]")
     for i in range(min(n_checked, len(y))):
         itself = float(problem.loss(y[i], y[i]))
         if itself != 0.0:
