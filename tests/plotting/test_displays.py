@@ -234,10 +234,10 @@ def test_a_label_need_not_be_the_most_probable_one_at_its_place():
 @pytest.mark.parametrize(
     ("xseq", "tokens"),
     [
-        ([{"w": "Rex", "pos": "N"}, {"bias": 1.0}, {}], ["Rex", "bias", "2"]),
-        ([("Rex", "N"), ["barks"], []], ["Rex", "barks", "2"]),
+        ([{"w": "Rex", "pos": "N"}, {"bias": 1.0}, {}], ["Rex", "token 1", "token 2"]),
+        ([("Rex", "N"), ["barks"], []], ["Rex", "barks", "token 2"]),
         (["one", "two"], ["one", "two"]),
-        (np.zeros((2, 3)), ["0", "1"]),
+        (np.zeros((2, 3)), ["token 0", "token 1"]),
         ([], []),
     ],
 )

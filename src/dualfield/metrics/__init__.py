@@ -1,8 +1,18 @@
 """Metrics of predicted label sequences: tokens, whole sequences, spans, probabilities."""
 
 from dualfield.metrics.calibration import CalibrationBins, calibration_bins, calibration_error
-from dualfield.metrics.scorers import sequence_accuracy_scorer, span_f1_scorer, token_f1_scorer
+from dualfield.metrics.cross_validation import cross_val_predict
+from dualfield.metrics.probabilities import token_brier_score, token_log_loss
+from dualfield.metrics.scorers import (
+    neg_brier_scorer,
+    neg_calibration_error_scorer,
+    neg_log_loss_scorer,
+    sequence_accuracy_scorer,
+    span_f1_scorer,
+    token_f1_scorer,
+)
 from dualfield.metrics.span_metrics import SpanScore, SpanScores, span_f1_score, span_scores, spans
+from dualfield.metrics.span_report import span_report
 from dualfield.metrics.token_metrics import (
     flat_accuracy_score,
     flat_classification_report,
@@ -19,17 +29,24 @@ __all__ = [
     "SpanScores",
     "calibration_bins",
     "calibration_error",
+    "cross_val_predict",
     "flat_accuracy_score",
     "flat_classification_report",
     "flat_f1_score",
     "flat_precision_score",
     "flat_recall_score",
+    "neg_brier_scorer",
+    "neg_calibration_error_scorer",
+    "neg_log_loss_scorer",
     "sequence_accuracy_score",
     "sequence_accuracy_scorer",
     "span_f1_score",
     "span_f1_scorer",
+    "span_report",
     "span_scores",
     "spans",
+    "token_brier_score",
     "token_f1_score",
     "token_f1_scorer",
+    "token_log_loss",
 ]

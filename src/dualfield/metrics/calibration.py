@@ -154,7 +154,7 @@ def confidences(y_true: Any, marginals: Any, classes: Any) -> tuple[NDArray[np.f
         raise ValueError(f"y_true has {len(true)} sequences; marginals has {len(marginals)}.")
     confidence, right = [np.zeros(0)], [np.zeros(0, dtype=bool)]
     for i, labels in enumerate(true):
-        rows = _checked(marginals[i], labels, len(names), i)
+        rows = checked_marginals(marginals[i], labels, len(names), i)
         best = rows.argmax(axis=1) if len(labels) else np.zeros(0, dtype=np.intp)
         confidence.append(rows[np.arange(len(labels)), best])
         right.append(np.array([names[at] == label for at, label in zip(best, labels, strict=True)], dtype=bool))
@@ -179,7 +179,8 @@ def _check_all(name: str, values: NDArray[np.float64], good: NDArray[np.bool_], 
         raise ValueError(f"{name} must {what}. Got {name}[{at}] = {values[at]} instead.")
 
 
-def _checked(marginals: Any, labels: Sequence[Any], n_classes: int, i: int) -> NDArray[np.float64]:
+def checked_marginals(marginals: Any, labels: Sequence[Any], n_classes: int, i: int) -> NDArray[np.float64]:
+    """Return the probabilities of one sequence, a row for each of its labels, or raise an error that names it."""
     rows = np.asarray(marginals, dtype=np.float64)
     if not len(labels) and not rows.size:
         return np.zeros((0, n_classes))

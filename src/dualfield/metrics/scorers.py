@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dualfield.metrics.calibration import calibration_error
+from dualfield.metrics.probabilities import token_brier_score, token_log_loss
 from dualfield.metrics.span_metrics import span_f1_score
 from dualfield.metrics.token_metrics import sequence_accuracy_score, token_f1_score
 
@@ -90,3 +92,79 @@ def sequence_accuracy_scorer(estimator: Any, X: Any, y: Any) -> float:
     0.5
     """
     return sequence_accuracy_score(y, estimator.predict(X))
+
+
+def neg_log_loss_scorer(estimator: Any, X: Any, y: Any) -> float:
+    """Return minus the log-loss of the probabilities of a model, so that higher is better.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        Its ``predict_proba(X)`` is called.
+    X : list of sequences
+        What to predict from.
+    y : list of label sequences
+        The true labels.
+
+    Returns
+    -------
+    float
+        Minus :func:`token_log_loss`.
+
+    Examples
+    --------
+    >>> from dualfield import CRF
+    >>> from dualfield.metrics import neg_log_loss_scorer
+    >>> X, y = [[["a"], ["b"]]] * 6, [["x", "y"]] * 6
+    >>> neg_log_loss_scorer(CRF(C=10.0).fit(X, y), X, y) > neg_log_loss_scorer(CRF(C=0.01).fit(X, y), X, y)
+    True
+    """
+    return -token_log_loss(y, estimator.predict_proba(X), estimator.classes_)
+
+
+def neg_brier_scorer(estimator: Any, X: Any, y: Any) -> float:
+    """Return minus the Brier score of the probabilities of a model.
+
+    Parameters
+    ----------
+    estimator, X, y
+        As in :func:`neg_log_loss_scorer`.
+
+    Returns
+    -------
+    float
+        Minus :func:`token_brier_score`.
+
+    Examples
+    --------
+    >>> from dualfield import CRF
+    >>> from dualfield.metrics import neg_brier_scorer
+    >>> X, y = [[["a"], ["b"]]] * 6, [["x", "y"]] * 6
+    >>> neg_brier_scorer(CRF(C=10.0).fit(X, y), X, y) > -0.1
+    True
+    """
+    return -token_brier_score(y, estimator.predict_proba(X), estimator.classes_)
+
+
+def neg_calibration_error_scorer(estimator: Any, X: Any, y: Any) -> float:
+    """Return minus the expected calibration error of a model.
+
+    Parameters
+    ----------
+    estimator, X, y
+        As in :func:`neg_log_loss_scorer`.
+
+    Returns
+    -------
+    float
+        Minus :func:`calibration_error`.
+
+    Examples
+    --------
+    >>> from dualfield import CRF
+    >>> from dualfield.metrics import neg_calibration_error_scorer
+    >>> X, y = [[["a"], ["b"]]] * 6, [["x", "y"]] * 6
+    >>> -1.0 <= neg_calibration_error_scorer(CRF().fit(X, y), X, y) <= 0.0
+    True
+    """
+    return -calibration_error(y, estimator.predict_proba(X), estimator.classes_)

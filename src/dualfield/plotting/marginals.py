@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dualfield.data.token_texts import token_texts
 from dualfield.plotting.canvas import one_axes
 from dualfield.plotting.labels import label_list
 from dualfield.plotting.markup import Html, escape, shortened
@@ -111,7 +112,7 @@ class MarginalsDisplay:
         yseq : sequence of labels, default=None
             The true labels.
         tokens : sequence, default=None
-            What is written at each node; None: its first attribute or column of text, or else its number.
+            What is written at each node; None: its word, where one of its attributes is called so, or its number.
 
         Returns
         -------
@@ -208,24 +209,6 @@ class MarginalsDisplay:
             )
         ]
         return Html(f'<div class="sentence">{"".join(boxes)}</div>')
-
-
-def token_texts(xseq: Any, length: int) -> list[str]:
-    """Return what to write at each node of a sequence: its first attribute or column of text, or else its number."""
-    if not isinstance(xseq, Sequence) or len(xseq) != length:
-        return [str(at) for at in range(length)]
-    return [_first_text(item, at) for at, item in enumerate(xseq)]
-
-
-def _first_text(item: Any, at: int) -> str:
-    if isinstance(item, dict) and item:
-        name, value = next(iter(item.items()))
-        return str(value) if isinstance(value, str) else str(name)
-    if isinstance(item, str):
-        return item
-    if isinstance(item, list | tuple) and item and isinstance(item[0], str):
-        return item[0]
-    return str(at)
 
 
 def _rounded(chance: float) -> str:

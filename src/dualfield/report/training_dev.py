@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
+from dualfield.data.token_texts import token_texts
 from dualfield.metrics import SpanScores, sequence_accuracy_score, span_scores
 from dualfield.metrics.sequences import paired
 from dualfield.plotting import ConfusionDisplay, MarginalsDisplay, ReliabilityDisplay
 from dualfield.plotting.labels import as_sequences, label_list, most_of, shown_note
-from dualfield.plotting.marginals import token_texts
 from dualfield.plotting.markup import Html, escape
 from dualfield.report.page import table
 
