@@ -20,6 +20,7 @@ FACES = {
     "Model": "what a model inside must have",
     "StructuredPredictor": "passes the questions of dependent labels on",
     "FittedTagger": "the same, for a model that is a part of another",
+    "EarlyStopping": "a monitor for fits, which scores models",
     "LatentPredictor": "passes the questions of latent variables on",
 }
 ALGEBRA = {"linalg", "einsum", "dot", "matmul", "tensordot"}

@@ -2,6 +2,7 @@
 
 from dualfield.estimators.bayes_net import DiscriminativeBayesNet
 from dualfield.estimators.crf import CRF
+from dualfield.estimators.early_stopping import EarlyStopping
 from dualfield.estimators.graphical import ConditionalGraphicalModel
 from dualfield.estimators.hmm import DiscriminativeHMM
 from dualfield.estimators.kernel_logistic import KernelLogisticRegression
@@ -20,6 +21,7 @@ __all__ = [
     "ConditionalGraphicalModel",
     "DiscriminativeBayesNet",
     "DiscriminativeHMM",
+    "EarlyStopping",
     "KernelLogisticRegression",
     "LatentCRF",
     "LatentChain",
