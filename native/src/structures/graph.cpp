@@ -7,10 +7,10 @@
 #include <stdexcept>
 
 #include "dualfield/core/layout.hpp"
-#include "dualfield/core/parallel.hpp"
 #include "dualfield/core/random.hpp"
 #include "elimination.hpp"
 #include "graph_pass.hpp"
+#include "passes.hpp"
 
 namespace dualfield {
 namespace {
@@ -66,37 +66,16 @@ std::size_t GraphStructure::width(std::size_t example) const {
     return plan(example).width;
 }
 
-// Calls body(pass, example, rows before its own in the view) for each example after a pass up; those without nodes have
-// one labelling, of score 0.
-template <class Body>
-void GraphStructure::for_examples(Examples examples, const ScoreView& view, std::size_t n_threads, Status* statuses,
-                                  bool sums, Body body) const {
-    n_threads = std::max<std::size_t>(1, std::min(n_threads, examples.size()));
-    std::vector<Pass> passes;
-    for (std::size_t i = 0; i < n_threads; ++i) passes.emplace_back(*this);
-    const std::size_t base = first(examples.first), base_edge = first_edge(examples.first);
-    parallel_for(examples.size(), n_threads, [&](std::size_t worker, std::size_t i) {
-        Pass& pass = passes[worker];
-        pass.begin(examples.first + i, base, base_edge, view);
-        if (sums)
-            pass.up_sum();
-        else
-            pass.up_max();
-        statuses[i] = pass.status();
-        if (statuses[i] == Status::ok) body(pass, i, first(examples.first + i) - base);
-    });
-}
-
 void GraphStructure::log_partition(Examples examples, const ScoreView& view, std::size_t n_threads, double* out,
                                    Status* statuses) const {
-    for_examples(examples, view, n_threads, statuses, true,
-                 [&](const Pass& pass, std::size_t i, std::size_t) { out[i] = pass.total(); });
+    for_examples<Pass>(*this, examples, view, n_threads, statuses, true,
+                       [&](const Pass& pass, std::size_t i, std::size_t) { out[i] = pass.total(); });
 }
 
 void GraphStructure::maximum(Examples examples, const ScoreView& view, std::size_t n_threads, double* out,
                              Status* statuses) const {
-    for_examples(examples, view, n_threads, statuses, false,
-                 [&](const Pass& pass, std::size_t i, std::size_t) { out[i] = pass.total(); });
+    for_examples<Pass>(*this, examples, view, n_threads, statuses, false,
+                       [&](const Pass& pass, std::size_t i, std::size_t) { out[i] = pass.total(); });
 }
 
 namespace {
@@ -175,7 +154,7 @@ class GraphStructure::OneGraph final : public Block {
   private:
     void begin(std::size_t example, const ScoreView& scores) {
         pass_.forget();  // other scores may be in the same place
-        pass_.begin(example, graph_.first(example), graph_.first_edge(example), scores);
+        pass_.begin(example, example, scores);
     }
 
     const GraphStructure& graph_;
@@ -190,58 +169,62 @@ void GraphStructure::marginals(Examples examples, const ScoreView& view, std::si
                                double* out, Status* statuses) const {
     double* edges = options_.with_edges ? sums.own[1] : nullptr;
     const std::size_t base_edge = first_edge(examples.first);
-    for_examples(examples, view, n_threads, statuses, true, [&](Pass& pass, std::size_t i, std::size_t row) {
-        const std::size_t example = examples.first + i;
-        out[i] = pass.total();
-        OneGraph::spread(*this, pass, example, sums.own[0] + row * n_labels_,
-                         edges ? edges + (first_edge(example) - base_edge) * n_labels_ * n_labels_ : nullptr,
-                         sums.shared ? sums.shared + i * parts_.n_shared : nullptr);
-    });
+    for_examples<Pass>(
+        *this, examples, view, n_threads, statuses, true, [&](Pass& pass, std::size_t i, std::size_t row) {
+            const std::size_t example = examples.first + i;
+            out[i] = pass.total();
+            OneGraph::spread(*this, pass, example, sums.own[0] + row * n_labels_,
+                             edges ? edges + (first_edge(example) - base_edge) * n_labels_ * n_labels_ : nullptr,
+                             sums.shared ? sums.shared + i * parts_.n_shared : nullptr);
+        });
 }
 
 void GraphStructure::argmax(Examples examples, const ScoreView& view, std::size_t n_threads, std::int32_t* labels,
                             Status* statuses) const {
-    for_examples(examples, view, n_threads, statuses, false,
-                 [&](Pass& pass, std::size_t, std::size_t row) { OneGraph::decode(pass, n_labels_, labels + row); });
+    for_examples<Pass>(
+        *this, examples, view, n_threads, statuses, false,
+        [&](Pass& pass, std::size_t, std::size_t row) { OneGraph::decode(pass, n_labels_, labels + row); });
 }
 
 void GraphStructure::max_marginals(Examples examples, const ScoreView& view, std::size_t n_threads, double* own,
                                    Status* statuses) const {
     const std::size_t n = n_labels_;
-    for_examples(examples, view, n_threads, statuses, false, [&](Pass& pass, std::size_t, std::size_t row) {
-        const std::vector<EliminationStep>& steps = pass.plan().steps;
-        std::vector<double> outside;
-        for (std::size_t s = steps.size(); s-- > 0;) {
-            // Tables become the highest scores of labellings with their labels: what is inside plus the best outside.
-            const EliminationStep& step = steps[s];
-            outside.assign(step.n_below, step.parent < 0 ? pass.total() : -kInfinity);
-            if (step.parent >= 0) {
-                const EliminationStep& parent = steps[static_cast<std::size_t>(step.parent)];
-                const double* above = pass.table(parent);
-                for_rows(parent.nodes.size(), n, parent.cells, step.strides.data(),
-                         [&](std::size_t cell, std::size_t at, std::size_t stride) {
-                             for (std::size_t k = 0; k < n; ++k)
-                                 outside[at + k * stride] = std::max(outside[at + k * stride], above[cell + k]);
-                         });
-            }
-            double* here = own + (row + static_cast<std::size_t>(step.nodes[0])) * n;
-            for (std::size_t v = 0; v < n; ++v) {
-                double* cells = pass.table(step) + v * step.n_below;
-                here[v] = -kInfinity;
-                for (std::size_t j = 0; j < step.n_below; ++j) {
-                    // Where nothing inside fits, nothing fits at all.
-                    const double inside = pass.message(step)[j];
-                    cells[j] = inside > -kInfinity ? cells[j] + (outside[j] - inside) : -kInfinity;
-                    here[v] = std::max(here[v], cells[j]);
+    for_examples<Pass>(
+        *this, examples, view, n_threads, statuses, false, [&](Pass& pass, std::size_t, std::size_t row) {
+            const std::vector<EliminationStep>& steps = pass.plan().steps;
+            std::vector<double> outside;
+            for (std::size_t s = steps.size(); s-- > 0;) {
+                // Tables become the highest scores of labellings with their labels: what is inside plus the best
+                // outside.
+                const EliminationStep& step = steps[s];
+                outside.assign(step.n_below, step.parent < 0 ? pass.total() : -kInfinity);
+                if (step.parent >= 0) {
+                    const EliminationStep& parent = steps[static_cast<std::size_t>(step.parent)];
+                    const double* above = pass.table(parent);
+                    for_rows(parent.nodes.size(), n, parent.cells, step.strides.data(),
+                             [&](std::size_t cell, std::size_t at, std::size_t stride) {
+                                 for (std::size_t k = 0; k < n; ++k)
+                                     outside[at + k * stride] = std::max(outside[at + k * stride], above[cell + k]);
+                             });
+                }
+                double* here = own + (row + static_cast<std::size_t>(step.nodes[0])) * n;
+                for (std::size_t v = 0; v < n; ++v) {
+                    double* cells = pass.table(step) + v * step.n_below;
+                    here[v] = -kInfinity;
+                    for (std::size_t j = 0; j < step.n_below; ++j) {
+                        // Where nothing inside fits, nothing fits at all.
+                        const double inside = pass.message(step)[j];
+                        cells[j] = inside > -kInfinity ? cells[j] + (outside[j] - inside) : -kInfinity;
+                        here[v] = std::max(here[v], cells[j]);
+                    }
                 }
             }
-        }
-    });
+        });
 }
 
 void GraphStructure::entropy(Examples examples, const ScoreView& view, std::size_t n_threads, double* out,
                              Status* statuses) const {
-    for_examples(examples, view, n_threads, statuses, true, [&](Pass& pass, std::size_t i, std::size_t) {
+    for_examples<Pass>(*this, examples, view, n_threads, statuses, true, [&](Pass& pass, std::size_t i, std::size_t) {
         out[i] = std::max(pass.down([](const EliminationStep&, const double*) {}), 0.0);
     });
 }
@@ -249,37 +232,20 @@ void GraphStructure::entropy(Examples examples, const ScoreView& view, std::size
 void GraphStructure::sample(Examples examples, const ScoreView& view, std::size_t n_threads, std::size_t n_samples,
                             std::uint64_t seed, std::int32_t* labels, Status* statuses) const {
     const std::size_t n = n_labels_, stride = first(examples.last) - first(examples.first);
-    for_examples(examples, view, n_threads, statuses, true, [&](Pass& pass, std::size_t i, std::size_t row) {
-        RandomStream random(seed, examples.first + i);
-        const std::vector<EliminationStep>& steps = pass.plan().steps;
-        std::vector<double> share(n);
-        for (std::size_t draw = 0; draw < n_samples; ++draw) {
-            std::int32_t* own = labels + draw * stride + row;
-            for (std::size_t s = steps.size(); s-- > 0;) {
-                const double* column = pass.table(steps[s]) + pass.place(steps[s], own);
-                for (std::size_t v = 0; v < n; ++v) share[v] = column[v * steps[s].n_below];
-                own[steps[s].nodes[0]] = static_cast<std::int32_t>(draw_index({share.data(), n}, random.uniform()));
+    for_examples<Pass>(
+        *this, examples, view, n_threads, statuses, true, [&](Pass& pass, std::size_t i, std::size_t row) {
+            RandomStream random(seed, examples.first + i);
+            const std::vector<EliminationStep>& steps = pass.plan().steps;
+            std::vector<double> share(n);
+            for (std::size_t draw = 0; draw < n_samples; ++draw) {
+                std::int32_t* own = labels + draw * stride + row;
+                for (std::size_t s = steps.size(); s-- > 0;) {
+                    const double* column = pass.table(steps[s]) + pass.place(steps[s], own);
+                    for (std::size_t v = 0; v < n; ++v) share[v] = column[v * steps[s].n_below];
+                    own[steps[s].nodes[0]] = static_cast<std::int32_t>(draw_index({share.data(), n}, random.uniform()));
+                }
             }
-        }
-    });
-}
-
-void GraphStructure::score(Examples examples, const ScoreView& view, std::size_t, const std::int32_t* labels,
-                           double* out, Status* statuses) const {
-    PartList parts;
-    const std::size_t base = first(examples.first), base_edge = first_edge(examples.first);
-    for (std::size_t i = 0; i < examples.size(); ++i) {
-        const std::size_t example = examples.first + i, row = first(example) - base;
-        list_parts(example, labels + row, parts);
-        ScoreView own = view;
-        own.own[0] += row * n_labels_;
-        if (options_.with_edges && own.own[1]) own.own[1] += (first_edge(example) - base_edge) * n_labels_ * n_labels_;
-        out[i] =
-            refusal(example, labels + row).empty()
-                ? view.inverse_temperature * score_parts(example, own, {{parts.own[0], parts.own[1], {}}, parts.shared})
-                : -kInfinity;
-        statuses[i] = out[i] < kInfinity ? Status::ok : Status::bad_number;
-    }
+        });
 }
 
 void GraphStructure::list_parts(std::size_t example, const std::int32_t* labels, PartList& out) const {

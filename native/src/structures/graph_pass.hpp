@@ -24,14 +24,13 @@ class GraphStructure::Pass {
   public:
     explicit Pass(const GraphStructure& graph) : graph_(graph), n_(graph.n_labels_) {}
 
-    // Takes the scores of an example; base, base_edge: rows of all examples before it in the view.
-    void begin(std::size_t example, std::size_t base, std::size_t base_edge, const ScoreView& view) {
+    // Takes the scores of an example from a view whose first example is `from`.
+    void begin(std::size_t example, std::size_t from, const ScoreView& view) {
         example_ = example;
         plan_ = &graph_.plan(example);
-        node_ = view.own[0] + (graph_.first(example) - base) * n_;
-        edges_ = graph_.options_.with_edges && view.own[1]
-                     ? view.own[1] + (graph_.first_edge(example) - base_edge) * n_ * n_
-                     : nullptr;
+        const ScoreView own = graph_.view_of(example, from, view);
+        node_ = own.own[0];
+        edges_ = graph_.options_.with_edges ? own.own[1] : nullptr;
         if (view.shared != shared_ || view.inverse_temperature != factor_) {
             shared_ = view.shared;
             factor_ = view.inverse_temperature;

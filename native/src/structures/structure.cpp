@@ -134,13 +134,8 @@ void Structure::k_best(Examples examples, const ScoreView& view, std::size_t n_t
     for (std::size_t i = 0; i < n_threads; ++i) blocks.push_back(block());
     parallel_for(examples.size(), n_threads, [&](std::size_t worker, std::size_t i) {
         const std::size_t example = examples.first + i, row = first(example) - first(examples.first);
-        ScoreView own = view;
+        ScoreView own = view_of(example, examples.first, view);
         own.inverse_temperature = 1.0;
-        for (std::size_t t = 0; t < parts_.tables.size(); ++t)
-            if (own.own[t]) {
-                const OwnTable& table = parts_.tables[t];
-                own.own[t] += (table.first(example) - table.first(examples.first)) * table.width;
-            }
         Partition partition(*blocks[worker], example, own, length(example), n_labels());
         statuses[i] = partition.begin();
         if (statuses[i] != Status::ok) return;
@@ -153,6 +148,30 @@ void Structure::k_best(Examples examples, const ScoreView& view, std::size_t n_t
 
 std::string Structure::refusal(std::size_t, const std::int32_t*) const {
     return {};
+}
+
+ScoreView Structure::view_of(std::size_t example, std::size_t from, const ScoreView& view) const {
+    ScoreView own = view;
+    for (std::size_t g = 0; g < parts_.tables.size(); ++g) {
+        const OwnTable& table = parts_.tables[g];
+        if (own.own[g]) own.own[g] += (table.first(example) - table.first(from)) * table.width;
+    }
+    return own;
+}
+
+void Structure::score(Examples examples, const ScoreView& view, std::size_t, const std::int32_t* labels, double* out,
+                      Status* statuses) const {
+    PartList parts;
+    for (std::size_t i = 0; i < examples.size(); ++i) {
+        const std::size_t example = examples.first + i;
+        const std::int32_t* own = labels + (first(example) - first(examples.first));
+        list_parts(example, own, parts);
+        const PartSpan found{{parts.own[0], parts.own[1], parts.own[2]}, parts.shared};
+        out[i] = refusal(example, own).empty()
+                     ? view.inverse_temperature * score_parts(example, view_of(example, examples.first, view), found)
+                     : -kInfinity;
+        statuses[i] = out[i] < kInfinity ? Status::ok : Status::bad_number;
+    }
 }
 
 double Structure::score_parts(std::size_t, const ScoreView& scores, const PartSpan& parts) const {

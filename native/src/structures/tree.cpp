@@ -7,8 +7,8 @@
 
 #include "dualfield/core/buffer.hpp"
 #include "dualfield/core/layout.hpp"
-#include "dualfield/core/parallel.hpp"
 #include "dualfield/core/random.hpp"
+#include "passes.hpp"
 #include "tree_lists.hpp"
 #include "tree_pass.hpp"
 
@@ -51,37 +51,16 @@ TreeStructure::TreeStructure(std::size_t n_labels, std::span<const std::int64_t>
     }
 }
 
-// Calls body(pass, example, place of its first row in the view) for each example after a pass up; those without nodes
-// have one labelling, of score 0.
-template <class Body>
-void TreeStructure::for_examples(Examples examples, const ScoreView& view, std::size_t n_threads, Status* statuses,
-                                 bool sums, Body body) const {
-    n_threads = std::max<std::size_t>(1, std::min(n_threads, examples.size()));
-    std::vector<Pass> passes;
-    for (std::size_t i = 0; i < n_threads; ++i) passes.emplace_back(*this);
-    const std::size_t base = first(examples.first);
-    parallel_for(examples.size(), n_threads, [&](std::size_t worker, std::size_t i) {
-        Pass& pass = passes[worker];
-        pass.begin(examples.first + i, base, view);
-        if (sums)
-            pass.up_sum();
-        else
-            pass.up_max();
-        statuses[i] = pass.status();
-        if (statuses[i] == Status::ok) body(pass, i, first(examples.first + i) - base);
-    });
-}
-
 void TreeStructure::log_partition(Examples examples, const ScoreView& view, std::size_t n_threads, double* out,
                                   Status* statuses) const {
-    for_examples(examples, view, n_threads, statuses, true,
-                 [&](const Pass& pass, std::size_t i, std::size_t) { out[i] = pass.total(); });
+    for_examples<Pass>(*this, examples, view, n_threads, statuses, true,
+                       [&](const Pass& pass, std::size_t i, std::size_t) { out[i] = pass.total(); });
 }
 
 void TreeStructure::maximum(Examples examples, const ScoreView& view, std::size_t n_threads, double* out,
                             Status* statuses) const {
-    for_examples(examples, view, n_threads, statuses, false,
-                 [&](const Pass& pass, std::size_t i, std::size_t) { out[i] = pass.total(); });
+    for_examples<Pass>(*this, examples, view, n_threads, statuses, false,
+                       [&](const Pass& pass, std::size_t i, std::size_t) { out[i] = pass.total(); });
 }
 
 // The probabilities of the parts of an example after a pass up; edges and shared may be null.
@@ -112,12 +91,13 @@ void TreeStructure::spread(Pass& pass, std::size_t example, double* nodes, doubl
 void TreeStructure::marginals(Examples examples, const ScoreView& view, std::size_t n_threads, const PartSums& sums,
                               double* out, Status* statuses) const {
     double* edges = options_.with_edges ? sums.own[1] : nullptr;
-    for_examples(examples, view, n_threads, statuses, true, [&](Pass& pass, std::size_t i, std::size_t row) {
-        out[i] = pass.total();
-        spread(pass, examples.first + i, sums.own[0] + row * n_labels_,
-               edges ? edges + row * n_labels_ * n_labels_ : nullptr,
-               sums.shared ? sums.shared + i * parts_.n_shared : nullptr);
-    });
+    for_examples<Pass>(*this, examples, view, n_threads, statuses, true,
+                       [&](Pass& pass, std::size_t i, std::size_t row) {
+                           out[i] = pass.total();
+                           spread(pass, examples.first + i, sums.own[0] + row * n_labels_,
+                                  edges ? edges + row * n_labels_ * n_labels_ : nullptr,
+                                  sums.shared ? sums.shared + i * parts_.n_shared : nullptr);
+                       });
 }
 
 void TreeStructure::decode(Pass& pass, std::size_t example, std::int32_t* labels) const {
@@ -140,8 +120,9 @@ void TreeStructure::decode(Pass& pass, std::size_t example, std::int32_t* labels
 
 void TreeStructure::argmax(Examples examples, const ScoreView& view, std::size_t n_threads, std::int32_t* labels,
                            Status* statuses) const {
-    for_examples(examples, view, n_threads, statuses, false,
-                 [&](Pass& pass, std::size_t i, std::size_t row) { decode(pass, examples.first + i, labels + row); });
+    for_examples<Pass>(
+        *this, examples, view, n_threads, statuses, false,
+        [&](Pass& pass, std::size_t i, std::size_t row) { decode(pass, examples.first + i, labels + row); });
 }
 
 // One tree after another, in the memory of one pass.
@@ -166,7 +147,7 @@ class TreeStructure::OneTree final : public Block {
   private:
     void begin(std::size_t example, const ScoreView& scores) {
         pass_.forget();  // other scores may be in the same place
-        pass_.begin(example, tree_.first(example), scores);
+        pass_.begin(example, example, scores);
     }
 
     const TreeStructure& tree_;
@@ -180,33 +161,34 @@ std::unique_ptr<Block> TreeStructure::block() const {
 void TreeStructure::max_marginals(Examples examples, const ScoreView& view, std::size_t n_threads, double* own,
                                   Status* statuses) const {
     const std::size_t n = n_labels_;
-    for_examples(examples, view, n_threads, statuses, false, [&](Pass& pass, std::size_t i, std::size_t row) {
-        double* all = own + row * n;
-        for (std::size_t place = 0; place < length(examples.first + i); ++place) {
-            const std::size_t t = pass.node_at(place);
-            double* here = all + t * n;
-            const std::int32_t up = pass.parent(t);
-            if (up < 0) {
-                const double rest = pass.total() - *std::max_element(pass.b(t), pass.b(t) + n);
-                for (std::size_t k = 0; k < n; ++k) here[k] = pass.b(t)[k] + rest;
-                continue;
+    for_examples<Pass>(
+        *this, examples, view, n_threads, statuses, false, [&](Pass& pass, std::size_t i, std::size_t row) {
+            double* all = own + row * n;
+            for (std::size_t place = 0; place < length(examples.first + i); ++place) {
+                const std::size_t t = pass.node_at(place);
+                double* here = all + t * n;
+                const std::int32_t up = pass.parent(t);
+                if (up < 0) {
+                    const double rest = pass.total() - *std::max_element(pass.b(t), pass.b(t) + n);
+                    for (std::size_t k = 0; k < n; ++k) here[k] = pass.b(t)[k] + rest;
+                    continue;
+                }
+                const double *table = pass.edge(t), *above = all + static_cast<std::size_t>(up) * n;
+                std::fill_n(here, n, -kInfinity);
+                for (std::size_t a = 0; a < n; ++a) {
+                    // Where nothing below fits the label of the parent, nothing fits through it either.
+                    if (!(pass.message(t)[a] > -kInfinity) || !(above[a] > -kInfinity)) continue;
+                    for (std::size_t k = 0; k < n; ++k)
+                        here[k] = std::max(here[k], above[a] - pass.message(t)[a] + table[a * n + k] + pass.b(t)[k]);
+                }
             }
-            const double *table = pass.edge(t), *above = all + static_cast<std::size_t>(up) * n;
-            std::fill_n(here, n, -kInfinity);
-            for (std::size_t a = 0; a < n; ++a) {
-                // Where nothing below fits the label of the parent, nothing fits through it either.
-                if (!(pass.message(t)[a] > -kInfinity) || !(above[a] > -kInfinity)) continue;
-                for (std::size_t k = 0; k < n; ++k)
-                    here[k] = std::max(here[k], above[a] - pass.message(t)[a] + table[a * n + k] + pass.b(t)[k]);
-            }
-        }
-    });
+        });
 }
 
 void TreeStructure::entropy(Examples examples, const ScoreView& view, std::size_t n_threads, double* out,
                             Status* statuses) const {
     const std::size_t n = n_labels_;
-    for_examples(examples, view, n_threads, statuses, true, [&](Pass& pass, std::size_t i, std::size_t) {
+    for_examples<Pass>(*this, examples, view, n_threads, statuses, true, [&](Pass& pass, std::size_t i, std::size_t) {
         // The chain rule: that of the roots, then of each node given its parent.
         std::vector<double> mass(length(examples.first + i) * n, 0.0);
         double total = 0.0;
@@ -228,44 +210,28 @@ void TreeStructure::entropy(Examples examples, const ScoreView& view, std::size_
 void TreeStructure::sample(Examples examples, const ScoreView& view, std::size_t n_threads, std::size_t n_samples,
                            std::uint64_t seed, std::int32_t* labels, Status* statuses) const {
     const std::size_t n = n_labels_, stride = first(examples.last) - first(examples.first);
-    for_examples(examples, view, n_threads, statuses, true, [&](Pass& pass, std::size_t i, std::size_t row) {
-        RandomStream random(seed, examples.first + i);
-        pass.down([&](std::size_t t, std::size_t a, const double* share) {
-            const std::int32_t up = pass.parent(t);
-            for (std::size_t s = 0; s < n_samples; ++s) {
-                std::int32_t* own = labels + s * stride + row;
-                if (up >= 0 && static_cast<std::size_t>(own[up]) != a) continue;
-                own[t] = static_cast<std::int32_t>(draw_index({share, n}, random.uniform()));
-            }
-        });
-    });
+    for_examples<Pass>(*this, examples, view, n_threads, statuses, true,
+                       [&](Pass& pass, std::size_t i, std::size_t row) {
+                           RandomStream random(seed, examples.first + i);
+                           pass.down([&](std::size_t t, std::size_t a, const double* share) {
+                               const std::int32_t up = pass.parent(t);
+                               for (std::size_t s = 0; s < n_samples; ++s) {
+                                   std::int32_t* own = labels + s * stride + row;
+                                   if (up >= 0 && static_cast<std::size_t>(own[up]) != a) continue;
+                                   own[t] = static_cast<std::int32_t>(draw_index({share, n}, random.uniform()));
+                               }
+                           });
+                       });
 }
 
 void TreeStructure::k_best(Examples examples, const ScoreView& view, std::size_t n_threads, std::size_t k,
                            std::int32_t* labels, double* scores, Status* statuses) const {
     const std::size_t stride = first(examples.last) - first(examples.first);
-    for_examples(examples, view, n_threads, statuses, false, [&](Pass& pass, std::size_t i, std::size_t row) {
-        Lists lists(pass, length(examples.first + i), n_labels_, k);
-        lists.solve(view.own[0] + row * n_labels_, view.inverse_temperature, labels + row, stride, scores + i * k);
-    });
-}
-
-void TreeStructure::score(Examples examples, const ScoreView& view, std::size_t, const std::int32_t* labels,
-                          double* out, Status* statuses) const {
-    PartList parts;
-    const std::size_t base = first(examples.first);
-    for (std::size_t i = 0; i < examples.size(); ++i) {
-        const std::size_t example = examples.first + i, row = first(example) - base;
-        list_parts(example, labels + row, parts);
-        ScoreView own = view;
-        own.own[0] += row * n_labels_;
-        if (options_.with_edges && own.own[1]) own.own[1] += row * n_labels_ * n_labels_;
-        out[i] =
-            refusal(example, labels + row).empty()
-                ? view.inverse_temperature * score_parts(example, own, {{parts.own[0], parts.own[1], {}}, parts.shared})
-                : -kInfinity;
-        statuses[i] = out[i] < kInfinity ? Status::ok : Status::bad_number;
-    }
+    for_examples<Pass>(
+        *this, examples, view, n_threads, statuses, false, [&](Pass& pass, std::size_t i, std::size_t row) {
+            Lists lists(pass, length(examples.first + i), n_labels_, k);
+            lists.solve(view.own[0] + row * n_labels_, view.inverse_temperature, labels + row, stride, scores + i * k);
+        });
 }
 
 void TreeStructure::list_parts(std::size_t example, const std::int32_t* labels, PartList& out) const {

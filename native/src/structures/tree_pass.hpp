@@ -37,13 +37,14 @@ class TreeStructure::Pass {
   public:
     explicit Pass(const TreeStructure& tree) : tree_(tree), n_(tree.n_labels_) {}
 
-    // Takes the scores of an example; base: rows of all examples before it in the view.
-    void begin(std::size_t example, std::size_t base, const ScoreView& view) {
+    // Takes the scores of an example from a view whose first example is `from`.
+    void begin(std::size_t example, std::size_t from, const ScoreView& view) {
         example_ = example;
         length_ = tree_.length(example);
-        const std::size_t at = tree_.first(example) - base, size = length_ * n_;
-        node_ = view.own[0] + at * n_;
-        edges_ = tree_.options_.with_edges && view.own[1] ? view.own[1] + at * n_ * n_ : nullptr;
+        const std::size_t size = length_ * n_;
+        const ScoreView own = tree_.view_of(example, from, view);
+        node_ = own.own[0];
+        edges_ = tree_.options_.with_edges ? own.own[1] : nullptr;
         if (view.shared != shared_ || view.inverse_temperature != factor_) {
             shared_ = view.shared;
             factor_ = view.inverse_temperature;

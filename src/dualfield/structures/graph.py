@@ -14,7 +14,7 @@ from dualfield.data import Batch
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape, rows_of_examples
 from dualfield.structures.checks import check_int
-from dualfield.structures.pairwise import Pairwise, integers
+from dualfield.structures.pairwise import Pairwise, integers, read_tuples
 
 __all__ = ["Graph", "GraphShape"]
 
@@ -213,23 +213,14 @@ class Graph(Pairwise):
         >>> nodes, connect(np.array([0, 2])).edges
         ([[['a'], ['b']]], array([[0, 1]], dtype=int32))
         """
-        if lengths is not None:
-            raise ValueError("lengths must be None for graphs: X is a list of (nodes, edges).")
-        examples = list(X)
-        for i, example in enumerate(examples):
-            if not isinstance(example, tuple) or len(example) not in (2, 3):
-                raise ValueError(
-                    f"X[{i}] must be a graph, a tuple (nodes, edges) or (nodes, edges, types). "
-                    f"Got {type(example).__name__} instead."
-                )
-        typed = [len(example) == 3 for example in examples]
-        if any(typed) and not all(typed):
-            raise ValueError(f"X[{typed.index(False)}] has no edge types, as other graphs have.")
+        examples, typed = read_tuples(X, lengths, "graph", "edges")
         pairs = "pairs of nodes, of shape (n_edges, 2)"
         edges = [integers(f"X[{i}][1]", example[1], pairs, 2) for i, example in enumerate(examples)]
         types = None
-        if any(typed):
-            each = [integers(f"X[{i}][2]", example[2], "integers, one for each edge") for i, example in enumerate(X)]
+        if typed:
+            each = [
+                integers(f"X[{i}][2]", example[2], "integers, one for each edge") for i, example in enumerate(examples)
+            ]
             for i, (mine, theirs) in enumerate(zip(each, edges, strict=True)):
                 if len(mine) != len(theirs):
                     raise ValueError(f"X[{i}][2] has {len(mine)} types; X[{i}][1] has {len(theirs)} edges.")

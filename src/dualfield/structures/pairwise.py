@@ -215,3 +215,23 @@ def integers(name: str, values: Any, what: str, width: int | None = None) -> NDA
     if not shape_fits or (array.size and not np.issubdtype(array.dtype, np.integer)):
         raise ValueError(f"{name} must be {what}. Got shape {array.shape} and dtype {array.dtype} instead.")
     return np.ascontiguousarray(array, dtype=np.int32)
+
+
+def read_tuples(X: Any, lengths: ArrayLike | None, kind: str, second: str) -> tuple[list[tuple[Any, ...]], bool]:
+    """Return examples, tuples of nodes, what connects them and perhaps edge types, and whether they have types.
+
+    Errors call an example by its kind, and what connects the nodes by the name of the second entry.
+    """
+    if lengths is not None:
+        raise ValueError(f"lengths must be None for {kind}s: X is a list of (nodes, {second}).")
+    examples = list(X)
+    for i, example in enumerate(examples):
+        if not isinstance(example, tuple) or len(example) not in (2, 3):
+            raise ValueError(
+                f"X[{i}] must be a {kind}, a tuple (nodes, {second}) or (nodes, {second}, types). "
+                f"Got {type(example).__name__} instead."
+            )
+    typed = [len(example) == 3 for example in examples]
+    if any(typed) and not all(typed):
+        raise ValueError(f"X[{typed.index(False)}] has no edge types, as other {kind}s have.")
+    return examples, any(typed)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from dualfield import _native
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
-from dualfield.structures.pairwise import Pairwise, check_flags, integers
+from dualfield.structures.pairwise import Pairwise, check_flags, integers, read_tuples
 
 __all__ = ["Tree", "TreeShape"]
 
@@ -177,24 +177,13 @@ class Tree(Pairwise):
         >>> nodes, connect(np.array([0, 2])).parents
         ([[['a'], ['b']]], array([-1,  0], dtype=int32))
         """
-        if lengths is not None:
-            raise ValueError("lengths must be None for trees: X is a list of (nodes, parents).")
-        examples = list(X)
-        for i, example in enumerate(examples):
-            if not isinstance(example, tuple) or len(example) not in (2, 3):
-                raise ValueError(
-                    f"X[{i}] must be a tree, a tuple (nodes, parents) or (nodes, parents, types). "
-                    f"Got {type(example).__name__} instead."
-                )
-        typed = [len(example) == 3 for example in examples]
-        if any(typed) and not all(typed):
-            raise ValueError(f"X[{typed.index(False)}] has no edge types, as other trees have.")
+        examples, typed = read_tuples(X, lengths, "tree", "parents")
         columns = [
             [
                 integers(f"X[{i}][{at}]", example[at], "integers, one for each node")
                 for i, example in enumerate(examples)
             ]
-            for at in range(1, 3 if any(typed) else 2)
+            for at in range(1, 3 if typed else 2)
         ]
 
         def connect(offsets: NDArray[np.int64]) -> TreeShape:

@@ -46,8 +46,6 @@ class GraphStructure final : public Structure {
     void maximum(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*) const override;
     // Among equals the one whose node that is eliminated last has the lowest label, then the node before it, and so on.
     void argmax(Examples, const ScoreView&, std::size_t n_threads, std::int32_t* labels, Status*) const override;
-    void score(Examples, const ScoreView&, std::size_t n_threads, const std::int32_t* labels, double* out,
-               Status*) const override;
     void list_parts(std::size_t example, const std::int32_t* labels, PartList& out) const override;
     void max_marginals(Examples, const ScoreView&, std::size_t n_threads, double* own, Status*) const override;
     void entropy(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*) const override;
@@ -59,8 +57,6 @@ class GraphStructure final : public Structure {
   private:
     class Pass;
     class OneGraph;
-    template <class Body>
-    void for_examples(Examples, const ScoreView&, std::size_t n_threads, Status*, bool sums, Body body) const;
 
     const EliminationPlan& plan(std::size_t example) const;
     const std::int32_t* edges_of(std::size_t example) const { return edges_ + 2 * first_edge(example); }

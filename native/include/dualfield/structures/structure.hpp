@@ -123,9 +123,10 @@ class Structure {
     virtual void maximum(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*) const = 0;
     // The best labelling; among equals the one whose last label is lowest, then the one before it, and so on.
     virtual void argmax(Examples, const ScoreView&, std::size_t n_threads, std::int32_t* labels, Status*) const = 0;
-    // [examples]: the scores of given labellings; -inf where forbidden. Statuses tell of bad numbers only.
+    // [examples]: the scores of given labellings; -inf where forbidden. Statuses tell of bad numbers only. By their
+    // parts.
     virtual void score(Examples, const ScoreView&, std::size_t n_threads, const std::int32_t* labels, double* out,
-                       Status*) const = 0;
+                       Status*) const;
     // The parts of a labelling of an example; labels [length].
     virtual void list_parts(std::size_t example, const std::int32_t* labels, PartList& out) const = 0;
 
@@ -144,6 +145,8 @@ class Structure {
     // Why a labelling is forbidden; empty if it is not.
     virtual std::string refusal(std::size_t example, const std::int32_t* labels) const;
     // The score of a labelling whose parts are known, without the inverse temperature; the scores are of that example.
+    // The scores of one of the examples that a view shows, the first of which is `from`.
+    ScoreView view_of(std::size_t example, std::size_t from, const ScoreView& view) const;
     virtual double score_parts(std::size_t example, const ScoreView& scores, const PartSpan& parts) const;
     // Adds cost[truth][label] / scale to the scores of the first table: the cost of wrong labels, [K][K].
     virtual void add_cost(std::size_t example, const std::int32_t* truth, const double* cost, double scale,

@@ -37,8 +37,6 @@ class TreeStructure final : public Structure {
     void maximum(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*) const override;
     // Among equals the one whose roots have the lowest labels, then their children, and so on.
     void argmax(Examples, const ScoreView&, std::size_t n_threads, std::int32_t* labels, Status*) const override;
-    void score(Examples, const ScoreView&, std::size_t n_threads, const std::int32_t* labels, double* out,
-               Status*) const override;
     void list_parts(std::size_t example, const std::int32_t* labels, PartList& out) const override;
     void max_marginals(Examples, const ScoreView&, std::size_t n_threads, double* own, Status*) const override;
     void entropy(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*) const override;
@@ -55,8 +53,6 @@ class TreeStructure final : public Structure {
     class Lists;
     void spread(Pass& pass, std::size_t example, double* nodes, double* edges, double* shared) const;
     void decode(Pass& pass, std::size_t example, std::int32_t* labels) const;
-    template <class Body>
-    void for_examples(Examples, const ScoreView&, std::size_t n_threads, Status*, bool sums, Body body) const;
 
     std::size_t type_of(std::size_t node) const {
         return options_.types ? static_cast<std::size_t>(options_.types[node]) : 0;

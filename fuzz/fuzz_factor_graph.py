@@ -7,7 +7,7 @@ import atheris
 import numpy as np
 from instrument import instrument_library
 
-from dualfield.structures import Graph
+from dualfield.structures import FactorGraph
 
 SIZES = (1, 1, 2, 2, 3, 4, 0, -1, 2**31, 2**32, 2**62, 2**63, 2**64)
 STRANGE = (0.0, 1.0, -1.0, 1e3, -1e3, 1e308, -1e308, 5e-324, float("inf"), float("-inf"), float("nan"))
@@ -24,13 +24,13 @@ def fuzz(data: bytes) -> None:
     ]
     max_table = draw.PickValueInList([2**12, 2**12, 0, 1, 2**63])
     try:
-        graph = Graph(n_labels, cliques, max_table=min(max_table, 2**20))
+        graph = FactorGraph(n_labels, cliques, max_table=min(max_table, 2**20))
         ask(graph, draw)
     except ValueError:
         pass
 
 
-def ask(graph: Graph, draw: atheris.FuzzedDataProvider) -> None:
+def ask(graph: FactorGraph, draw: atheris.FuzzedDataProvider) -> None:
     """Ask a graph about scores, most of them usual, some of them not."""
     strange = STRANGE if draw.ConsumeBool() else STRANGE[:USUAL]
     n_examples = draw.ConsumeIntInRange(0, 2)
