@@ -168,7 +168,5 @@ def test_it_is_an_estimator_for_grid_search() -> None:
 
 
 def test_several_labels_for_each_row_are_no_sequence():
-    with pytest.raises(
-        ValueError, match=r"graph=0 is for sequences, but y has shape \(6, 2\).* graph='tree'"
-    ):
+    with pytest.raises(ValueError, match=r"graph=0 is for sequences, but y has shape \(6, 2\).* graph='tree'"):
         ConditionalGraphicalModel(0).fit(np.ones((6, 3)), np.zeros((6, 2), dtype=int))

@@ -53,6 +53,36 @@ delimiter = click.option(
     show_default=True,
     help="Separator of columns: any run of spaces and tabs, exactly one tab, or exactly one space.",
 )
+
+
+def _columns(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
+    """Take numbers with commas between them."""
+    if value is None:
+        return None
+    parts = [part.strip() for part in value.split(",")]
+    if not all(part.isascii() and part.isdigit() and len(part) < 7 for part in parts):
+        raise click.BadParameter(f"{value!r} is not a list of columns, counted from 0, such as 0,1.", ctx, param)
+    found = tuple(map(int, parts))
+    if len(set(found)) < len(found):
+        raise click.BadParameter(f"{value!r} names a column twice.", ctx, param)
+    return found
+
+
+columns = click.option(
+    "--columns",
+    metavar="LIST",
+    callback=_columns,
+    default=None,
+    help="Columns that describe a token, counted from 0, such as 0,1. Templates count them in this order.  "
+    "[default: as in training, where it is all but the label]",
+)
+label_column = click.option(
+    "--label",
+    metavar="COLUMN",
+    type=click.IntRange(0),
+    default=None,
+    help="Column of the true label, counted from 0.  [default: as in training, where it is the last]",
+)
 template = click.option(
     "--template",
     metavar="FILE|default|chunking",
