@@ -67,6 +67,18 @@ def test_version(shell):
     assert shell("--version").stdout == f"dualfield, version {__version__}\n"
 
 
+def test_the_package_is_the_program():
+    """Also for its exit codes, and in a process where the script is not on the path."""
+
+    def run(*arguments):
+        return subprocess.run([sys.executable, "-m", "dualfield", *arguments], capture_output=True, text=True)
+
+    assert run("--version").stdout == f"dualfield, version {__version__}\n"
+    wrong = run("trian")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr.startswith("Usage: python -m dualfield [OPTIONS]")
+
+
 def test_unknown_command_is_wrong_usage(shell):
     assert "No such command 'trian'" in shell("trian", code=2).stderr
 
