@@ -46,14 +46,32 @@ class Kept:
         return iter(io.BytesIO(self.content))
 
 
-def opened(path: str) -> Source:
-    """Return a source that can be read more than once: the path of a regular file, or the content of anything else."""
-    if path != "-" and stat.S_ISREG(Path(path).stat().st_mode):
+def opened(path: str, encoding: str = "utf-8") -> Source:
+    """Return a source that can be read more than once, as UTF-8: the path of a regular file, or the content."""
+    if encoding == "utf-8" and is_regular(path):
         return path
     content = standard_input().read() if path == "-" else Path(path).read_bytes()
     with placed(shown(path)):
         plain = gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
+        if encoding != "utf-8":
+            lines = enumerate(plain.split(b"\n"), start=1)
+            plain = "\n".join(decoded(line, number, shown(path), encoding) for number, line in lines).encode()
     return cast("Source", Kept(plain, shown(path)))
+
+
+def is_regular(path: str) -> bool:
+    """Tell whether a path leads to a file that can be read twice, and not to a pipe."""
+    return path != "-" and stat.S_ISREG(Path(path).stat().st_mode)
+
+
+def decoded(line: bytes, number: int, name: str, encoding: str) -> str:
+    """Return a line as text; where this fails, the error names the place."""
+    from dualfield.io.text_lines import undecodable
+
+    try:
+        return line.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{name}, line {number}: {undecodable(error, encoding)}") from error
 
 
 def standard_input() -> Any:
@@ -79,6 +97,8 @@ def placed(name: str) -> Iterator[None]:
         yield
     except (ValueError, gzip.BadGzipFile, EOFError) as error:
         text = " ".join(str(error).split())
+        if isinstance(error.__cause__, UnicodeDecodeError):
+            text += " Name its encoding, such as --encoding latin-1."
         place = re.match(rf"{re.escape(name)}, (?:after )?line (\d+): ", text)
         if place:
             raise click.ClickException(f"{name}:{place[1]}: {text[place.end() :]}") from error
@@ -202,10 +222,11 @@ def read_labelled(
     delimiter: str = "blanks",
     choice: ColumnChoice = LABEL_LAST,
     *,
+    encoding: str = "utf-8",
     n_features: int | None = None,
 ) -> LabelledData:
     """Read files of one format, one after another; kind is one of `FORMATS` or "auto"."""
-    sources = [(shown(path), opened(path)) for path in paths]
+    sources = [(shown(path), opened(path, encoding)) for path in paths]
     if kind == "auto":
         kind = guess_format(sources[0][1], sources[0][0])
     return read_sources(sources, kind, delimiter, choice, n_features=n_features)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dualfield.cli import options
-from dualfield.cli.data_files import DELIMITERS, FORMATS, numbered, opened, placed, read_labelled, shown
+from dualfield.cli.data_files import DELIMITERS, FORMATS, LabelledData, numbered, opened, placed, read_labelled, shown
 from dualfield.cli.outputs import STANDARD_OUTPUT, check_outputs
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ _BOUNDARY = "-X-"  # what conlleval takes for the end of a sentence besides blan
 @click.argument("file", type=options.INPUT, default="-")
 @click.option("--model", type=options.FILE, default=None, help="Tag FILE with this model first; its labels are true.")
 @options.delimiter
+@options.encoding
 @options.columns
 @options.label_column
 @click.option("--raw", is_flag=True, help="Count each token by itself, as conlleval -r does: labels have no prefix.")
@@ -35,6 +36,7 @@ def evaluate(
     file: str,
     model: Path | None,
     delimiter: str,
+    encoding: str,
     columns: tuple[int, ...] | None,
     label: int | None,
     raw: bool,
@@ -53,9 +55,15 @@ def evaluate(
     check_outputs([("FILE", file), ("--model", model)], [STANDARD_OUTPUT])
     if model is None:
         _refuse(columns, label, "needs --model: without it, the last column is compared with the one before it")
-        found = _of_columns(file, delimiter, raw)
+        found = _of_columns(opened(file, encoding), shown(file), delimiter, raw)
     else:
-        found = _of_model(file, load_model(model, threads=threads), delimiter, columns, label, raw)
+        loaded = load_model(model, threads=threads)
+        if loaded.kind != "conll":
+            _refuse(columns, label, f"is for files of columns; {model} is a model for {FORMATS[loaded.kind]}")
+        width = loaded.model.n_features_in_ if loaded.kind == "svmlight" else None
+        choice = loaded.choice(columns, label)
+        data = read_labelled([file], loaded.kind, delimiter, choice, encoding=encoding, n_features=width)
+        found = _of_model(loaded, data, raw)
     click.echo(json.dumps(found.record(), indent=2, ensure_ascii=False) if as_json else str(found))
 
 
@@ -66,29 +74,17 @@ def _refuse(columns: tuple[int, ...] | None, label: int | None, why: str) -> Non
             raise click.UsageError(f"{option} {why}.")
 
 
-def _of_columns(file: str, delimiter: str, raw: bool) -> Evaluation:
+def _of_columns(source: Source, name: str, delimiter: str, raw: bool) -> Evaluation:
     from dualfield.cli.evaluation import Evaluation
 
-    source, name = opened(file), shown(file)
     with placed(name):
         y_true, y_pred = _read_pairs(source, name, delimiter)
     return Evaluation.of(y_true, y_pred, raw=raw or _is_raw([*y_true, *y_pred]))
 
 
-def _of_model(
-    file: str,
-    loaded: LoadedModel,
-    delimiter: str,
-    columns: tuple[int, ...] | None,
-    label: int | None,
-    raw: bool,
-) -> Evaluation:
+def _of_model(loaded: LoadedModel, data: LabelledData, raw: bool) -> Evaluation:
     from dualfield.cli.evaluation import Evaluation, calibration_of
 
-    if loaded.kind != "conll":
-        _refuse(columns, label, f"is for files of columns; {loaded.path} is a model for {FORMATS[loaded.kind]}")
-    width = loaded.model.n_features_in_ if loaded.kind == "svmlight" else None
-    data = read_labelled([file], loaded.kind, delimiter, loaded.choice(columns, label), n_features=width)
     predicted = loaded.model.predict(data.X)
     if loaded.kind == "svmlight":  # one example is a sentence of one token
         y_true, y_pred = ([[str(label)] for label in y.tolist()] for y in (data.y, predicted))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,31 @@ delimiter = click.option(
     default="blanks",
     show_default=True,
     help="Separator of columns: any run of spaces and tabs, exactly one tab, or exactly one space.",
+)
+
+
+def _encoding(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """Take an encoding in which lines end as in ASCII."""
+    try:
+        extends_ascii = "0\n\t ".encode(value) in (b"0\n\t ", codecs.BOM_UTF8 + b"0\n\t ")
+    except LookupError:
+        raise click.BadParameter(
+            f"{value!r} is not an encoding that Python knows, such as utf-8, latin-1 or cp1252.", ctx, param
+        ) from None
+    if not extends_ascii:
+        raise click.BadParameter(
+            f"{value!r} does not extend ASCII. Convert the file, for example by iconv.", ctx, param
+        )
+    return "utf-8" if codecs.lookup(value).name in ("utf-8", "utf-8-sig") else value
+
+
+encoding = click.option(
+    "--encoding",
+    metavar="NAME",
+    callback=_encoding,
+    default="utf-8",
+    show_default=True,
+    help="Encoding of the data, such as latin-1. Output is always UTF-8.",
 )
 
 

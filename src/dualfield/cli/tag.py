@@ -42,6 +42,7 @@ __all__ = ["tag"]
     help="Whether the data have the true label too: in the last column, or in front of items.  [default: detected]",
 )
 @options.delimiter
+@options.encoding
 @options.columns
 @click.option(
     "--text",
@@ -60,6 +61,7 @@ def tag(
     k_best: int | None,
     labelled: bool | None,
     delimiter: str,
+    encoding: str,
     columns: tuple[int, ...] | None,
     is_text: bool,
     mmap: bool,
@@ -92,6 +94,7 @@ def tag(
         k_best=k_best or 0,
         labelled=labelled,
         delimiter=delimiter,
+        encoding=encoding,
         columns=columns,
         is_text=is_text,
     )

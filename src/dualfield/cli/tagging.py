@@ -31,6 +31,8 @@ class Style:
         Whether data have labels already; None: as it looks.
     delimiter : str
         What separates columns, a key of `DELIMITERS`.
+    encoding : str
+        How characters are stored in the data.
     columns : tuple of int or None
         The columns to read; None: as in training.
     is_text : bool
@@ -41,6 +43,7 @@ class Style:
     k_best: int = 0
     labelled: bool | None = None
     delimiter: str = "blanks"
+    encoding: str = "utf-8"
     columns: tuple[int, ...] | None = None
     is_text: bool = False
 
@@ -57,7 +60,8 @@ def tagged_lines(loaded: LoadedModel, path: str, style: Style) -> Iterator[list[
     """Yield lines of output, in groups that belong together, while the input is still coming."""
     name = shown(path)
     with placed(name), opened_as_it_comes(path) as file:
-        groups = line_groups(file, name, by_sentence=loaded.kind != "svmlight" and not style.is_text)
+        by_sentence = loaded.kind != "svmlight" and not style.is_text
+        groups = line_groups(file, name, by_sentence=by_sentence, encoding=style.encoding)
         if style.is_text:
             yield from _tagged_text(loaded, style, groups)
         elif loaded.kind == "conll":

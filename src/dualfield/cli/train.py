@@ -30,6 +30,7 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
 @click.option("--model", "target", type=options.OUTPUT, required=True, metavar="OUT", help="The model file to write.")
 @options.data_format
 @options.delimiter
+@options.encoding
 @options.columns
 @options.label_column
 @options.template

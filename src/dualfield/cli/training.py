@@ -53,7 +53,7 @@ def run(given: Options, chosen: set[str]) -> str:
     """
     _check_files(given)
     say: Callable[[str], None] = (lambda text: None) if given["quiet"] else tell
-    sources = [(shown(path), opened(path)) for path in given["data"]]
+    sources = [(shown(path), opened(path, given["encoding"])) for path in given["data"]]
     kind = guess_format(sources[0][1], sources[0][0]) if given["kind"] == "auto" else given["kind"]
     _check_choice(kind, given, chosen)
     data = read_sources(sources, kind, given["delimiter"], _choice(given))
@@ -128,7 +128,9 @@ def _read_dev(given: Options, data: LabelledData) -> LabelledData | None:
     if given["dev"] == "-" and "-" in given["data"]:
         raise click.UsageError("Standard input cannot be both DATA and --dev.")
     width = data.X.shape[1] if data.format == "svmlight" else None
-    dev = read_labelled([given["dev"]], data.format, given["delimiter"], _choice(given), n_features=width)
+    dev = read_labelled(
+        [given["dev"]], data.format, given["delimiter"], _choice(given), encoding=given["encoding"], n_features=width
+    )
     check_same_columns(dev, data)
     return dev
 
