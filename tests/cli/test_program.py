@@ -26,7 +26,9 @@ def test_the_listed_lines_are_those_of_the_commands():
 
 
 def test_all_commands_are_there():
-    assert set(commands()) == {*("train", "tag", "evaluate", "inspect", "convert", "doctor", "completion", "demo")}
+    assert set(commands()) == {
+        *("train", "tag", "evaluate", "inspect", "convert", "template", "doctor", "completion", "demo")
+    }
 
 
 def imported(statements, names):
@@ -158,4 +160,6 @@ def test_described_names_bytes_paths():
 def test_names_are_completed_without_an_import():
     context = click.Context(main)
     items = main.shell_complete(context, "t")
-    assert [(item.value, item.help) for item in items] == [(name, main.lines[name]) for name in ("train", "tag")]
+    assert [(item.value, item.help) for item in items] == [
+        (name, main.lines[name]) for name in ("train", "tag", "template")
+    ]
