@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 
@@ -29,6 +30,23 @@ def test_all_commands_are_there():
     assert set(commands()) == {
         *("train", "tag", "evaluate", "inspect", "convert", "template", "doctor", "completion", "demo")
     }
+
+
+@pytest.mark.parametrize("name", [None, *commands()])
+def test_help_fits_a_terminal(shell, name, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    lines = shell(*([name] if name else []), "--help").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("name", commands())
+def test_help_has_an_example_that_the_command_takes(shell, name):
+    example = shell(name, "--help").stdout.splitlines()[-1].strip()
+    assert example.startswith(f"Example: dualfield {name}")
+    arguments = shlex.split(example.partition(" > ")[0])[3:]
+    for file in ("train.txt", "test.txt", "chunks.model"):
+        shell.write(file, "")
+    commands()[name].make_context(name, arguments)  # raises an error about options and files
 
 
 def imported(statements, names):

@@ -36,7 +36,7 @@ _SUFFIXES = {
 _POSSIBLE = "; ".join(f"{source} to {' or '.join(targets)}" for source, targets in _ROUTES.items())
 
 
-@click.command()
+@click.command(epilog="Example: dualfield convert train.txt train.items --template chunking")
 @click.argument("source", metavar="IN", type=options.INPUT)
 @click.argument("target", metavar="OUT", type=click.Path(dir_okay=False, allow_dash=True))
 @click.option(

@@ -22,7 +22,7 @@ __all__ = ["evaluate"]
 _BOUNDARY = "-X-"  # what conlleval takes for the end of a sentence besides blank lines
 
 
-@click.command()
+@click.command(epilog="Example: dualfield evaluate --model chunks.model test.txt")
 @click.argument("file", type=options.INPUT, default="-")
 @click.option("--model", type=options.FILE, default=None, help="Tag FILE with this model first; its labels are true.")
 @options.delimiter

@@ -20,7 +20,7 @@ __all__ = ["inspect"]
 _TABLE = 12  # up to so many labels transitions are a table
 
 
-@click.command()
+@click.command(epilog="Example: dualfield inspect chunks.model --label B-NP --top 10")
 @click.argument("model", type=options.FILE)
 @click.option("--top", type=click.IntRange(0, 100_000), default=5, show_default=True, help="Attributes for each label.")
 @click.option("--label", default=None, help="Only the weights of this label.")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["tag"]
 
 
-@click.command()
+@click.command(epilog="Example: dualfield tag --model chunks.model test.txt --output tagged.txt")
 @click.argument("files", type=options.INPUT, nargs=-1)
 @click.option("--model", type=options.FILE, required=True, help="The model, of dualfield or of CRFsuite.")
 @click.option("--output", type=options.OUTPUT, default=None, help="Write to this file.  [default: standard output]")

@@ -7,7 +7,7 @@ import click
 __all__ = ["template"]
 
 
-@click.command()
+@click.command(epilog="Example: dualfield template default --columns 2 > my.tpl")
 @click.argument("name", type=click.Choice(["default", "chunking"]))
 @click.option(
     "--columns",
