@@ -11,8 +11,9 @@ from typing import Any
 import click
 
 from dualfield.cli import options
-from dualfield.cli.data_files import FORMATS, LabelledData, guess_format, is_regular, opened, read_labelled, shown
+from dualfield.cli.data_files import FORMATS, LabelledData, guess_format, read_labelled
 from dualfield.cli.outputs import STANDARD_OUTPUT, check_outputs, is_standard_output
+from dualfield.cli.sources import is_regular, opened, shown
 from dualfield.cli.templates import BUILT_IN
 
 __all__ = ["convert"]

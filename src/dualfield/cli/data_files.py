@@ -1,22 +1,18 @@
-"""Data from files and standard input: which format it is, and what is in it."""
+"""Labelled data: which format it is, and what is in it."""
 
 from __future__ import annotations
 
-import gzip
-import io
 import re
-import stat
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dualfield.cli.columns import ColumnChoice, counted
+from dualfield.cli.sources import Kept, numbered, opened, placed, shown
 
 if TYPE_CHECKING:
     from dualfield.io import FileColumns
@@ -33,83 +29,6 @@ _SAMPLE = 200  # lines that are looked at to tell the format
 _EXAMPLE = re.compile(r"\S+(?:\s+\d+:[-+.\deE]+)*\s*")
 _LIKE_EXAMPLE = re.compile(r"\S+(?:\s+\d+:\S*)+\s*")
 _ATTRIBUTE = re.compile(r"=|\[|(?<!\\):[-+.\d]+$")
-
-
-@dataclass(frozen=True)
-class Kept:
-    """What came through a pipe, kept so that it can be read twice; `name` is what errors call it."""
-
-    content: bytes
-    name: str
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(io.BytesIO(self.content))
-
-
-def opened(path: str, encoding: str = "utf-8") -> Source:
-    """Return a source that can be read more than once, as UTF-8: the path of a regular file, or the content."""
-    if encoding == "utf-8" and is_regular(path):
-        return path
-    content = standard_input().read() if path == "-" else Path(path).read_bytes()
-    with placed(shown(path)):
-        plain = gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
-        if encoding != "utf-8":
-            lines = enumerate(plain.split(b"\n"), start=1)
-            plain = "\n".join(decoded(line, number, shown(path), encoding) for number, line in lines).encode()
-    return cast("Source", Kept(plain, shown(path)))
-
-
-def is_regular(path: str) -> bool:
-    """Tell whether a path leads to a file that can be read twice, and not to a pipe."""
-    return path != "-" and stat.S_ISREG(Path(path).stat().st_mode)
-
-
-def decoded(line: bytes, number: int, name: str, encoding: str) -> str:
-    """Return a line as text; where this fails, the error names the place."""
-    from dualfield.io.text_lines import undecodable
-
-    try:
-        return line.decode(encoding)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{name}, line {number}: {undecodable(error, encoding)}") from error
-
-
-def standard_input() -> Any:
-    """Return standard input as a binary file; where it cannot be read, the error names it."""
-    file: Any = sys.stdin.buffer
-    try:
-        if hasattr(file, "peek"):  # a stand-in may have none
-            file.peek(1)
-    except OSError as error:
-        raise click.ClickException(f"<stdin>: {error.strerror or error}.") from error
-    return file
-
-
-def shown(path: str) -> str:
-    """Return what messages call a file."""
-    return "<stdin>" if path == "-" else path
-
-
-@contextmanager
-def placed(name: str) -> Iterator[None]:
-    """Turn errors of the readers into one line that begins with file and line, as compilers write them."""
-    try:
-        yield
-    except (ValueError, gzip.BadGzipFile, EOFError) as error:
-        text = " ".join(str(error).split())
-        if isinstance(error.__cause__, UnicodeDecodeError):
-            text += " Name its encoding, such as --encoding latin-1."
-        place = re.match(rf"{re.escape(name)}, (?:after )?line (\d+): ", text)
-        if place:
-            raise click.ClickException(f"{name}:{place[1]}: {text[place.end() :]}") from error
-        raise click.ClickException(text if name in text else f"{name}: {text}") from error
-
-
-def numbered(source: Source) -> Iterator[tuple[int, str]]:
-    """Yield numbers and lines of a source from its beginning."""
-    from dualfield.io.text_lines import numbered_lines
-
-    return numbered_lines(source)
 
 
 def guess_format(source: Source, name: str) -> str:

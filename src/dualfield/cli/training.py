@@ -17,10 +17,8 @@ from dualfield.cli.data_files import (
     LabelledData,
     check_same_columns,
     guess_format,
-    opened,
     read_labelled,
     read_sources,
-    shown,
 )
 from dualfield.cli.evaluation import marks_spans
 from dualfield.cli.models import LoadedModel, load_model
@@ -28,6 +26,7 @@ from dualfield.cli.outputs import STANDARD_OUTPUT, check_drawing, check_outputs
 from dualfield.cli.pass_table import PassTable
 from dualfield.cli.program import tell
 from dualfield.cli.solver_names import suited_solvers
+from dualfield.cli.sources import opened, shown
 from dualfield.cli.templates import BUILT_IN, read_template
 from dualfield.cli.training_end import Options, complain, finish
 
