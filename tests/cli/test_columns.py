@@ -59,6 +59,17 @@ def test_a_trained_model_knows_its_columns_also_when_it_is_saved_again(trained, 
     assert shell.path("again").read_bytes() == trained.path("chunks").read_bytes()
 
 
+def test_inspect_shows_them(trained, from_python):
+    assert (
+        "trained on   3 columns, tokens in 0,1 and the label in 2\n"
+        in trained("inspect", trained.path("chunks")).stdout
+    )
+    record = json.loads(trained("inspect", "--json", trained.path("chunks")).stdout)
+    assert record["file_columns"] == {"n_columns": 3, "features": [0, 1], "label": 2}
+    assert "trained on" not in trained("inspect", from_python).stdout
+    assert "file_columns" not in json.loads(trained("inspect", "--json", from_python).stdout)
+
+
 def test_another_fit_forgets_them(trained):
     model = dualfield.load(trained.path("chunks"))
     model.fit([[("a", "b")]], [["x"]])

@@ -66,6 +66,8 @@ def _facts(loaded: LoadedModel) -> Iterator[tuple[str, str]]:
     yield "model", f"{type(model).__name__}({parameters}), for {data_of(loaded)}"
     if hasattr(model, "classes_"):
         yield "labels", f"{len(model.classes_)}: {' '.join(map(str, model.classes_))}"
+    if loaded.columns is not None:
+        yield "trained on", str(loaded.columns)
     if hasattr(model, "dual_coef_"):
         yield "points", f"{model.dual_coef_.shape[1]:,} training points of {model.n_features_in_:,} features"
     elif not is_tagger(loaded):
