@@ -31,7 +31,7 @@ TRUNK = (
     "cli",
 )
 # Layers of several modules; all others are one module or folder of their own name.
-MODULES = {"dualfield": ("dualfield", "attributes", "batch", "labels")}
+MODULES = {"dualfield": ("dualfield", "attributes", "batch", "labels"), "cli": ("cli", "__main__")}
 # Beside the trunk: what a side module may import.
 SIDE = {
     "datasets": {"_native", "data"},

@@ -184,7 +184,8 @@ def test_labels_that_the_model_does_not_know_are_wrong(trained, shell):
 def test_too_few_columns_for_the_model(trained, shell):
     shell.write("few.txt", "the B-NP\n")
     said = shell("evaluate", "--model", trained.path("chunks"), "few.txt", code=1).stderr
-    assert said.startswith("Error: few.txt: has 1 column besides the label; the template of")
+    assert said.startswith("Error: few.txt:1: has 2 columns; ")
+    assert "was trained on 3 columns, tokens in 0,1 and the label in 2." in said
 
 
 def test_svmlight(shell):

@@ -18,10 +18,11 @@ def chunks(trained):
 
 def test_facts(trained, chunks):
     path = trained.path("chunks")
-    lines = dict(line.split(maxsplit=1) for line in trained("inspect", path, "--top", 0).stdout.splitlines()[:6])
+    lines = dict(line.split(maxsplit=1) for line in trained("inspect", path, "--top", 0).stdout.splitlines()[:7])
     assert lines["file"].startswith(f"{path}, {path.stat().st_size:,} bytes, written by dualfield ")
     assert lines["model"] == "CRF(random_state=0), for CoNLL columns"
     assert lines["labels"] == "4: B-NP B-VP I-NP O"
+    assert lines["trained"] == "on   3 columns, tokens in 0,1 and the label in 2"
     assert lines["weights"].startswith(f"{chunks.n_features_:,} for {len(chunks.vocabulary_):,} attributes; ")
     assert lines["template"].startswith("default: Template of ")
     gap = chunks.dual_gap_ / (chunks.objective_ - chunks.dual_gap_)

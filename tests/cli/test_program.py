@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 
@@ -26,7 +27,26 @@ def test_the_listed_lines_are_those_of_the_commands():
 
 
 def test_all_commands_are_there():
-    assert set(commands()) == {*("train", "tag", "evaluate", "inspect", "convert", "doctor", "completion", "demo")}
+    assert set(commands()) == {
+        *("train", "tag", "evaluate", "inspect", "convert", "template", "doctor", "completion", "demo")
+    }
+
+
+@pytest.mark.parametrize("name", [None, *commands()])
+def test_help_fits_a_terminal(shell, name, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    lines = shell(*([name] if name else []), "--help").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("name", commands())
+def test_help_has_an_example_that_the_command_takes(shell, name):
+    example = shell(name, "--help").stdout.splitlines()[-1].strip()
+    assert example.startswith(f"Example: dualfield {name}")
+    arguments = shlex.split(example.partition(" > ")[0])[3:]
+    for file in ("train.txt", "test.txt", "chunks.model"):
+        shell.write(file, "")
+    commands()[name].make_context(name, arguments)  # raises an error about options and files
 
 
 def imported(statements, names):
@@ -65,6 +85,18 @@ def test_tagging_imports_what_it_uses(trained, options):
 
 def test_version(shell):
     assert shell("--version").stdout == f"dualfield, version {__version__}\n"
+
+
+def test_the_package_is_the_program():
+    """Also for its exit codes, and in a process where the script is not on the path."""
+
+    def run(*arguments):
+        return subprocess.run([sys.executable, "-m", "dualfield", *arguments], capture_output=True, text=True)
+
+    assert run("--version").stdout == f"dualfield, version {__version__}\n"
+    wrong = run("trian")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr.startswith("Usage: python -m dualfield [OPTIONS]")
 
 
 def test_unknown_command_is_wrong_usage(shell):
@@ -146,4 +178,6 @@ def test_described_names_bytes_paths():
 def test_names_are_completed_without_an_import():
     context = click.Context(main)
     items = main.shell_complete(context, "t")
-    assert [(item.value, item.help) for item in items] == [(name, main.lines[name]) for name in ("train", "tag")]
+    assert [(item.value, item.help) for item in items] == [
+        (name, main.lines[name]) for name in ("train", "tag", "template")
+    ]

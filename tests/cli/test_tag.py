@@ -194,12 +194,16 @@ def test_models_on_matrices_are_refused(shell):
 @pytest.mark.parametrize(
     ("text", "options", "said"),
     [
-        ("the\n", [], "<stdin>:1: has 1 column; expected 2, which the template of"),
+        ("the\n", [], "<stdin>:1: has 1 column; "),
         ("the DT\n\ndog NN x\n", [], "<stdin>:3: has 3 columns; expected 2, as in line 1."),
-        ("the DT\n", ["--labelled"], "<stdin>:1: has 1 column besides the label; expected 2"),
+        ("the DT\n", ["--labelled"], "<stdin>:1: has 2 columns; "),
+        ("the DT O O\n", [], "<stdin>:1: has 4 columns; "),
+        ("the DT\n", ["--columns", "0,2"], "<stdin>:1: has 2 columns; --columns names column 2, counted from 0."),
+        ("the DT\n", ["--columns", "0"], "<stdin>:1: --columns names 1 column; expected 2, which the template of"),
+        ("the DT x\n", ["--columns", "0,1,2"], "<stdin>:1: --columns names 3 columns; "),
         (b"the DT\n\xff NN\n", [], "<stdin>:2: cannot be read as utf-8"),
     ],
-    ids=["few", "differing", "labelled", "bytes"],
+    ids=["few", "differing", "labelled", "many", "absent", "too few named", "too many named", "bytes"],
 )
 def test_bad_lines_are_named(trained, text, options, said):
     result = tag(trained, *options, stdin=text, code=1)

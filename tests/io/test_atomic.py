@@ -88,6 +88,31 @@ def test_writers_at_work_are_left_alone(tmp_path):
     assert names(tmp_path) == ["a.txt"]
 
 
+AT_WORK = """
+import sys
+from dualfield.io import atomic_write
+with atomic_write(sys.argv[1]) as file:
+    file.write(b"first")
+    print("at work", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_writers_in_other_processes_are_left_alone(tmp_path):
+    path = tmp_path / "a.txt"
+    command = [sys.executable, "-c", AT_WORK, path]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline() == "at work\n"
+        with atomic_write(path) as second:
+            second.write(b"second")
+        assert path.read_text() == "second"
+        assert len(names(tmp_path)) == 2  # what the other process writes is still there
+        other.communicate("go on\n")
+    assert other.returncode == 0
+    assert path.read_text() == "first"
+    assert names(tmp_path) == ["a.txt"]
+
+
 def test_a_file_that_was_removed_before_its_lock_is_opened_anew(tmp_path, monkeypatch):
     from dualfield.io import atomic
 

@@ -16,6 +16,7 @@ _COMMANDS = {
     "evaluate": "Compare predicted labels with true ones, as conlleval does.",
     "inspect": "Show what is in a model file.",
     "convert": "Write data or a model in another format.",
+    "template": "Print a built-in template.",
     "doctor": "Show what was built and check that it works.",
     "completion": "Print the script that completes commands in a shell.",
     "demo": "Read handwritten numbers digit by digit and as whole words.",

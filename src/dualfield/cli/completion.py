@@ -13,7 +13,7 @@ _INSTALL = {
 }
 
 
-@click.command()
+@click.command(epilog="Example: dualfield completion zsh")
 @click.argument("shell", type=click.Choice(list(_INSTALL)))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 import click
 
 from dualfield.cli import options
-from dualfield.cli.data_files import FORMATS, Kept, LabelledData, guess_format, opened, read_labelled, shown
+from dualfield.cli.data_files import FORMATS, LabelledData, guess_format, read_labelled
 from dualfield.cli.outputs import STANDARD_OUTPUT, check_outputs, is_standard_output
+from dualfield.cli.sources import is_regular, opened, shown
 from dualfield.cli.templates import BUILT_IN
 
 __all__ = ["convert"]
@@ -36,7 +37,7 @@ _SUFFIXES = {
 _POSSIBLE = "; ".join(f"{source} to {' or '.join(targets)}" for source, targets in _ROUTES.items())
 
 
-@click.command()
+@click.command(epilog="Example: dualfield convert train.txt train.items --template chunking")
 @click.argument("source", metavar="IN", type=options.INPUT)
 @click.argument("target", metavar="OUT", type=click.Path(dir_okay=False, allow_dash=True))
 @click.option(
@@ -52,7 +53,10 @@ _POSSIBLE = "; ".join(f"{source} to {' or '.join(targets)}" for source, targets 
 )
 @options.template
 @options.delimiter
-def convert(source: str, target: str, from_: str, to: str | None, template: str | None, delimiter: str) -> None:
+@options.encoding
+def convert(
+    source: str, target: str, from_: str, to: str | None, template: str | None, delimiter: str, encoding: str
+) -> None:
     """Write data or a model in another format.
 
     Columns become CRFsuite's items by a template, and items become svmlight's examples, one for each token. A model of
@@ -61,7 +65,7 @@ def convert(source: str, target: str, from_: str, to: str | None, template: str 
     target = "-" if is_standard_output(target) else target
     inputs = [("IN", source), ("--template", None if template in BUILT_IN else template)]
     check_outputs(inputs, [("OUT" if target != "-" else STANDARD_OUTPUT[0], target)])
-    from_ = _format_of(source) if from_ == "auto" else from_
+    from_ = _format_of(source, encoding) if from_ == "auto" else from_
     to = to or _SUFFIXES.get(_suffix(target))
     if to is None:
         raise click.UsageError(f"Name the format of {target} with --to: its suffix is unknown. Possible: {_POSSIBLE}.")
@@ -72,7 +76,7 @@ def convert(source: str, target: str, from_: str, to: str | None, template: str 
     if template is not None and (from_ != "conll" or to == "conll"):
         raise click.UsageError("--template is for columns that become CRFsuite's items or svmlight's examples.")
     if from_ in FORMATS:
-        data = read_labelled([source], from_, delimiter)
+        data = read_labelled([source], from_, delimiter, encoding=encoding)
         click.echo(f"{data.name}: {FORMATS[from_]}: {data}", err=True)
         _write_data(data, target, to, template)
     else:
@@ -83,9 +87,8 @@ def _suffix(path: str) -> str:
     return Path(path.removesuffix(".gz")).suffix.lower()
 
 
-def _format_of(path: str) -> str:
-    content = opened(path)
-    if isinstance(content, Kept):
+def _format_of(path: str, encoding: str) -> str:
+    if not is_regular(path):
         raise click.UsageError(f"Name the format of {shown(path)} with --from. Possible: {_POSSIBLE}.")
     with Path(path).open("rb") as file:
         begin = file.read(9)
@@ -93,7 +96,7 @@ def _format_of(path: str) -> str:
         return "crfsuite-model"
     if begin[8:9] == b"{":
         return "dualfield"
-    return guess_format(content, path)
+    return guess_format(opened(path, encoding), path)
 
 
 def _write_data(data: LabelledData, target: str, to: str, template: str | None) -> None:

@@ -1,26 +1,27 @@
-"""Data from files and standard input: which format it is, and what is in it."""
+"""Labelled data: which format it is, and what is in it."""
 
 from __future__ import annotations
 
-import gzip
-import io
 import re
-import stat
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from dualfield.cli.columns import ColumnChoice, counted
+from dualfield.cli.sources import Kept, numbered, opened, placed, shown
+
 if TYPE_CHECKING:
+    from dualfield.io import FileColumns
     from dualfield.io.text_lines import Source
 
 FORMATS = {"conll": "CoNLL columns", "crfsuite": "CRFsuite items", "svmlight": "svmlight examples"}
 DELIMITERS: dict[str, str | None] = {"blanks": None, "tab": "\t", "space": " "}
+
+LABEL_LAST = ColumnChoice()
 
 DOCUMENT = re.compile(r"[ \t]*-DOCSTART-(?:[ \t]|$)")  # a line that marks a document, and is no token
 
@@ -28,63 +29,6 @@ _SAMPLE = 200  # lines that are looked at to tell the format
 _EXAMPLE = re.compile(r"\S+(?:\s+\d+:[-+.\deE]+)*\s*")
 _LIKE_EXAMPLE = re.compile(r"\S+(?:\s+\d+:\S*)+\s*")
 _ATTRIBUTE = re.compile(r"=|\[|(?<!\\):[-+.\d]+$")
-
-
-@dataclass(frozen=True)
-class Kept:
-    """What came through a pipe, kept so that it can be read twice; `name` is what errors call it."""
-
-    content: bytes
-    name: str
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(io.BytesIO(self.content))
-
-
-def opened(path: str) -> Source:
-    """Return a source that can be read more than once: the path of a regular file, or the content of anything else."""
-    if path != "-" and stat.S_ISREG(Path(path).stat().st_mode):
-        return path
-    content = standard_input().read() if path == "-" else Path(path).read_bytes()
-    with placed(shown(path)):
-        plain = gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
-    return cast("Source", Kept(plain, shown(path)))
-
-
-def standard_input() -> Any:
-    """Return standard input as a binary file; where it cannot be read, the error names it."""
-    file: Any = sys.stdin.buffer
-    try:
-        if hasattr(file, "peek"):  # a stand-in may have none
-            file.peek(1)
-    except OSError as error:
-        raise click.ClickException(f"<stdin>: {error.strerror or error}.") from error
-    return file
-
-
-def shown(path: str) -> str:
-    """Return what messages call a file."""
-    return "<stdin>" if path == "-" else path
-
-
-@contextmanager
-def placed(name: str) -> Iterator[None]:
-    """Turn errors of the readers into one line that begins with file and line, as compilers write them."""
-    try:
-        yield
-    except (ValueError, gzip.BadGzipFile, EOFError) as error:
-        text = " ".join(str(error).split())
-        place = re.match(rf"{re.escape(name)}, (?:after )?line (\d+): ", text)
-        if place:
-            raise click.ClickException(f"{name}:{place[1]}: {text[place.end() :]}") from error
-        raise click.ClickException(text if name in text else f"{name}: {text}") from error
-
-
-def numbered(source: Source) -> Iterator[tuple[int, str]]:
-    """Yield numbers and lines of a source from its beginning."""
-    from dualfield.io.text_lines import numbered_lines
-
-    return numbered_lines(source)
 
 
 def guess_format(source: Source, name: str) -> str:
@@ -135,15 +79,20 @@ class LabelledData:
         What a model is fitted to. Rows of columns are without the label.
     sources : tuple of (str, Source)
         What messages call each file, and the file.
-    n_columns : int
-        Columns besides the label, if there are columns.
+    columns : FileColumns or None
+        Which columns were read, if there are columns.
     """
 
     format: str
     X: Any
     y: Any
     sources: tuple[tuple[str, Source], ...]
-    n_columns: int = 0
+    columns: FileColumns | None = None
+
+    @property
+    def n_columns(self) -> int:
+        """Columns that were read besides the label, if there are columns."""
+        return 0 if self.columns is None else len(self.columns.features)
 
     @property
     def name(self) -> str:
@@ -182,41 +131,60 @@ class LabelledData:
     def __str__(self) -> str:
         if self.format == "svmlight":
             return f"{self.X.shape[0]:,} examples, {self.X.shape[1]:,} features, {len(self.labels)} labels"
-        columns = f", {self.n_columns} column{'s' * (self.n_columns != 1)} besides the label" * bool(self.n_columns)
+        columns = f", {counted(self.n_columns)} besides the label" * bool(self.n_columns)
         return f"{len(self.y):,} sentences, {self.n_tokens:,} tokens, {len(self.labels)} labels{columns}"
 
 
 def read_labelled(
-    paths: Sequence[str], kind: str = "auto", delimiter: str = "blanks", *, n_features: int | None = None
+    paths: Sequence[str],
+    kind: str = "auto",
+    delimiter: str = "blanks",
+    choice: ColumnChoice = LABEL_LAST,
+    *,
+    encoding: str = "utf-8",
+    n_features: int | None = None,
 ) -> LabelledData:
     """Read files of one format, one after another; kind is one of `FORMATS` or "auto"."""
-    sources = [(shown(path), opened(path)) for path in paths]
+    sources = [(shown(path), opened(path, encoding)) for path in paths]
     if kind == "auto":
         kind = guess_format(sources[0][1], sources[0][0])
-    return read_sources(sources, kind, delimiter, n_features=n_features)
+    return read_sources(sources, kind, delimiter, choice, n_features=n_features)
 
 
 def read_sources(
-    sources: Sequence[tuple[str, Source]], kind: str, delimiter: str, *, n_features: int | None = None
+    sources: Sequence[tuple[str, Source]],
+    kind: str,
+    delimiter: str,
+    choice: ColumnChoice = LABEL_LAST,
+    *,
+    n_features: int | None = None,
 ) -> LabelledData:
     """Read sources of one format, each after what messages call it."""
-    parts = [_read_one(source, name, kind, delimiter, n_features) for name, source in sources]
-    for part, (name, source) in zip(parts, sources, strict=True):
-        if part.n_columns != parts[0].n_columns:
-            raise click.ClickException(
-                f"{name}:{_first_line(source)}: has {part.n_columns + 1} columns; "
-                f"expected {parts[0].n_columns + 1}, as in {sources[0][0]}."
-            )
+    parts = [_read_one(source, name, kind, delimiter, choice, n_features) for name, source in sources]
+    for part in parts:
+        check_same_columns(part, parts[0])
     return _joined(parts)
 
 
-def _read_one(source: Source, name: str, kind: str, delimiter: str, n_features: int | None) -> LabelledData:
+def check_same_columns(data: LabelledData, first: LabelledData) -> None:
+    """Raise an error unless data have as many columns as others."""
+    if data.columns is not None and first.columns is not None and data.columns.n_columns != first.columns.n_columns:
+        name, source = data.sources[0]
+        raise click.ClickException(
+            f"{name}:{_first_line(source)}: has {counted(data.columns.n_columns)}; "
+            f"expected {first.columns.n_columns}, as in {first.sources[0][0]}."
+        )
+
+
+def _read_one(
+    source: Source, name: str, kind: str, delimiter: str, choice: ColumnChoice, n_features: int | None
+) -> LabelledData:
     from dualfield.io import read_conll, read_crfsuite_items, read_svmlight
 
     check_no_model(source, name)
     X: Any
     y: Any
-    width = 0
+    columns = None
     with placed(name):
         if kind == "svmlight":
             X, y = read_svmlight(source, n_features=n_features)
@@ -226,23 +194,33 @@ def _read_one(source: Source, name: str, kind: str, delimiter: str, n_features: 
             X, y = read_crfsuite_items(source)
         else:
             rows = read_conll(source, separator=DELIMITERS[delimiter])
-            width = len(rows[0][0]) - 1 if rows else 0
-            if rows and not width:
-                raise ValueError(
-                    f"{name}, line {_first_line(source)}: has 1 column; expected 2 or more, the label last."
-                )
-            X = [[row[:-1] for row in sentence] for sentence in rows]
-            y = [[row[-1] for row in sentence] for sentence in rows]
+            if rows:
+                columns = _chosen(choice, len(rows[0][0]), name, source)
+            X, y = [], []
+            for sentence in rows:
+                features, labels = zip(*map(columns.split, sentence), strict=True) if columns else ((), ())
+                X.append(list(features))
+                y.append(list(labels))
         if y is None or not len(y):
             raise ValueError(f"{name}: is empty; expected {FORMATS[kind]}.")
-    return LabelledData(kind, X, y, ((name, source),), width)
+    return LabelledData(kind, X, y, ((name, source),), columns)
+
+
+def _chosen(choice: ColumnChoice, n_columns: int, name: str, source: Source) -> FileColumns:
+    """Return the columns to read; the error of a wrong choice names the first line of the file."""
+    try:
+        if n_columns < 2:
+            raise ValueError("has 1 column; expected 2 or more, the label last.")
+        return choice.labelled(n_columns, name)
+    except ValueError as error:
+        raise ValueError(f"{name}, line {_first_line(source)}: {error}") from error
 
 
 def _joined(parts: list[LabelledData]) -> LabelledData:
     first, sources = parts[0], tuple(source for part in parts for source in part.sources)
     if first.format != "svmlight":
         X, y = [s for part in parts for s in part.X], [s for part in parts for s in part.y]
-        return LabelledData(first.format, X, y, sources, first.n_columns)
+        return LabelledData(first.format, X, y, sources, first.columns)
     import numpy as np
     import scipy.sparse
 

@@ -176,7 +176,7 @@ def summarise(result: Result, language: str, seed: int) -> DigitWordsReport:
     )
 
 
-@click.command()
+@click.command(epilog="Example: dualfield demo --report page.html")
 @click.option(
     "--report",
     type=click.Path(path_type=Path),

@@ -20,7 +20,7 @@ _NEEDED = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "safeten
 _OPTIONAL = {"matplotlib": "plots, reports and the demo", "pandas": "data frames as input"}
 
 
-@click.command()
+@click.command(epilog="Example: dualfield doctor")
 @click.pass_context
 def doctor(ctx: click.Context) -> None:
     """Show what was built and check that it works.

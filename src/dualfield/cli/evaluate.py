@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from dualfield.cli import options
-from dualfield.cli.data_files import DELIMITERS, numbered, opened, placed, read_labelled, shown
+from dualfield.cli.data_files import DELIMITERS, FORMATS, LabelledData, read_labelled
 from dualfield.cli.outputs import STANDARD_OUTPUT, check_outputs
+from dualfield.cli.sources import numbered, opened, placed, shown
 
 if TYPE_CHECKING:
     from dualfield.cli.evaluation import Evaluation, Sentences
+    from dualfield.cli.models import LoadedModel
     from dualfield.io.text_lines import Source
 
 __all__ = ["evaluate"]
@@ -21,42 +23,69 @@ __all__ = ["evaluate"]
 _BOUNDARY = "-X-"  # what conlleval takes for the end of a sentence besides blank lines
 
 
-@click.command()
+@click.command(epilog="Example: dualfield evaluate --model chunks.model test.txt")
 @click.argument("file", type=options.INPUT, default="-")
 @click.option("--model", type=options.FILE, default=None, help="Tag FILE with this model first; its labels are true.")
 @options.delimiter
+@options.encoding
+@options.columns
+@options.label_column
 @click.option("--raw", is_flag=True, help="Count each token by itself, as conlleval -r does: labels have no prefix.")
 @options.as_json
 @options.threads
-def evaluate(file: str, model: Path | None, delimiter: str, raw: bool, as_json: bool, threads: int) -> None:
+def evaluate(
+    file: str,
+    model: Path | None,
+    delimiter: str,
+    encoding: str,
+    columns: tuple[int, ...] | None,
+    label: int | None,
+    raw: bool,
+    as_json: bool,
+    threads: int,
+) -> None:
     """Compare predicted labels with true ones, as conlleval does.
 
     Without --model, FILE has columns of which the last is the predicted label and the one before it the true one, as
     `dualfield tag` writes them; without FILE they are read from standard input. With --model, FILE is labelled data of
-    the kind that the model was trained on; if it has probabilities, they are scored too.
+    the kind that the model was trained on, with as many columns, or those that --columns and --label name; if it has
+    probabilities, they are scored too.
     """
+    from dualfield.cli.models import load_model
+
     check_outputs([("FILE", file), ("--model", model)], [STANDARD_OUTPUT])
-    found = _of_columns(file, delimiter, raw) if model is None else _of_model(file, model, delimiter, raw, threads)
+    if model is None:
+        _refuse(columns, label, "needs --model: without it, the last column is compared with the one before it")
+        found = _of_columns(opened(file, encoding), shown(file), delimiter, raw)
+    else:
+        loaded = load_model(model, threads=threads)
+        if loaded.kind != "conll":
+            _refuse(columns, label, f"is for files of columns; {model} is a model for {FORMATS[loaded.kind]}")
+        width = loaded.model.n_features_in_ if loaded.kind == "svmlight" else None
+        choice = loaded.choice(columns, label)
+        data = read_labelled([file], loaded.kind, delimiter, choice, encoding=encoding, n_features=width)
+        found = _of_model(loaded, data, raw)
     click.echo(json.dumps(found.record(), indent=2, ensure_ascii=False) if as_json else str(found))
 
 
-def _of_columns(file: str, delimiter: str, raw: bool) -> Evaluation:
+def _refuse(columns: tuple[int, ...] | None, label: int | None, why: str) -> None:
+    """Refuse options about columns."""
+    for option, value in (("--columns", columns), ("--label", label)):
+        if value is not None:
+            raise click.UsageError(f"{option} {why}.")
+
+
+def _of_columns(source: Source, name: str, delimiter: str, raw: bool) -> Evaluation:
     from dualfield.cli.evaluation import Evaluation
 
-    source, name = opened(file), shown(file)
     with placed(name):
         y_true, y_pred = _read_pairs(source, name, delimiter)
     return Evaluation.of(y_true, y_pred, raw=raw or _is_raw([*y_true, *y_pred]))
 
 
-def _of_model(file: str, path: Path, delimiter: str, raw: bool, threads: int) -> Evaluation:
+def _of_model(loaded: LoadedModel, data: LabelledData, raw: bool) -> Evaluation:
     from dualfield.cli.evaluation import Evaluation, calibration_of
-    from dualfield.cli.models import checked_columns, load_model
 
-    loaded = load_model(path, threads=threads)
-    width = loaded.model.n_features_in_ if loaded.kind == "svmlight" else None
-    data = read_labelled([file], loaded.kind, delimiter, n_features=width)
-    checked_columns(loaded, data)
     predicted = loaded.model.predict(data.X)
     if loaded.kind == "svmlight":  # one example is a sentence of one token
         y_true, y_pred = ([[str(label)] for label in y.tolist()] for y in (data.y, predicted))

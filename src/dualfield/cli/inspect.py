@@ -20,7 +20,7 @@ __all__ = ["inspect"]
 _TABLE = 12  # up to so many labels transitions are a table
 
 
-@click.command()
+@click.command(epilog="Example: dualfield inspect chunks.model --label B-NP --top 10")
 @click.argument("model", type=options.FILE)
 @click.option("--top", type=click.IntRange(0, 100_000), default=5, show_default=True, help="Attributes for each label.")
 @click.option("--label", default=None, help="Only the weights of this label.")
@@ -66,6 +66,8 @@ def _facts(loaded: LoadedModel) -> Iterator[tuple[str, str]]:
     yield "model", f"{type(model).__name__}({parameters}), for {data_of(loaded)}"
     if hasattr(model, "classes_"):
         yield "labels", f"{len(model.classes_)}: {' '.join(map(str, model.classes_))}"
+    if loaded.columns is not None:
+        yield "trained on", str(loaded.columns)
     if hasattr(model, "dual_coef_"):
         yield "points", f"{model.dual_coef_.shape[1]:,} training points of {model.n_features_in_:,} features"
     elif not is_tagger(loaded):

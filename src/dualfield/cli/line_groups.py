@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dualfield.cli.data_files import standard_input
+from dualfield.cli.sources import decoded, standard_input
 
 Numbered = list[tuple[int, str]]
 
@@ -28,7 +28,7 @@ def opened_as_it_comes(path: str) -> Iterator[Any]:
         yield stack.enter_context(gzip.open(file)) if file.peek(2)[:2] == b"\x1f\x8b" else file
 
 
-def line_groups(file: Any, name: str, *, by_sentence: bool) -> Iterator[Numbered]:
+def line_groups(file: Any, name: str, *, by_sentence: bool, encoding: str = "utf-8") -> Iterator[Numbered]:
     """Yield numbered lines as soon as they have arrived; with by_sentence only up to a blank line.
 
     Memory is bounded by what a pipe holds and by the longest sentence.
@@ -39,22 +39,20 @@ def line_groups(file: Any, name: str, *, by_sentence: bool) -> Iterator[Numbered
         *lines, rest = (rest + block).split(b"\n")
         for line in lines:
             number += 1
-            waiting.append((number, _decoded(line, number, name)))
+            waiting.append((number, _decoded(line, number, name, encoding)))
         ends = [at for at, (_, text) in enumerate(waiting, start=1) if not by_sentence or not text.strip()]
         if ends:
             yield waiting[: ends[-1]]
             waiting = waiting[ends[-1] :]
     if rest:
-        waiting.append((number + 1, _decoded(rest, number + 1, name)))
+        waiting.append((number + 1, _decoded(rest, number + 1, name, encoding)))
     if waiting:
         yield waiting
 
 
-def _decoded(line: bytes, number: int, name: str) -> str:
-    try:
-        return line.decode("utf-8-sig" if number == 1 else "utf-8").removesuffix("\r")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{name}, line {number}: cannot be read as utf-8: {error}.") from error
+def _decoded(line: bytes, number: int, name: str, encoding: str) -> str:
+    text = decoded(line, number, name, encoding).removesuffix("\r")
+    return text.removeprefix("\ufeff") if number == 1 else text
 
 
 @contextmanager

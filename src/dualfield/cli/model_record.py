@@ -79,6 +79,8 @@ def model_record(loaded: LoadedModel) -> dict[str, Any]:
         "labels": [_plain(label) for label in getattr(model, "classes_", ())],
         "training": training_record(model),
     }
+    if loaded.columns is not None:
+        found["file_columns"] = loaded.columns.record()
     calibration = calibration_of(model)
     if calibration is not ...:
         found["calibration"] = None if calibration is None else dataclasses.asdict(calibration)

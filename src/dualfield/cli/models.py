@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from dualfield.cli.data_files import FORMATS, LabelledData
+from dualfield.cli.columns import ColumnChoice
+from dualfield.cli.data_files import FORMATS
+
+if TYPE_CHECKING:
+    from dualfield.io import FileColumns
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +43,21 @@ class LoadedModel:
         return getattr(self.model, "states_", self.model)
 
     @property
+    def columns(self) -> FileColumns | None:
+        """The columns of the training data, if `dualfield train` has written the file."""
+        found: FileColumns | None = getattr(self.model, "file_columns_", None)
+        return found
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the template reads; 0 if there is none."""
+        return int(self.tagger.template_.n_columns) if self.kind == "conll" else 0
+
+    def choice(self, features: tuple[int, ...] | None, label: int | None = None) -> ColumnChoice:
+        """Return which columns to read, as the options --columns and --label say."""
+        return ColumnChoice(features, label, self.path, self.columns, self.n_columns)
+
+    @property
     def names(self) -> list[str]:
         """The labels, as they are written."""
         return [str(name) for name in self.model.classes_]
@@ -58,6 +77,7 @@ class FrozenTagger:
 
     model: Any
     threads: int
+    file_columns_: FileColumns | None = None
 
     @property
     def classes_(self) -> Any:
@@ -89,6 +109,7 @@ class FrozenTagger:
 
 def load_tagger(path: Path, *, mmap: bool, threads: int) -> LoadedModel:
     """Open a model to predict with: as `load_model` does, or without the estimator, whose imports take a while."""
+    from dualfield.io import FileColumns
     from dualfield.models.structured import StructuredModel
     from dualfield.persistence.file import open_model
 
@@ -97,9 +118,12 @@ def load_tagger(path: Path, *, mmap: bool, threads: int) -> LoadedModel:
     file = open_model(path, mmap=mmap)
     if file.metadata.get("estimator") == "CRF":
         with file.at_fault():
-            frozen = StructuredModel.from_record(file.record.child("model"))
+            record = file.record
+            frozen = StructuredModel.from_record(record.child("model"))
+            known = "file_columns" in record.names()
+            columns = FileColumns.from_record(record.child("file_columns")) if known else None
         if frozen.vocabulary is not None and frozen.expansion is None:
-            tagger = FrozenTagger(frozen, threads)
+            tagger = FrozenTagger(frozen, threads, columns)
             return LoadedModel(os.fspath(path), tagger, "crfsuite" if frozen.template is None else "conll")
     return load_model(path, mmap=mmap, threads=threads)
 
@@ -141,20 +165,6 @@ def _kind(model: Any) -> tuple[str, str]:
     if tagger.template_ is not None:
         return "conll", ""
     return ("crfsuite", "") if tagger.vocabulary_ is not None else ("", _NUMBERS)
-
-
-def n_columns_of(loaded: LoadedModel) -> int:
-    """Return how many columns the template of a model reads."""
-    return int(loaded.tagger.template_.n_columns)
-
-
-def checked_columns(loaded: LoadedModel, data: LabelledData) -> None:
-    """Raise an error unless data have the columns that the template of a model reads."""
-    if loaded.kind == "conll" and data.n_columns < n_columns_of(loaded):
-        raise click.ClickException(
-            f"{data.name}: has {data.n_columns} column{'s' * (data.n_columns != 1)} besides the label; "
-            f"the template of {loaded.path} reads {n_columns_of(loaded)}."
-        )
 
 
 def data_of(loaded: LoadedModel) -> str:

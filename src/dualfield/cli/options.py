@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,61 @@ delimiter = click.option(
     default="blanks",
     show_default=True,
     help="Separator of columns: any run of spaces and tabs, exactly one tab, or exactly one space.",
+)
+
+
+def _encoding(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """Take an encoding in which lines end as in ASCII."""
+    try:
+        extends_ascii = "0\n\t ".encode(value) in (b"0\n\t ", codecs.BOM_UTF8 + b"0\n\t ")
+    except LookupError:
+        raise click.BadParameter(
+            f"{value!r} is not an encoding that Python knows, such as utf-8, latin-1 or cp1252.", ctx, param
+        ) from None
+    if not extends_ascii:
+        raise click.BadParameter(
+            f"{value!r} does not extend ASCII. Convert the file, for example by iconv.", ctx, param
+        )
+    return "utf-8" if codecs.lookup(value).name in ("utf-8", "utf-8-sig") else value
+
+
+encoding = click.option(
+    "--encoding",
+    metavar="NAME",
+    callback=_encoding,
+    default="utf-8",
+    show_default=True,
+    help="Encoding of the data, such as latin-1. Output is always UTF-8.",
+)
+
+
+def _columns(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...] | None:
+    """Take numbers with commas between them."""
+    if value is None:
+        return None
+    parts = [part.strip() for part in value.split(",")]
+    if not all(part.isascii() and part.isdigit() and len(part) < 7 for part in parts):
+        raise click.BadParameter(f"{value!r} is not a list of columns, counted from 0, such as 0,1.", ctx, param)
+    found = tuple(map(int, parts))
+    if len(set(found)) < len(found):
+        raise click.BadParameter(f"{value!r} names a column twice.", ctx, param)
+    return found
+
+
+columns = click.option(
+    "--columns",
+    metavar="LIST",
+    callback=_columns,
+    default=None,
+    help="Columns that describe a token, counted from 0, such as 0,1. Templates count them in this order.  "
+    "[default: as in training, where it is all but the label]",
+)
+label_column = click.option(
+    "--label",
+    metavar="COLUMN",
+    type=click.IntRange(0),
+    default=None,
+    help="Column of the true label, counted from 0.  [default: as in training, where it is the last]",
 )
 template = click.option(
     "--template",

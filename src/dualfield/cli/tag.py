@@ -5,15 +5,20 @@ from __future__ import annotations
 import itertools
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from dualfield.cli import options
+from dualfield.cli.data_files import FORMATS
+
+if TYPE_CHECKING:
+    from dualfield.cli.models import LoadedModel
 
 __all__ = ["tag"]
 
 
-@click.command()
+@click.command(epilog="Example: dualfield tag --model chunks.model test.txt --output tagged.txt")
 @click.argument("files", type=options.INPUT, nargs=-1)
 @click.option("--model", type=options.FILE, required=True, help="The model, of dualfield or of CRFsuite.")
 @click.option("--output", type=options.OUTPUT, default=None, help="Write to this file.  [default: standard output]")
@@ -37,6 +42,15 @@ __all__ = ["tag"]
     help="Whether the data have the true label too: in the last column, or in front of items.  [default: detected]",
 )
 @options.delimiter
+@options.encoding
+@options.columns
+@click.option(
+    "--text",
+    "is_text",
+    is_flag=True,
+    help="Read plain text, one sentence in a line. Writes token, begin, end (places of characters in the line, counted "
+    "from 0) and label.",
+)
 @click.option("--mmap", is_flag=True, help="Memory-map the model file instead of reading all of it.")
 @options.threads
 def tag(
@@ -47,6 +61,9 @@ def tag(
     k_best: int | None,
     labelled: bool | None,
     delimiter: str,
+    encoding: str,
+    columns: tuple[int, ...] | None,
+    is_text: bool,
     mmap: bool,
     threads: int,
 ) -> None:
@@ -71,9 +88,33 @@ def tag(
         loaded.check_probabilities("--marginals" if marginals else "--k-best")
     if k_best and not hasattr(loaded.model, "k_best"):
         raise click.UsageError(f"--k-best is not for {model}: sums over sub-states have no list of best labellings.")
-    style = Style(marginals, k_best or 0, labelled, delimiter)
+    _check_columns(loaded, labelled, columns, is_text)
+    style = Style(
+        marginals=marginals,
+        k_best=k_best or 0,
+        labelled=labelled,
+        delimiter=delimiter,
+        encoding=encoding,
+        columns=columns,
+        is_text=is_text,
+    )
     groups = itertools.chain.from_iterable(tagged_lines(loaded, path, style) for path in files)
     if output is None:
         write_to(sys.stdout.buffer, groups)
     else:
         write_lines(output, itertools.chain.from_iterable(groups))
+
+
+def _check_columns(loaded: LoadedModel, labelled: bool | None, columns: tuple[int, ...] | None, is_text: bool) -> None:
+    """Refuse options about columns and text that do not fit the model or each other."""
+    for option, is_given in (("--columns", columns is not None), ("--text", is_text)):
+        if is_given and loaded.kind != "conll":
+            raise click.UsageError(f"{option} is not for {loaded.path}, a model for {FORMATS[loaded.kind]}.")
+    for option, is_given in (("--columns", columns is not None), ("--labelled", labelled is True)):
+        if is_given and is_text:
+            raise click.UsageError(f"{option} is for files of columns; --text has none.")
+    if is_text and loaded.n_columns != 1:
+        raise click.UsageError(
+            f"--text gives tokens only, one column; the template of {loaded.path} reads {loaded.n_columns}. "
+            "Tag a file with these columns, or train on tokens and labels alone."
+        )

@@ -1,4 +1,4 @@
-"""Labels for lines of text, group by group: columns, CRFsuite's items, svmlight's examples."""
+"""Labels for lines, group by group: columns, plain text, CRFsuite's items, svmlight's examples."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from typing import IO, Any
 
 import click
 
-from dualfield.cli.data_files import DELIMITERS, DOCUMENT, placed, shown
+from dualfield.cli.columns import counted
+from dualfield.cli.data_files import DELIMITERS, DOCUMENT
 from dualfield.cli.line_groups import Numbered, counted_from, line_groups, opened_as_it_comes
-from dualfield.cli.models import LoadedModel, n_columns_of
+from dualfield.cli.models import LoadedModel
+from dualfield.cli.plain_text import tokens_of
 from dualfield.cli.program import warn
+from dualfield.cli.sources import placed, shown
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Style:
     """What is written for each token: its label, and how much more.
 
@@ -29,12 +32,21 @@ class Style:
         Whether data have labels already; None: as it looks.
     delimiter : str
         What separates columns, a key of `DELIMITERS`.
+    encoding : str
+        How characters are stored in the data.
+    columns : tuple of int or None
+        The columns to read; None: as in training.
+    is_text : bool
+        Whether lines are sentences of plain text.
     """
 
     marginals: str | None = None
     k_best: int = 0
     labelled: bool | None = None
     delimiter: str = "blanks"
+    encoding: str = "utf-8"
+    columns: tuple[int, ...] | None = None
+    is_text: bool = False
 
 
 @dataclass(frozen=True)
@@ -49,8 +61,11 @@ def tagged_lines(loaded: LoadedModel, path: str, style: Style) -> Iterator[list[
     """Yield lines of output, in groups that belong together, while the input is still coming."""
     name = shown(path)
     with placed(name), opened_as_it_comes(path) as file:
-        groups = line_groups(file, name, by_sentence=loaded.kind != "svmlight")
-        if loaded.kind == "conll":
+        by_sentence = loaded.kind != "svmlight" and not style.is_text
+        groups = line_groups(file, name, by_sentence=by_sentence, encoding=style.encoding)
+        if style.is_text:
+            yield from _tagged_text(loaded, style, groups)
+        elif loaded.kind == "conll":
             yield from _Columns(loaded, name, style).tagged(groups)
         elif loaded.kind == "crfsuite":
             yield from _tagged_items(loaded, name, style, groups)
@@ -70,8 +85,9 @@ class _Columns:
 
     def __init__(self, loaded: LoadedModel, name: str, style: Style) -> None:
         self.loaded, self.name, self.style = loaded, name, style
-        self.needed = n_columns_of(loaded)
+        self.choice = loaded.choice(style.columns)
         self.first: tuple[int, int] | None = None  # number of columns of the first row, and its line
+        self.read: tuple[int, ...] = ()  # columns that the model gets
 
     def tagged(self, groups: Iterator[Numbered]) -> Iterator[list[str]]:
         """Yield what is to be written for each group of lines."""
@@ -88,29 +104,30 @@ class _Columns:
 
     def _row(self, number: int, text: str) -> tuple[str, ...]:
         columns = tuple(text.split(DELIMITERS[self.style.delimiter]))
-        self.first = self.first or (len(columns), number)
+        if self.first is None:
+            self.first = len(columns), number
+            try:
+                self.read = self.choice.unlabelled(len(columns), self.name, labelled=self.style.labelled)
+            except ValueError as error:
+                raise ValueError(f"{self.name}, line {number}: {error}") from error
         if len(columns) != self.first[0]:
             raise ValueError(
-                f"{self.name}, line {number}: has {_columns(len(columns))}; "
+                f"{self.name}, line {number}: has {counted(len(columns))}; "
                 f"expected {self.first[0]}, as in line {self.first[1]}."
             )
-        besides = len(columns) - (self.style.labelled is True)
-        if besides < self.needed:
-            label = " besides the label" * (self.style.labelled is True)
-            raise ValueError(
-                f"{self.name}, line {number}: has {_columns(besides)}{label}; "
-                f"expected {self.needed}, which the template of {self.loaded.path} reads."
-            )
-        return columns
+        return tuple([columns[at] for at in self.read])
 
     def _look_for_a_missing_column(self, rows: list[tuple[str, ...]]) -> None:
         """Say so if what the template reads as its last column seems to be the true label."""
-        if not rows or self.style.labelled is False or self.needed < 2 or len(rows[0]) != self.needed:
+        n_columns = self.loaded.n_columns
+        if not rows or self.style.labelled is False or self.style.columns is not None or n_columns < 2:
+            return
+        if self.first is None or self.first[0] != n_columns:
             return
         known = set(self.loaded.names)
         if all(row[-1] in known for row in rows):
             warn(
-                f"{self.name}: the last of {self.needed} columns holds labels, but the template reads it as an "
+                f"{self.name}: the last of {n_columns} columns holds labels, but the template reads it as an "
                 "attribute. Is a column missing? Pass --no-label if not."
             )
 
@@ -162,8 +179,22 @@ def _behind(text: str, fields: Sequence[str]) -> str:
     return ("\t" if "\t" in text else " ").join([text, *fields]) if text else "\t".join(fields)
 
 
-def _columns(n: int) -> str:
-    return f"{n} column{'s' * (n != 1)}"
+def _tagged_text(loaded: LoadedModel, style: Style, groups: Iterator[Numbered]) -> Iterator[list[str]]:
+    """Tag plain text, a sentence in each line: a line for each token with its place, and a blank line."""
+    for group in groups:
+        sentences = [list(tokens_of(text)) for _, text in group]
+        full = [sentence for sentence in sentences if sentence]
+        found = iter(_labellings(loaded, [[(token,) for token, *_ in sentence] for sentence in full], style))
+        lines: list[str] = []
+        for sentence in sentences:
+            texts = [f"{token} {begin} {end}" for token, begin, end in sentence]
+            labellings = next(found) if sentence else []
+            if style.k_best:
+                lines += _ranked(texts, labellings)
+            else:
+                lines += [_behind(*pair) for best in labellings for pair in zip(texts, best.fields, strict=True)]
+                lines.append("")
+        yield lines
 
 
 def _tagged_items(loaded: LoadedModel, name: str, style: Style, groups: Iterator[Numbered]) -> Iterator[list[str]]:

@@ -25,11 +25,14 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
     return options.POSITIVE.convert(number, param, ctx)
 
 
-@click.command()
+@click.command(epilog="Example: dualfield train train.txt --model chunks.model --dev test.txt")
 @click.argument("data", type=options.INPUT, nargs=-1, required=True)
 @click.option("--model", "target", type=options.OUTPUT, required=True, metavar="OUT", help="The model file to write.")
 @options.data_format
 @options.delimiter
+@options.encoding
+@options.columns
+@options.label_column
 @options.template
 @click.option(
     "--loss",

@@ -11,14 +11,14 @@ from typing import Any
 
 import click
 
+from dualfield.cli.columns import ColumnChoice
 from dualfield.cli.data_files import (
     FORMATS,
     LabelledData,
+    check_same_columns,
     guess_format,
-    opened,
     read_labelled,
     read_sources,
-    shown,
 )
 from dualfield.cli.evaluation import marks_spans
 from dualfield.cli.models import LoadedModel, load_model
@@ -26,6 +26,7 @@ from dualfield.cli.outputs import STANDARD_OUTPUT, check_drawing, check_outputs
 from dualfield.cli.pass_table import PassTable
 from dualfield.cli.program import tell
 from dualfield.cli.solver_names import suited_solvers
+from dualfield.cli.sources import opened, shown
 from dualfield.cli.templates import BUILT_IN, read_template
 from dualfield.cli.training_end import Options, complain, finish
 
@@ -34,6 +35,7 @@ _OF_SEQUENCES = (
     *("template", "l1_ratio", "features", "min_freq", "constraints", "order"),
     *("checkpoint", "checkpoint_every", "warm_start"),
 )
+_OF_COLUMNS = ("columns", "label")
 _OF_KERNELS = ("kernel", "gamma", "degree", "coef0")
 _OF_LOG_LOSS = ("l1_ratio", *_OF_KERNELS)
 
@@ -50,10 +52,10 @@ def run(given: Options, chosen: set[str]) -> str:
     """
     _check_files(given)
     say: Callable[[str], None] = (lambda text: None) if given["quiet"] else tell
-    sources = [(shown(path), opened(path)) for path in given["data"]]
+    sources = [(shown(path), opened(path, given["encoding"])) for path in given["data"]]
     kind = guess_format(sources[0][1], sources[0][0]) if given["kind"] == "auto" else given["kind"]
     _check_choice(kind, given, chosen)
-    data = read_sources(sources, kind, given["delimiter"])
+    data = read_sources(sources, kind, given["delimiter"], _choice(given))
     say(f"{data.name}: {FORMATS[data.format]}: {data}")
     dev = _read_dev(given, data)
     if dev is not None:
@@ -65,6 +67,10 @@ def run(given: Options, chosen: set[str]) -> str:
     else:
         model, history = _fit_in_passes(given, data, dev, say)
     return finish(given, data, dev, model, history)
+
+
+def _choice(given: Options) -> ColumnChoice:
+    return ColumnChoice(given["columns"], given["label"])
 
 
 def _check_files(given: Options) -> None:
@@ -99,6 +105,9 @@ def _check_choice(kind: str, given: Options, chosen: set[str]) -> None:
         raise click.UsageError(
             "--template is for columns; the data are CRFsuite's items, which have attributes already."
         )
+    for name in _OF_COLUMNS:
+        if kind != "conll" and name in chosen:
+            raise click.UsageError(f"--{name} is for files of columns; the data are {kind}.")
 
 
 def _check_target(path: Path | None) -> None:
@@ -118,11 +127,10 @@ def _read_dev(given: Options, data: LabelledData) -> LabelledData | None:
     if given["dev"] == "-" and "-" in given["data"]:
         raise click.UsageError("Standard input cannot be both DATA and --dev.")
     width = data.X.shape[1] if data.format == "svmlight" else None
-    dev = read_labelled([given["dev"]], data.format, given["delimiter"], n_features=width)
-    if dev.n_columns != data.n_columns:
-        raise click.ClickException(
-            f"{dev.name}: has {dev.n_columns + 1} columns; expected {data.n_columns + 1}, as in {data.name}."
-        )
+    dev = read_labelled(
+        [given["dev"]], data.format, given["delimiter"], _choice(given), encoding=given["encoding"], n_features=width
+    )
+    check_same_columns(dev, data)
     return dev
 
 

@@ -37,6 +37,7 @@ def finish(given: Options, data: LabelledData, dev: LabelledData | None, model: 
         complain(given, ended)
     model.n_jobs = None
     with _cannot_write(target, _way_on(given)):
+        model.file_columns_ = data.columns
         _without_clocks(model).save(target)
     if not given["quiet"]:
         if complete:

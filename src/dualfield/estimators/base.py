@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dualfield.data.records import Fields, Record, Source
 from dualfield.data.value_records import names_record, read_names
+from dualfield.io.file_columns import FileColumns
 from dualfield.persistence.file import write_model
 from dualfield.persistence.parameters import Parts, decoded, encoded
 from dualfield.solvers import Status, Trace
@@ -117,6 +118,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         The minimised value, and a bound on its distance from the minimum.
     n_iter_, solver_, status_, trace_
         Iterations and name of the solver that ran, how it ended, and its course.
+    file_columns_ : FileColumns or None
+        The columns of the file that X and y are from, where ``dualfield train`` has read them; saved with the model.
 
     Examples
     --------
@@ -142,6 +145,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     solver_: str
     status_: Status
     trace_: Trace
+    file_columns_: FileColumns | None = None
 
     @property
     def model_(self) -> Any:
@@ -164,8 +168,9 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         self.status_, self.trace_ = solution.status, solution.trace
 
     def _remember(self) -> None:
-        """Keep the parameters that predictions go by."""
+        """Keep the parameters that predictions go by, and forget the file of the fit before."""
         self._fit_params = {name: _kept(getattr(self, name)) for name in self._asked_with}
+        self.__dict__.pop("file_columns_", None)
 
     def _of_fit(self, name: str) -> Any:
         """Return a parameter as it was in the last fit, or as it is where there was none."""
@@ -222,7 +227,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         parameters = {
             name: encoded(owner, name, value, self._saved_with) for name, value in self._saved_parameters().items()
         }
-        record = {
+        record: Fields = {
             "dualfield_version": importlib.metadata.version("dualfield"),
             "estimator": self._saved_as,
             "parameters": parameters,
@@ -230,6 +235,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             "columns": self._columns_record(),
             "model": self._model_record(),
         }
+        if self.file_columns_ is not None:
+            record["file_columns"] = self.file_columns_.record()
         write_model(path, record)
 
     @classmethod
@@ -246,6 +253,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         model._restore_training(record.child("training"))
         if record.has("columns"):
             model._restore_columns(record.child("columns"))
+        if "file_columns" in record.names():
+            model.file_columns_ = FileColumns.from_record(record.child("file_columns"))
         model._restore_model(record.child("model"))
         record.check_all_read()
         if record.source.is_mapped:

@@ -51,11 +51,17 @@ def numbered_lines(source: Source, encoding: str = "utf-8") -> Iterator[tuple[in
                 )
             yield number, text
     except UnicodeDecodeError as error:
+        if number and isinstance(line, bytes):
+            raise ValueError(f"{name}, line {number}: {undecodable(error, encoding)}") from error
         # A file that somebody opened as text decodes ahead of the line it gives.
-        place = f"line {number}" if number and isinstance(line, bytes) else f"after line {number}"
-        raise ValueError(f"{name}, {place}: cannot be read as {encoding}: {error}.") from error
+        raise ValueError(f"{name}, after line {number}: cannot be read as {encoding}: {error}.") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise ValueError(f"{name}, after line {number}: the compressed file is damaged or cut off: {error}") from error
+
+
+def undecodable(error: UnicodeDecodeError, encoding: str) -> str:
+    """Say which byte of a line cannot be decoded; bytes are counted from 1, as lines are."""
+    return f"cannot be read as {encoding}: byte {error.start + 1} of the line is 0x{error.object[error.start]:02x}."
 
 
 def _opened(source: Source) -> Iterator[str | bytes]:
