@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 import dualfield.estimators.crf as linear
 from dualfield.data.checks import check_choice, check_integer, check_number
@@ -13,6 +15,7 @@ from dualfield.estimators.base import Estimator, fitted, fitting
 from dualfield.estimators.prediction import StructuredPredictor
 from dualfield.models.structured import StructuredModel
 from dualfield.models.training_data import TrainingData, read_training_data
+from dualfield.persistence.crfsuite_export import check_crfsuite, write_crfsuite
 from dualfield.persistence.crfsuite_import import UNTRAINED, read_crfsuite
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.solvers import LBFGS, SGD, Auto, Perceptron, Solver, Status
@@ -75,7 +78,8 @@ class CRF(StructuredPredictor, Estimator):
     verbose : bool, default=False
         Whether to show a live line.
     model_filename : str, default=None
-        A model file of CRFsuite, for prediction without training. No file is written by training.
+        A model file of CRFsuite: training writes it, and a model that was not trained predicts with it. Labels must
+        then be str.
     keep_tempfiles : bool, default=False
         Not used: there are no temporary files.
     trainer_cls : None
@@ -223,6 +227,8 @@ class CRF(StructuredPredictor, Estimator):
             bool(self.all_possible_states),
             bool(self.all_possible_transitions),
         )
+        if self.model_filename is not None:  # before the time is spent
+            check_crfsuite(data.model(np.zeros(data.score_map.n_parameters), 1.0))
         solution = trainer._solve(solver, data, None)
         self._keep(data.model(solution.parameters, 1.0), solution)
         self.objective_, self.dual_gap_ = strength * solution.objective, strength * solution.gap
@@ -237,10 +243,19 @@ class CRF(StructuredPredictor, Estimator):
         self.__dict__.pop("dev_score_", None)
         if X_dev is not None:
             self.dev_score_ = self.score(X_dev, y_dev)
+        if self.model_filename is not None:
+            write_crfsuite(self._model, self.model_filename)
         return self
 
+    @property
+    def model_(self) -> Any:
+        """What the fit has found, or what is in the file `model_filename`: a frozen value."""
+        if not self.__sklearn_is_fitted__() and self.model_filename is not None:
+            raise NotFittedError(f"This CRF is not fitted, and its model_filename {self.model_filename!r} is no file.")
+        return super().model_
+
     def __sklearn_is_fitted__(self) -> bool:
-        if "_model" not in vars(self) and self.model_filename is not None:
+        if "_model" not in vars(self) and self.model_filename is not None and Path(self.model_filename).exists():
             self._keep(read_crfsuite(self.model_filename), UNTRAINED)
         return "_model" in vars(self)
 
@@ -280,10 +295,10 @@ class CRF(StructuredPredictor, Estimator):
         check_integer("CRF", "num_memories", self.num_memories, 1, or_none=True)
         if self.trainer_cls is not None:
             raise ValueError(f"The 'trainer_cls' parameter of CRF must be None. Got {self.trainer_cls!r} instead.")
-        if self.model_filename is not None:
+        if self.model_filename is not None and not Path(self.model_filename).resolve().parent.is_dir():
             raise ValueError(
-                "The 'model_filename' parameter of CRF must be None in fit, which writes no file of CRFsuite. "
-                f"Got {self.model_filename!r} instead. Keep the fitted model itself, for instance with joblib."
+                "The 'model_filename' parameter of CRF must be a file in a folder that exists. "
+                f"Got {self.model_filename!r} instead."
             )
         c1, c2 = float(self.c1 or 0.0), 1.0 if self.c2 is None else float(self.c2)
         if c1 + c2 == 0.0:
