@@ -322,6 +322,61 @@ def test_answers():
     assert crf.explain(X[0]).labels == crf.predict(X)[0]
 
 
+PUBLIC = ("classes_", "tagger_", "size_", "num_attributes_", "attributes_", "state_features_", "transition_features_")
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_attributes_are_none_before_a_fit(tmp_path, name):
+    assert getattr(CRF(), name) is None
+    assert getattr(CRF(model_filename=str(tmp_path / "new")), name) is None
+    with pytest.raises(AttributeError):
+        setattr(CRF(), name, 1)
+
+
+@pytest.mark.parametrize("params", [{}, {"c1": 1.0}], ids=str)
+def test_attributes_as_in_the_file(tmp_path, params):
+    path = str(tmp_path / "model.crfsuite")
+    crf, theirs = CRF(model_filename=path, **params).fit(X, Y), open_tagger(path)
+    info, mine = theirs.info(), crf.tagger_.info()
+    assert crf.size_ == Path(path).stat().st_size
+    assert crf.num_attributes_ == len(crf.attributes_) == int(info.header["num_attrs"])
+    assert {name: str(number) for number, name in enumerate(crf.attributes_)} == info.attributes
+    assert (mine.header, mine.labels, mine.attributes) == (info.header, info.labels, info.attributes)
+    assert {key: round(weight, 6) for key, weight in mine.state_features.items()} == info.state_features
+    assert {key: round(weight, 6) for key, weight in mine.transitions.items()} == info.transitions
+
+
+def test_tagger(tmp_path):
+    path = str(tmp_path / "model.crfsuite")
+    crf = CRF(c2=0.1, model_filename=path).fit(X, Y)
+    theirs = open_tagger(path)
+    assert crf.modelfile.name == path
+    assert crf.tagger_.tag() == theirs.tag() == []
+    assert crf.tagger_.labels() == theirs.labels() == crf.classes_
+    for items, labels in zip(X[:10], Y, strict=False):
+        assert crf.tagger_.tag(iter(items)) == theirs.tag(items)
+        assert crf.tagger_.probability(labels) == pytest.approx(theirs.probability(labels), abs=1e-12)
+        for at in range(len(items)):
+            found = {label: crf.tagger_.marginal(label, at) for label in crf.classes_}
+            assert found == pytest.approx({label: theirs.marginal(label, at) for label in found}, abs=1e-12)
+    crf.tagger_.set(X[0])
+    assert crf.tagger_.tag() == crf.predict_single(X[0])
+    with pytest.raises(ValueError, match=r"^The 'pos' parameter of marginal must be in \[0, \d\). Got -1 instead"):
+        crf.tagger_.marginal("NN", -1)
+    with pytest.raises(ValueError, match=r"^The 'y' parameter of marginal must be one of \['DT', .* Got 'XX' instead"):
+        crf.tagger_.marginal("XX", 0)
+    with pytest.raises(ValueError, match="labels"):
+        crf.tagger_.probability(["NN"] * 20)
+    old = crf.tagger_
+    assert pickle.loads(pickle.dumps(crf)).tagger_.tag(X[1]) == old.tag(X[1])
+    assert crf.set_params(c2=100.0).fit(X, Y).tagger_ is not old
+
+
+def test_temporary_files_are_warned_of():
+    with pytest.warns(UserWarning, match="keep_tempfiles has no effect"):
+        CRF(keep_tempfiles=True).fit(X, Y)
+
+
 def test_development_data():
     crf = CRF().fit(X[:40], Y[:40], X[40:], Y[40:])
     assert crf.dev_score_ == crf.score(X[40:], Y[40:])
