@@ -22,6 +22,7 @@ SPECIALISTS = {
     "models/training_data.py": "single nodes are trained as chains of one node, by swaps",
     "objectives/planes_slack.py": "rescaled slacks are for chains",
     "persistence/checkpoint.py": "the fingerprint of a chain has its windows",
+    "persistence/crfsuite_export.py": "CRFsuite's models are chains",
     "persistence/crfsuite_import.py": "CRFsuite's models are chains",
     "scores/tables.py": "tables of hidden Markov models",
     "solvers/kernel/labelling_smo.py": "lists the windows of short chains",

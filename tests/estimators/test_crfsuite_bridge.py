@@ -144,6 +144,79 @@ def test_file_that_is_no_model(tmp_path):
         dualfield.CRF.from_crfsuite(path)
 
 
+# Files written.
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{}, {"l1_ratio": 0.5, "C": 2.0}, {"features": "all"}, {"temperature": 2.0}, {"solver": "perceptron"}],
+    ids=str,
+)
+def test_crfsuite_tags_with_our_file(tmp_path, params):
+    path = tmp_path / "model.crfsuite"
+    model = dualfield.CRF(tol=1e-3, **params).fit(X, Y)
+    model.to_crfsuite(path)
+    tagger = open_tagger(path)
+    unknown = [[{"word": "never seen", "size": 0.5}, {"word": "w3", "other": True}]]
+    check_same(model, tagger, X + make_problem(seed=5, n_sequences=20)[0] + unknown)
+    assert tagger.labels() == model.classes_.tolist()
+    again = dualfield.CRF.from_crfsuite(path)
+    if params.get("temperature", 1.0) == 1.0:  # to the last bit
+        assert again.state_features_ == model.state_features_
+        assert again.transition_features_ == model.transition_features_
+
+
+def test_file_of_a_file(tmp_path):
+    train(tmp_path / "one", X, Y)
+    dualfield.CRF.from_crfsuite(tmp_path / "one").to_crfsuite(tmp_path / "two")
+    dualfield.CRF.from_crfsuite(tmp_path / "two").to_crfsuite(tmp_path / "three")
+    assert (tmp_path / "two").read_bytes() == (tmp_path / "three").read_bytes()
+
+
+def test_attributes_of_a_template(tmp_path):
+    rows = [[["the"], ["dog"], ["ran"]], [["dogs"], ["ran"]]]
+    model = dualfield.CRF(template="U00:%x[0,0]\nU01:%x[-1,0]\nB").fit(rows, [["D", "N", "V"], ["N", "V"]])
+    model.to_crfsuite(tmp_path / "model")
+    nodes = model.template_.read(rows).nodes
+    names, bounds = list(nodes.vocabulary), zip(nodes.indptr, nodes.indptr[1:], strict=False)
+    items = [[names[column] for column in nodes.indices[a:b]] for a, b in bounds]
+    assert open_tagger(tmp_path / "model").tag(items[:3]) == model.predict(rows)[0]
+
+
+NUMBERS = [np.array([[1.0], [-1.0]]), np.array([[-2.0], [2.0], [1.0]])]
+
+
+@pytest.mark.parametrize(
+    ("params", "x", "message"),
+    [
+        ({"structure": dualfield.structures.Chain(order=2)}, X, r"are chains of order 1\. Got a Chain of order 2"),
+        ({"structure": "single"}, None, r"are chains of order 1\. Got a Single instead"),
+        ({"kernel": "rbf"}, NUMBERS, "have weights of attributes. This model has a kernel"),
+        ({}, NUMBERS, "have weights of attributes. This model was fitted to numbers"),
+        ({"pair_features": True}, X, "have no attributes that score pairs of labels"),
+        ({"start_stop": True}, X, "have no weights of the first and the last label"),
+    ],
+    ids=str,
+)
+def test_models_that_crfsuite_cannot_have(tmp_path, params, x, message):
+    if x is None:
+        model = dualfield.CRF(**params).fit([["a"], ["b"]], ["x", "y"])
+    else:
+        y = [["up", "down"], ["down", "up", "up"]] if x is NUMBERS else Y
+        model = dualfield.CRF(**params).fit(x, y)
+    with pytest.raises(ValueError, match=f"^CRFsuite's models {message}"):
+        model.to_crfsuite(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_constraints_and_numbers_as_labels_are_refused(tmp_path):
+    x, y = [[["a"], ["b"]], [["b"]]], [["B-x", "I-x"], ["O"]]
+    with pytest.raises(ValueError, match=r"^CRFsuite's models cannot forbid labels. Use constraints=None"):
+        dualfield.CRF(constraints="BIO").fit(x, y).to_crfsuite(tmp_path / "model")
+    with pytest.raises(ValueError, match=r"^CRFsuite's models have labels of type str. Got int instead"):
+        dualfield.CRF().fit(x, [[0, 1], [2]]).to_crfsuite(tmp_path / "model")
+
+
 @needs_data
 def test_chunking_model_tags_as_crfsuite(tmp_path):
     sentences = read_conll(Path(DATA) / "conll2000_train.txt.gz")[:800]
@@ -249,6 +322,61 @@ def test_answers():
     assert crf.explain(X[0]).labels == crf.predict(X)[0]
 
 
+PUBLIC = ("classes_", "tagger_", "size_", "num_attributes_", "attributes_", "state_features_", "transition_features_")
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_attributes_are_none_before_a_fit(tmp_path, name):
+    assert getattr(CRF(), name) is None
+    assert getattr(CRF(model_filename=str(tmp_path / "new")), name) is None
+    with pytest.raises(AttributeError):
+        setattr(CRF(), name, 1)
+
+
+@pytest.mark.parametrize("params", [{}, {"c1": 1.0}], ids=str)
+def test_attributes_as_in_the_file(tmp_path, params):
+    path = str(tmp_path / "model.crfsuite")
+    crf, theirs = CRF(model_filename=path, **params).fit(X, Y), open_tagger(path)
+    info, mine = theirs.info(), crf.tagger_.info()
+    assert crf.size_ == Path(path).stat().st_size
+    assert crf.num_attributes_ == len(crf.attributes_) == int(info.header["num_attrs"])
+    assert {name: str(number) for number, name in enumerate(crf.attributes_)} == info.attributes
+    assert (mine.header, mine.labels, mine.attributes) == (info.header, info.labels, info.attributes)
+    assert {key: round(weight, 6) for key, weight in mine.state_features.items()} == info.state_features
+    assert {key: round(weight, 6) for key, weight in mine.transitions.items()} == info.transitions
+
+
+def test_tagger(tmp_path):
+    path = str(tmp_path / "model.crfsuite")
+    crf = CRF(c2=0.1, model_filename=path).fit(X, Y)
+    theirs = open_tagger(path)
+    assert crf.modelfile.name == path
+    assert crf.tagger_.tag() == theirs.tag() == []
+    assert crf.tagger_.labels() == theirs.labels() == crf.classes_
+    for items, labels in zip(X[:10], Y, strict=False):
+        assert crf.tagger_.tag(iter(items)) == theirs.tag(items)
+        assert crf.tagger_.probability(labels) == pytest.approx(theirs.probability(labels), abs=1e-12)
+        for at in range(len(items)):
+            found = {label: crf.tagger_.marginal(label, at) for label in crf.classes_}
+            assert found == pytest.approx({label: theirs.marginal(label, at) for label in found}, abs=1e-12)
+    crf.tagger_.set(X[0])
+    assert crf.tagger_.tag() == crf.predict_single(X[0])
+    with pytest.raises(ValueError, match=r"^The 'pos' parameter of marginal must be in \[0, \d\). Got -1 instead"):
+        crf.tagger_.marginal("NN", -1)
+    with pytest.raises(ValueError, match=r"^The 'y' parameter of marginal must be one of \['DT', .* Got 'XX' instead"):
+        crf.tagger_.marginal("XX", 0)
+    with pytest.raises(ValueError, match="labels"):
+        crf.tagger_.probability(["NN"] * 20)
+    old = crf.tagger_
+    assert pickle.loads(pickle.dumps(crf)).tagger_.tag(X[1]) == old.tag(X[1])
+    assert crf.set_params(c2=100.0).fit(X, Y).tagger_ is not old
+
+
+def test_temporary_files_are_warned_of():
+    with pytest.warns(UserWarning, match="keep_tempfiles has no effect"):
+        CRF(keep_tempfiles=True).fit(X, Y)
+
+
 def test_development_data():
     crf = CRF().fit(X[:40], Y[:40], X[40:], Y[40:])
     assert crf.dev_score_ == crf.score(X[40:], Y[40:])
@@ -281,13 +409,37 @@ def test_existing_model_file(tmp_path):
     check_same(CRF(model_filename=str(path)), tagger, X)
     assert CRF(model_filename=str(path)).classes_ == sorted(tagger.labels())
     assert len(CRF(model_filename=str(path)).state_features_) == len(tagger.info().state_features)
-    with pytest.raises(ValueError, match="The 'model_filename' parameter of CRF must be None in fit"):
-        CRF(model_filename=str(path)).fit(X, Y)
 
 
-def test_not_fitted():
+@pytest.mark.parametrize("kind", [str, Path])
+def test_training_writes_the_model_file(tmp_path, kind):
+    path = tmp_path / "model.crfsuite"
+    crf = CRF(c2=0.1, model_filename=kind(path)).fit(X, Y)
+    check_same(crf, open_tagger(path), X)
+    again = CRF(model_filename=kind(path))
+    assert again.predict_marginals(X) == crf.predict_marginals(X)
+    assert again.state_features_ == crf.state_features_
+    crf.set_params(c2=10.0).fit(X, Y)  # the file is replaced
+    check_same(crf, open_tagger(path), X)
+
+
+def test_model_file_that_cannot_be_written(tmp_path):
+    path = str(tmp_path / "none" / "model.crfsuite")
+    with pytest.raises(
+        ValueError, match=r"^The 'model_filename' parameter of CRF must be a file in a folder that exist"
+    ):
+        CRF(model_filename=path).fit(X, Y)
+    path = tmp_path / "model.crfsuite"
+    with pytest.raises(ValueError, match=r"^CRFsuite's models have labels of type str. Got int instead"):
+        CRF(model_filename=str(path)).fit([[["a"]], [["b"]]], [[1], [2]])
+    assert not path.exists()
+
+
+def test_not_fitted(tmp_path):
     with pytest.raises(NotFittedError):
         CRF().predict(X)
+    with pytest.raises(NotFittedError, match=r"its model_filename '.*new\.crfsuite' is no file"):
+        CRF(model_filename=str(tmp_path / "new.crfsuite")).predict(X)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ FACES = {
     "StructuredPredictor": "passes the questions of dependent labels on",
     "FittedTagger": "the same, for a model that is a part of another",
     "EarlyStopping": "a monitor for fits, which scores models",
+    "Tagger": "the same questions in the words of python-crfsuite",
+    "TaggerInfo": "what python-crfsuite tells of a model",
     "LatentPredictor": "passes the questions of latent variables on",
 }
 ALGEBRA = {"linalg", "einsum", "dot", "matmul", "tensordot"}

@@ -42,8 +42,8 @@ class Model(Protocol):
 class Fitted:
     """A fitted attribute: that of the model inside."""
 
-    def __init__(self, name: str, is_optional: bool) -> None:
-        self._name, self._is_optional = name, is_optional
+    def __init__(self, name: str, is_optional: bool, none_before_fit: bool) -> None:
+        self._name, self._is_optional, self._none_before_fit = name, is_optional, none_before_fit
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._public = name
@@ -51,6 +51,8 @@ class Fitted:
     def __get__(self, estimator: Estimator | None, owner: type) -> Any:
         if estimator is None:
             return self
+        if self._none_before_fit and not estimator.__sklearn_is_fitted__():
+            return None
         found = getattr(estimator.model_, self._name)
         if found is None and self._is_optional:
             raise AttributeError(f"{owner.__name__!r} object has no attribute {self._public!r}")
@@ -60,9 +62,9 @@ class Fitted:
         raise AttributeError(f"{self._public} is that of the fitted model, which does not change. Fit again instead.")
 
 
-def fitted(name: str, *, is_optional: bool = False) -> Any:
+def fitted(name: str, *, is_optional: bool = False, none_before_fit: bool = False) -> Any:
     """Declare a fitted attribute, of any type, that the model inside calls so; an optional one is not there if None."""
-    return Fitted(name, is_optional)
+    return Fitted(name, is_optional, none_before_fit)
 
 
 def fitting(method: Method) -> Method:

@@ -23,6 +23,7 @@ from dualfield.models.structured import StructuredModel
 from dualfield.models.training_data import TrainingData, read_training_data, template_of
 from dualfield.objectives import Objective
 from dualfield.persistence.checkpoint import Checkpoint
+from dualfield.persistence.crfsuite_export import write_crfsuite
 from dualfield.persistence.crfsuite_import import UNTRAINED, read_crfsuite
 from dualfield.regularisers import ElasticNet
 from dualfield.solvers import SGD, Moment, Solution, StopRule, prototypes
@@ -317,6 +318,40 @@ class CRF(StructuredPredictor, Estimator):
         model._remember()
         model._keep(read_crfsuite(path), UNTRAINED)
         return model
+
+    def to_crfsuite(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model as a file that CRFsuite, python-crfsuite and sklearn-crfsuite can tag with.
+
+        They then give the same labels and probabilities. Only chains of order 1 can be written, with attributes but
+        without features of label pairs, weights of the ends, constraints or a kernel. A template is not in the file:
+        CRFsuite must get the attributes that it makes.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; one that exists is replaced when the new one is complete.
+
+        Raises
+        ------
+        ValueError
+            If CRFsuite cannot have such a model; the message says why.
+
+        See Also
+        --------
+        from_crfsuite : The way back.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from dualfield import CRF
+        >>> model = CRF().fit([[["a"], ["b"]]], [["x", "y"]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "model.crfsuite")
+        ...     model.to_crfsuite(path)
+        ...     CRF.from_crfsuite(path).state_features_ == model.state_features_
+        True
+        """
+        write_crfsuite(self._ask(), path)
 
     @fitting
     def partial_fit(

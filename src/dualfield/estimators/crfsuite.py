@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import warnings
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 
 import dualfield.estimators.crf as linear
 from dualfield.data.checks import check_choice, check_integer, check_number
 from dualfield.estimators.base import Estimator, fitted, fitting
+from dualfield.estimators.crfsuite_tagger import Tagger
 from dualfield.estimators.prediction import StructuredPredictor
+from dualfield.models.crfsuite_features import choose_features
 from dualfield.models.structured import StructuredModel
-from dualfield.models.training_data import TrainingData, read_training_data
+from dualfield.models.training_data import read_training_data
+from dualfield.persistence.crfsuite_export import check_crfsuite, write_crfsuite
 from dualfield.persistence.crfsuite_import import UNTRAINED, read_crfsuite
-from dualfield.scores import FeatureTable, LinearScores
 from dualfield.solvers import LBFGS, SGD, Auto, Perceptron, Solver, Status
 from dualfield.solvers.convergence import warn_of_convergence
 
@@ -75,20 +80,31 @@ class CRF(StructuredPredictor, Estimator):
     verbose : bool, default=False
         Whether to show a live line.
     model_filename : str, default=None
-        A model file of CRFsuite, for prediction without training. No file is written by training.
+        A model file of CRFsuite: training writes it, and a model that was not trained predicts with it. Labels must
+        then be str.
     keep_tempfiles : bool, default=False
-        Not used: there are no temporary files.
+        Not used, and warned of: there are no temporary files.
     trainer_cls : None
         Refused if given.
 
     Attributes
     ----------
     classes_ : list of str
-        The labels, sorted.
+        The labels, sorted. None before there is a model, as all down to `tagger_` are.
     state_features_ : dict
         Weights by (attribute, label).
     transition_features_ : dict
         Weights by (label, next label).
+    attributes_ : list of str
+        The attributes that have a weight other than zero.
+    num_attributes_ : int
+        Their number.
+    size_ : int
+        Bytes of the model as a file of CRFsuite.
+    tagger_ : Tagger
+        Answers as ``pycrfsuite.Tagger`` does: ``labels``, ``set``, ``tag``, ``probability``, ``marginal``, ``info``.
+    modelfile
+        Its ``name`` is `model_filename`.
     objective_, dual_gap_ : float
         CRFsuite's objective, and a proven bound on its distance from the minimum.
     dev_score_ : float
@@ -116,8 +132,9 @@ class CRF(StructuredPredictor, Estimator):
 
     _model_type = StructuredModel
     _counted: ClassVar[dict[str, type]] = {"dev_score_": float}
-    classes_: list[Any] = fitted("names")  # type: ignore[assignment]
+    classes_: list[Any] | None = fitted("names", none_before_fit=True)  # type: ignore[assignment]
     dev_score_: float
+    _tagger: Tagger | None = None
     n_jobs = None  # which scripts for sklearn-crfsuite do not give
 
     def __init__(
@@ -207,6 +224,8 @@ class CRF(StructuredPredictor, Estimator):
         """
         if (X_dev is None) != (y_dev is None):
             raise ValueError("X_dev and y_dev must be given together.")
+        if self.keep_tempfiles:
+            warnings.warn("keep_tempfiles has no effect: this CRF has no temporary files.", UserWarning, stacklevel=3)
         c1, c2 = self._check_parameters()
         solver, strength = self._solver(), c1 + 2.0 * c2
         trainer = linear.CRF(
@@ -217,12 +236,14 @@ class CRF(StructuredPredictor, Estimator):
             random_state=0,
             verbose=int(bool(self.verbose)),
         )
-        data = _choose_features(
+        data = choose_features(
             read_training_data(trainer, X, y, None, None, hinge=False),
             0.0 if self.min_freq is None else float(self.min_freq),
             bool(self.all_possible_states),
             bool(self.all_possible_transitions),
         )
+        if self.model_filename is not None:  # before the time is spent
+            check_crfsuite(data.model(np.zeros(data.score_map.n_parameters), 1.0))
         solution = trainer._solve(solver, data, None)
         self._keep(data.model(solution.parameters, 1.0), solution)
         self.objective_, self.dual_gap_ = strength * solution.objective, strength * solution.gap
@@ -237,10 +258,64 @@ class CRF(StructuredPredictor, Estimator):
         self.__dict__.pop("dev_score_", None)
         if X_dev is not None:
             self.dev_score_ = self.score(X_dev, y_dev)
+        if self.model_filename is not None:
+            write_crfsuite(self._model, self.model_filename)
         return self
 
+    @property
+    def model_(self) -> Any:
+        """What the fit has found, or what is in the file `model_filename`: a frozen value."""
+        if not self.__sklearn_is_fitted__() and self.model_filename is not None:
+            raise NotFittedError(f"This CRF is not fitted, and its model_filename {self.model_filename!r} is no file.")
+        return super().model_
+
+    @property
+    def tagger_(self) -> Tagger | None:
+        """The model, asked as a ``pycrfsuite.Tagger`` is."""
+        if not self.__sklearn_is_fitted__():
+            return None
+        if self._tagger is None or self._tagger.model is not self.model_:
+            self._tagger = Tagger(self.model_)
+        return self._tagger
+
+    @property
+    def state_features_(self) -> dict[tuple[str, Any], float] | None:  # type: ignore[override]
+        """Weights of attributes that are not zero, by (attribute, label)."""
+        return super().state_features_ if self.__sklearn_is_fitted__() else None
+
+    @property
+    def transition_features_(self) -> dict[tuple[Any, ...], float] | None:  # type: ignore[override]
+        """Weights of transitions that are not zero, by (label, next label)."""
+        return super().transition_features_ if self.__sklearn_is_fitted__() else None
+
+    @property
+    def attributes_(self) -> list[str] | None:
+        """The attributes that have a weight other than zero."""
+        weights = self.state_features_
+        return None if weights is None else list(dict.fromkeys(attribute for attribute, _ in weights))
+
+    @property
+    def num_attributes_(self) -> int | None:
+        """The number of attributes that have a weight other than zero."""
+        attributes = self.attributes_
+        return None if attributes is None else len(attributes)
+
+    @property
+    def size_(self) -> int | None:
+        """Bytes of the model as a file of CRFsuite."""
+        tagger = self.tagger_
+        return None if tagger is None else int(tagger.info().header["size"])
+
+    @property
+    def modelfile(self) -> SimpleNamespace:
+        """Its ``name`` is `model_filename`; None: the model is in memory only."""
+        return SimpleNamespace(name=self.model_filename)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_tagger"}
+
     def __sklearn_is_fitted__(self) -> bool:
-        if "_model" not in vars(self) and self.model_filename is not None:
+        if "_model" not in vars(self) and self.model_filename is not None and Path(self.model_filename).exists():
             self._keep(read_crfsuite(self.model_filename), UNTRAINED)
         return "_model" in vars(self)
 
@@ -280,10 +355,10 @@ class CRF(StructuredPredictor, Estimator):
         check_integer("CRF", "num_memories", self.num_memories, 1, or_none=True)
         if self.trainer_cls is not None:
             raise ValueError(f"The 'trainer_cls' parameter of CRF must be None. Got {self.trainer_cls!r} instead.")
-        if self.model_filename is not None:
+        if self.model_filename is not None and not Path(self.model_filename).resolve().parent.is_dir():
             raise ValueError(
-                "The 'model_filename' parameter of CRF must be None in fit, which writes no file of CRFsuite. "
-                f"Got {self.model_filename!r} instead. Keep the fitted model itself, for instance with joblib."
+                "The 'model_filename' parameter of CRF must be a file in a folder that exists. "
+                f"Got {self.model_filename!r} instead."
             )
         c1, c2 = float(self.c1 or 0.0), 1.0 if self.c2 is None else float(self.c2)
         if c1 + c2 == 0.0:
@@ -292,38 +367,3 @@ class CRF(StructuredPredictor, Estimator):
                 "Use c2=1e-3 or less to come close to one."
             )
         return c1, c2
-
-
-def _choose_features(data: TrainingData, min_freq: float, all_states: bool, all_transitions: bool) -> TrainingData:
-    """Choose the features that CRFsuite chooses: what does not occur has frequency 0, and min_freq is for all."""
-    chain, node, mask = data.structure, data.score_map.node, data.score_map.clique_mask > 0
-    if min_freq > 0.0:
-        node = _occurring(data, min_freq)
-        cliques = chain.clique_indices(data.codes, data.nodes.offsets)
-        mask = np.bincount(cliques, minlength=chain.n_cliques) >= min_freq
-    else:
-        if all_states:
-            node = FeatureTable.all(node.n_columns, chain.n_labels)
-        elif data.nodes.values is not None and data.allowed is None:
-            node = _occurring(data, -np.inf)
-        mask = np.ones_like(mask) if all_transitions else mask
-    return replace(data, score_map=LinearScores(chain, node, None, mask))
-
-
-def _occurring(data: TrainingData, least: float) -> FeatureTable:
-    """Return the pairs of attribute and label where the attribute's values add up to enough.
-
-    An attribute with value 0, as False is, occurs; for the other models it does not.
-    """
-    nodes, n_labels = data.nodes, data.structure.n_labels
-    parts: tuple[Any, Any, Any] = (nodes.indptr, nodes.indices, nodes.values)
-    if nodes.dense is not None:
-        sparse = nodes.to_csr()
-        parts = (sparse.indptr, sparse.indices, sparse.data)
-    indptr, indices, values = parts
-    keys = indices.astype(np.int64) * n_labels + np.repeat(data.codes, np.diff(indptr))
-    found, place = np.unique(keys, return_inverse=True)
-    kept = found[np.bincount(place, weights=values, minlength=len(found)) >= least]
-    sizes = np.bincount(kept // n_labels, minlength=nodes.n_columns)
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return FeatureTable(starts, (kept % n_labels).astype(np.int32), n_labels)

@@ -1,9 +1,7 @@
 """CRFsuite's model files, read without CRFsuite.
 
-A file is a header and five chunks at places that the header names: all features (FEAT), two dictionaries (CQDB) of the
-names of labels and attributes, and for each label (LFRF) and each attribute (AFRF) the list of its features, by which
-CRFsuite itself finds them. Numbers are little-endian. A file is not trusted: every place and count in it is compared
-with the size of the file before it is used, and what the file says twice must agree.
+A file is not trusted: every place and count in it is compared with the size of the file before it is used, and what the
+file says twice must agree. The layout is in ``crfsuite_format``.
 """
 
 from __future__ import annotations
@@ -17,15 +15,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-_HEADER = struct.Struct("<4sI4s9I")
-_CHUNK = struct.Struct("<4sII")  # mark, size with this head, number of entries
-_DICTIONARY = struct.Struct("<4s5I")
-_TABLES = 256 * 8  # the hash tables of a dictionary, from names to numbers, which a reader of all names does not need
-_BYTE_ORDER = 0x62445371
-_FEATURE = np.dtype([("kind", "<u4"), ("source", "<u4"), ("target", "<u4"), ("weight", "<f8")])
-_STATE, _TRANSITION = 0, 1  # the kinds of features
-_WORD = np.dtype("<u4")
-_LIMIT = 2**32  # places are numbers of 32 bits
+from dualfield.io.crfsuite_format import (
+    BYTE_ORDER,
+    CHUNK,
+    DICTIONARY,
+    FEATURE,
+    HEADER,
+    KIND,
+    LIMIT,
+    MARK,
+    STATE,
+    TABLES_SIZE,
+    TRANSITION,
+    VERSION,
+    WORD,
+)
 
 
 class StateWeights(NamedTuple):
@@ -140,7 +144,7 @@ def read_crfsuite_model(path: str | os.PathLike[str]) -> CrfsuiteModel:
     name = os.fspath(path)
     if file.exists() and not file.is_file():
         raise ValueError(f"{name} is not a regular file.")
-    if file.stat().st_size >= _LIMIT:
+    if file.stat().st_size >= LIMIT:
         raise ValueError(f"{name} is not a model of CRFsuite: it is larger than 4 GiB, which no such file can be.")
     try:
         return parse_model(memoryview(file.read_bytes()))
@@ -154,14 +158,13 @@ class _FaultError(ValueError):
 
 def parse_model(data: memoryview) -> CrfsuiteModel:
     """Read a model from the bytes of its file; a ValueError is the end of a sentence that begins with the file."""
-    if bytes(data[:4]) != b"lCRF":
+    if bytes(data[:4]) != MARK:
         raise _FaultError("is not a model of CRFsuite: it does not begin with b'lCRF'.")
-    if len(data) < _HEADER.size:
+    if len(data) < HEADER.size:
         raise _FaultError(f"is cut off: it has {len(data)} bytes, fewer than the header of a model.")
-    # The number of features in the header is always 0: CRFsuite never fills it in.
-    _, size, kind, version, _, n_labels, n_attributes, features_at, *places = _HEADER.unpack_from(data)
+    _, size, kind, version, _, n_labels, n_attributes, features_at, *places = HEADER.unpack_from(data)
     labels_at, attributes_at, label_lists_at, attribute_lists_at = places
-    if kind != b"FOMC" or version != 100:
+    if kind != KIND or version != VERSION:
         raise _FaultError(
             f"must be a linear-chain model, b'FOMC' of version 100. Got {kind!r} of version {version} instead."
         )
@@ -171,9 +174,9 @@ def parse_model(data: memoryview) -> CrfsuiteModel:
     attributes = _read_names(data, attributes_at, n_attributes, "attribute")
     features = _read_features(data, features_at)
     _check_features(features, n_labels, n_attributes)
-    _check_lists(data, label_lists_at, b"LFRF", n_labels, features, _TRANSITION)
-    _check_lists(data, attribute_lists_at, b"AFRF", n_attributes, features, _STATE)
-    state, transitions = _columns(features, _STATE), _columns(features, _TRANSITION)
+    _check_lists(data, label_lists_at, b"LFRF", n_labels, features, TRANSITION)
+    _check_lists(data, attribute_lists_at, b"AFRF", n_attributes, features, STATE)
+    state, transitions = _columns(features, STATE), _columns(features, TRANSITION)
     return CrfsuiteModel(labels, attributes, StateWeights(*state), TransitionWeights(*transitions))
 
 
@@ -195,17 +198,17 @@ def _chunk(data: memoryview, at: int, mark: bytes, head: struct.Struct) -> tuple
 
 
 def _read_features(data: memoryview, at: int) -> NDArray[Any]:
-    (n_features,), chunk = _chunk(data, at, b"FEAT", _CHUNK)
-    if len(chunk) != _CHUNK.size + n_features * _FEATURE.itemsize:
+    (n_features,), chunk = _chunk(data, at, b"FEAT", CHUNK)
+    if len(chunk) != CHUNK.size + n_features * FEATURE.itemsize:
         raise _FaultError(f"is altered: {n_features} features do not fit the {len(chunk)} bytes of their chunk.")
-    return np.frombuffer(chunk, _FEATURE, count=n_features, offset=_CHUNK.size)
+    return np.frombuffer(chunk, FEATURE, count=n_features, offset=CHUNK.size)
 
 
 def _check_features(features: NDArray[Any], n_labels: int, n_attributes: int) -> None:
     kind, source, target = features["kind"], features["source"], features["target"]
-    if (kind > _TRANSITION).any():
+    if (kind > TRANSITION).any():
         raise _FaultError(f"is altered: a feature must be of kind 0 or 1. Got {kind.max()} instead.")
-    if (source >= np.where(kind == _STATE, n_attributes, n_labels)).any() or (target >= n_labels).any():
+    if (source >= np.where(kind == STATE, n_attributes, n_labels)).any() or (target >= n_labels).any():
         raise _FaultError("is altered: a feature names an attribute or label that does not exist.")
     if not np.isfinite(features["weight"]).all():
         raise _FaultError("must have finite weights: a weight is infinite or not a number.")
@@ -213,20 +216,20 @@ def _check_features(features: NDArray[Any], n_labels: int, n_attributes: int) ->
 
 def _read_names(data: memoryview, at: int, n_names: int, what: str) -> list[str]:
     """Return the names in a dictionary, by the array in it that leads from numbers to records."""
-    (_, order, _, array_at), chunk = _chunk(data, at, b"CQDB", _DICTIONARY)
-    if order != _BYTE_ORDER:
+    (_, order, _, array_at), chunk = _chunk(data, at, b"CQDB", DICTIONARY)
+    if order != BYTE_ORDER:
         raise _FaultError(f"is altered, or has another byte order: so says its dictionary of {what}s.")
     if n_names == 0:
         return []
-    first = _DICTIONARY.size + _TABLES
-    room = min((array_at - first) // 9, (len(chunk) - array_at) // _WORD.itemsize)  # the shortest record has 9 bytes
+    first = DICTIONARY.size + TABLES_SIZE
+    room = min((array_at - first) // 9, (len(chunk) - array_at) // WORD.itemsize)  # the shortest record has 9 bytes
     if n_names > room:
         raise _FaultError(f"is altered: its dictionary cannot hold {n_names} {what}s.")
-    records = np.frombuffer(chunk, _WORD, count=n_names, offset=array_at).astype(np.int64)
+    records = np.frombuffer(chunk, WORD, count=n_names, offset=array_at).astype(np.int64)
     if records.min() < first or records.max() > len(chunk) - 8:
         raise _FaultError(f"is altered: a {what} lies outside its dictionary.")
     # A record is a number, the length of the name with its closing zero, and the name; records are not aligned.
-    heads = np.frombuffer(chunk, np.uint8)[records[:, None] + np.arange(8)].view(_WORD)
+    heads = np.frombuffer(chunk, np.uint8)[records[:, None] + np.arange(8)].view(WORD)
     starts, lengths = records + 8, heads[:, 1].astype(np.int64)
     if (heads[:, 0] != np.arange(n_names)).any():
         raise _FaultError(f"is altered: the numbers in its dictionary of {what}s do not agree.")
@@ -250,19 +253,19 @@ def _check_lists(data: memoryview, at: int, mark: bytes, n_lists: int, features:
     CRFsuite writes the lists one after another, each as its length and the numbers of its features.
     """
     fault = _FaultError(f"is altered: the lists {mark!r} do not agree with the features.")
-    (n_places,), chunk = _chunk(data, at, mark, _CHUNK)
-    if n_places < n_lists or _CHUNK.size + n_places * _WORD.itemsize > len(chunk):
+    (n_places,), chunk = _chunk(data, at, mark, CHUNK)
+    if n_places < n_lists or CHUNK.size + n_places * WORD.itemsize > len(chunk):
         raise fault
-    body_at = _CHUNK.size + n_places * _WORD.itemsize
-    body = np.frombuffer(chunk, _WORD, count=(len(chunk) - body_at) // _WORD.itemsize, offset=body_at)
-    places = np.frombuffer(chunk, _WORD, count=n_lists, offset=_CHUNK.size).astype(np.int64) - (at + body_at)
+    body_at = CHUNK.size + n_places * WORD.itemsize
+    body = np.frombuffer(chunk, WORD, count=(len(chunk) - body_at) // WORD.itemsize, offset=body_at)
+    places = np.frombuffer(chunk, WORD, count=n_lists, offset=CHUNK.size).astype(np.int64) - (at + body_at)
     members = np.flatnonzero(features["kind"] == kind)
     if n_lists == 0:
         if members.size:
             raise fault
         return
-    heads = places // _WORD.itemsize
-    if (places % _WORD.itemsize).any() or heads.min() < 0 or heads.max() >= body.size:
+    heads = places // WORD.itemsize
+    if (places % WORD.itemsize).any() or heads.min() < 0 or heads.max() >= body.size:
         raise fault
     lengths = body[heads].astype(np.int64)
     ends = heads + 1 + lengths
