@@ -120,7 +120,7 @@ LinearSolution learn_from_mistakes(const Problem& problem, const std::vector<dou
             if (at % 256 == 255 && !epochs.report(loss, static_cast<double>(epochs.epoch)))
                 outcome = Outcome::interrupted;
         }
-        if (!std::isfinite(loss)) throw std::runtime_error("The weights grow without bound: lower c.");
+        if (!std::isfinite(loss)) throw std::runtime_error("The weights grow without bound: scale the features down.");
         epochs.latest = loss;
         const bool converged = loss < settings.epsilon * static_cast<double>(order.size());
         if (!outcome) outcome = epochs.end(describe_all, parameters, converged);
@@ -128,6 +128,15 @@ LinearSolution learn_from_mistakes(const Problem& problem, const std::vector<dou
     return {.parameters = parameters(),
             .outcome = outcome.value_or(Outcome::iteration_limit),
             .n_iterations = epochs.epoch};
+}
+
+// The weights c_i divided by the largest: longer moves than a mistake asks for would go too far.
+std::vector<double> shares_of(const Problem& problem) {
+    std::vector<double> shares(problem.weights, problem.weights + problem.n_examples());
+    double largest = 0.0;
+    for (const double weight : shares) largest = std::max(largest, weight);
+    for (double& weight : shares) weight = largest > 0.0 ? weight / largest : 0.0;
+    return shares;
 }
 
 std::vector<double> begun(const Problem& problem, const double* start) {
@@ -139,6 +148,7 @@ std::vector<double> begun(const Problem& problem, const double* start) {
 LinearSolution solve_passive_aggressive(const Problem& problem, const double* start,
                                         const PassiveAggressiveSettings& settings, const Callbacks& callbacks) {
     std::vector<double> w = begun(problem, start), sum(problem.size(), 0.0);
+    const std::vector<double> shares = shares_of(problem);
     double steps = 1.0;
     const auto length = [&](double loss, double square) {
         if (settings.type == 2) return loss / (square + 0.5 / settings.c);
@@ -151,12 +161,12 @@ LinearSolution solve_passive_aggressive(const Problem& problem, const double* st
         double square = 0.0;
         difference.each([&](std::size_t, double value) { square += value * value; });
         if (!(loss > 0.0)) return 0.0;
-        const double step = square > 0.0 ? problem.weights[i] * length(loss, square) : 0.0;
+        const double step = square > 0.0 ? shares[i] * length(loss, square) : 0.0;
         difference.each([&](std::size_t j, double value) {
             w[j] += step * value;
             sum[j] += now * step * value;
         });
-        return problem.weights[i] * loss;
+        return shares[i] * loss;
     };
     const auto describe = [&](auto& archive) {
         archive("w", w);
@@ -176,17 +186,18 @@ LinearSolution solve_passive_aggressive(const Problem& problem, const double* st
 LinearSolution solve_arow(const Problem& problem, const double* start, const ArowSettings& settings,
                           const Callbacks& callbacks) {
     std::vector<double> w = begun(problem, start), variance(problem.size(), settings.variance);
+    const std::vector<double> shares = shares_of(problem);
     const auto learn = [&](std::size_t i, const Difference& difference, double inner, double n_wrong) {
         const double loss = n_wrong - inner;
         if (n_wrong == 0.0 || !(loss > 0.0)) return 0.0;
         double total = settings.gamma;
         difference.each([&](std::size_t j, double value) { total += value * value * variance[j]; });
-        const double step = problem.weights[i] * loss / total;
+        const double step = shares[i] * loss / total;
         difference.each([&](std::size_t j, double value) {
             w[j] += step * variance[j] * value;
             variance[j] = 1.0 / (1.0 / variance[j] + value * value / settings.gamma);
         });
-        return problem.weights[i] * loss;
+        return shares[i] * loss;
     };
     const auto describe = [&](auto& archive) {
         archive("w", w);

@@ -31,8 +31,8 @@ class PassiveAggressive(Solver):
         \tau = \frac{\ell}{\|d\|^2}, \quad \min\Bigl(c, \frac{\ell}{\|d\|^2}\Bigr) \quad\text{or}\quad
         \frac{\ell}{\|d\|^2 + 1 / (2c)}
 
-    for the types 0, 1 and 2. Minimises nothing in particular; the weights of examples, C among them, scale the moves,
-    and the scores are not logarithms of probabilities. Needs examples with all their labels.
+    for the types 0, 1 and 2. Minimises nothing in particular and knows no C; the weights of examples, divided by the
+    largest, scale the moves. The scores are not logarithms of probabilities. Needs examples with all their labels.
 
     Parameters
     ----------
@@ -125,8 +125,9 @@ class AROW(Solver):
         w_j \mathrel{+}= \frac{n - \langle w, d \rangle}{\gamma + \sum_k v_k d_k^2} v_j d_j, \qquad
         \frac{1}{v_j} \mathrel{+}= \frac{d_j^2}{\gamma},
 
-    where n is the number of wrong labels. Minimises nothing in particular; the weights of examples, C among them,
-    scale the moves, and the scores are not logarithms of probabilities. Needs examples with all their labels.
+    where n is the number of wrong labels. Minimises nothing in particular and knows no C; the weights of
+    examples, divided by the largest, scale the moves. The scores are not logarithms of probabilities. Needs examples
+    with all their labels.
 
     Parameters
     ----------

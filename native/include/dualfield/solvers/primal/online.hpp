@@ -29,7 +29,7 @@ LinearSolution solve_perceptron(const Problem& problem, const double* start, con
                                 const Callbacks& callbacks);
 
 // Learning from mistakes: w moves along the features of the truth minus those of the prediction. Nothing in particular
-// is minimised; the weights c_i scale the moves.
+// is minimised; the weights c_i, divided by the largest, scale the moves.
 struct OnlineSettings {
     std::size_t n_epochs = 100;
     double epsilon = 0.0;  // a mean loss below it ends the epochs
