@@ -122,6 +122,28 @@ void register_solvers(nb::module_& module) {
         "problem"_a, "start"_a.none(), "n_epochs"_a, "average"_a, "seed"_a, "callbacks"_a.none(),
         "Returns what solve_block_dual returns; objective and gap are not computed.");
     module.def(
+        "solve_passive_aggressive",
+        [](const BoundProblem& problem, MaybeNumbers start, std::size_t n_epochs, double epsilon, int type, double c,
+           bool error_sensitive, bool average, std::uint64_t seed, nb::object callbacks) {
+            const PassiveAggressiveSettings settings{{n_epochs, epsilon, seed}, type, c, error_sensitive, average};
+            return run(problem, start, std::move(callbacks), [&](const double* begin, const Callbacks& native) {
+                return solve_passive_aggressive(problem.problem, begin, settings, native);
+            });
+        },
+        "problem"_a, "start"_a.none(), "n_epochs"_a, "epsilon"_a, "type"_a, "c"_a, "error_sensitive"_a, "average"_a,
+        "seed"_a, "callbacks"_a.none(), "Returns what solve_perceptron returns.");
+    module.def(
+        "solve_arow",
+        [](const BoundProblem& problem, MaybeNumbers start, std::size_t n_epochs, double epsilon, double variance,
+           double gamma, std::uint64_t seed, nb::object callbacks) {
+            const ArowSettings settings{{n_epochs, epsilon, seed}, variance, gamma};
+            return run(problem, start, std::move(callbacks), [&](const double* begin, const Callbacks& native) {
+                return solve_arow(problem.problem, begin, settings, native);
+            });
+        },
+        "problem"_a, "start"_a.none(), "n_epochs"_a, "epsilon"_a, "variance"_a, "gamma"_a, "seed"_a,
+        "callbacks"_a.none(), "Returns what solve_perceptron returns.");
+    module.def(
         "solve_flow_swap",
         [](const BoundProblem& problem, MaybeNumbers start, std::optional<StateDict> flow, double tolerance,
            double most_passes, std::uint64_t seed, std::size_t n_threads, nb::object callbacks) {

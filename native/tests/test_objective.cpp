@@ -215,6 +215,8 @@ TEST(online_solvers_lower_the_loss) {
         }
         if (options.partial) {
             CHECK_THROWS(solve_perceptron(p.problem, nullptr, {}, {kSilent}), std::invalid_argument);
+            CHECK_THROWS(solve_passive_aggressive(p.problem, nullptr, {}, {kSilent}), std::invalid_argument);
+            CHECK_THROWS(solve_arow(p.problem, nullptr, {}, {kSilent}), std::invalid_argument);
             continue;
         }
         const LinearSolution found = solve_perceptron(p.problem, nullptr, {.n_epochs = 20}, {kSilent});
@@ -232,6 +234,10 @@ TEST(solvers_stop_when_told) {
     CHECK(solve_sgd(p.problem, nullptr, {}, {twice}).outcome == Outcome::interrupted);
     calls = 0;
     CHECK(solve_perceptron(p.problem, nullptr, {}, {twice}).outcome == Outcome::interrupted);
+    calls = 0;
+    CHECK(solve_passive_aggressive(p.problem, nullptr, {}, {twice}).outcome == Outcome::interrupted);
+    calls = 0;
+    CHECK(solve_arow(p.problem, nullptr, {}, {twice}).outcome == Outcome::interrupted);
 }
 
 // Stops after some passes, and goes on from the state it had then.
@@ -266,6 +272,37 @@ TEST(solvers_go_on_where_they_were) {
         [&](const Callbacks& callbacks) { return solve_sgd(p.problem, nullptr, {.n_epochs = 12}, callbacks); });
     check_resumed(
         [&](const Callbacks& callbacks) { return solve_perceptron(p.problem, nullptr, {.n_epochs = 12}, callbacks); });
+    check_resumed(
+        [&](const Callbacks& callbacks) { return solve_passive_aggressive(p.problem, nullptr, {{12}}, callbacks); });
+    check_resumed([&](const Callbacks& callbacks) { return solve_arow(p.problem, nullptr, {{12}}, callbacks); });
+}
+
+// After one move for one example the truth has its margin over what was predicted, if moves are as long as they must
+// be.
+TEST(a_passive_aggressive_move_gives_the_margin) {
+    for (const Options& options : variants()) {
+        if (options.partial || options.cost) continue;
+        Options one = options;
+        one.n_examples = 1;
+        const Drawn p(3, one, 13);
+        std::vector<std::int32_t> predicted(p.problem.n_nodes());
+        const Aligned<double> zero(p.problem.size(), 0.0);
+        tag(p.problem, zero.data(), 1, false, predicted.data());
+        std::size_t n_wrong = 0;
+        for (std::size_t t = 0; t < predicted.size(); ++t) n_wrong += predicted[t] != p.problem.labels[t];
+        if (n_wrong == 0) continue;
+        PassiveAggressiveSettings settings{{1}, 0};
+        settings.average = false;
+        const std::vector<double> w = solve_passive_aggressive(p.problem, nullptr, settings, {kSilent}).parameters;
+        ChunkScores chunk(p.problem);
+        ScoreView view = chunk.compute(w.data(), 1.0, {0, 1}, false);
+        view.inverse_temperature = 1.0;
+        double truth = 0.0, other = 0.0;
+        Status status;
+        p.problem.structure->score({0, 1}, view, 1, p.problem.labels, &truth, &status);
+        p.problem.structure->score({0, 1}, view, 1, predicted.data(), &other, &status);
+        CHECK_NEAR(truth - other, std::sqrt(static_cast<double>(n_wrong)), 1e-9);
+    }
 }
 
 TEST(flow_swap_certifies_its_minimum) {

@@ -217,4 +217,5 @@ def test_perceptron_learns_what_can_be_learnt():
     model = CRF(solver=Perceptron(average=False), max_iter=500, random_state=0).fit(words, y)
     assert model.n_iter_ < 500
     assert model.score(words, y) == 1.0
-    assert CRF(solver="perceptron", random_state=0).fit(words, y).score(words, y) > 0.95
+    for solver in ("perceptron", "passive_aggressive", "arow"):
+        assert CRF(solver=solver, random_state=0).fit(words, y).score(words, y) > 0.95

@@ -35,7 +35,7 @@ def wrong(name: str, expected: str, got: str) -> str:
         *[("start_stop", value, "a bool") for value in (1, "yes", None)],
         *[("warm_start", value, "a bool") for value in (1, None)],
         *[("structure", value, r"a Structure or one of \['chain', .*\]") for value in ("forest", None, Chain)],
-        *[("solver", value, r".*'block_dual', 'lbfgs', 'perceptron', 'sgd'\].*") for value in ("smo", None, 3)],
+        *[("solver", value, r".*'lbfgs', 'passive_aggressive', 'perceptron', 'sgd'\].*") for value in ("smo", None, 3)],
         ("template", 3, "None, a Template or its text"),
     ],
 )
@@ -73,13 +73,13 @@ def test_a_solver_for_something_else():
         ),
         (
             {"solver": "block_dual", "l1_ratio": 0.5},
-            r"'block_dual' cannot take .*l1_ratio.* Use solver='auto', 'lbfgs'",
+            r"'block_dual' cannot take .*l1_ratio.* Use solver='auto', .*'lbfgs'",
         ),
         (
             {"solver": "sgd", "l1_ratio": 0.5},
-            r"solver='sgd' cannot take .*l1_ratio.* Use solver='auto', 'lbfgs'",
+            r"solver='sgd' cannot take .*l1_ratio.* Use solver='auto', .*'lbfgs'",
         ),
-        ({"solver": BlockDual(memory=10)}, r"The state of the dual takes .* more than .* allowed.*'auto', 'lbfgs'"),
+        ({"solver": BlockDual(memory=10)}, r"The state of the dual takes .* more than .* allowed.*'auto', .*'lbfgs'"),
         ({"template": "U0:%x[0]"}, r"Line 1 of the template"),
     ],
 )

@@ -40,6 +40,7 @@ NAMES = {
     "min_freq": "feature.minfreq",
     "all_possible_states": "feature.possible_states",
     "all_possible_transitions": "feature.possible_transitions",
+    "pa_type": "type",
 }
 
 
@@ -296,7 +297,55 @@ def test_memory_of_lbfgs():
     assert CRF().fit(X, Y).solver_ == "block_dual"
 
 
-@pytest.mark.parametrize(("algorithm", "solver"), [("l2sgd", "sgd"), ("ap", "perceptron")])
+ONLINE = [
+    {"algorithm": "ap"},
+    *({"algorithm": "pa", "pa_type": kind} for kind in (0, 1, 2)),
+    {"algorithm": "pa", "c": 0.05, "max_iterations": 7},
+    {"algorithm": "pa", "pa_type": 2, "c": 0.05, "averaging": False, "max_iterations": 7},
+    {"algorithm": "pa", "error_sensitive": False, "averaging": False, "max_iterations": 3},
+    {"algorithm": "pa", "epsilon": 0.5},
+    {"algorithm": "arow"},
+    {"algorithm": "arow", "variance": 0.3, "gamma": 4.0, "max_iterations": 5},
+    {"algorithm": "arow", "epsilon": 0.5, "all_possible_states": True, "all_possible_transitions": True},
+]
+
+
+@pytest.mark.parametrize("n_copies", [1, 4])
+@pytest.mark.parametrize("params", ONLINE, ids=str)
+def test_same_moves_as_crfsuite(tmp_path, params, n_copies):
+    """Of equal sequences the order does not matter, so the weights are CRFsuite's."""
+    generator = random.Random(3)
+    items = [{"word": f"w{generator.randrange(6)}", "size": generator.random()} for _ in range(25)]
+    labels = ["A", "B", "C", *generator.choices("ABC", k=22)]  # numbered alike: both take the first of equals
+    _, tagger = train(tmp_path / "model", [items] * n_copies, [labels] * n_copies, **params)
+    crf = CRF(**params).fit([items] * n_copies, [labels] * n_copies)
+    info = tagger.info()
+    for mine, theirs in (
+        by_key(crf.state_features_, info.state_features),
+        by_key(crf.transition_features_, info.transitions),
+    ):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=2e-6)  # its text has six digits behind the point
+
+
+@pytest.mark.parametrize("params", ONLINE, ids=str)
+def test_online_learners_are_as_good_as_those_of_crfsuite(tmp_path, params):
+    """The order of the sequences differs, and so do the weights; labels that follow from words are learnt by both."""
+    labels = [["ABCD"[int(item["word"][1:]) % 4] for item in items] for items in X]
+    _, tagger = train(tmp_path / "model", X, labels, **params)
+    assert metrics.flat_accuracy_score(labels, [tagger.tag(items) for items in X]) > 0.9
+    assert CRF(**params).fit(X, labels).score(X, labels) > 0.9
+
+
+def test_a_small_loss_ends_the_epochs():
+    for algorithm in ("pa", "arow"):
+        assert CRF(algorithm=algorithm).fit(X, Y).n_iter_ == 100
+        assert CRF(algorithm=algorithm, epsilon=1e6).fit(X, Y).n_iter_ == 1
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "solver"),
+    [("l2sgd", "sgd"), ("ap", "perceptron"), ("pa", "passive_aggressive"), ("arow", "arow")],
+)
 def test_other_algorithms(algorithm, solver):
     crf = CRF(algorithm=algorithm, max_iterations=20).fit(X, Y)
     assert crf.solver_ == solver
@@ -445,9 +494,12 @@ def test_not_fitted(tmp_path):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"algorithm": "pa"}, r"^The 'algorithm' parameter of CRF must be .* Got 'pa' instead\. Use 'ap'"),
-        ({"algorithm": "arow"}, r"Got 'arow' instead\. Use 'ap'"),
-        ({"algorithm": "newton"}, r"must be None or one of \['lbfgs', 'l2sgd', 'ap'\]\. Got 'newton'"),
+        ({"algorithm": "newton"}, r"must be None or one of \['lbfgs', 'l2sgd', 'ap', 'pa', 'arow'\]\. Got 'newton'"),
+        ({"algorithm": "pa", "pa_type": 3}, r"^The 'pa_type' parameter of CRF must be None, 0, 1 or 2\. Got 3 instead"),
+        ({"algorithm": "pa", "c": 0.0}, r"^The 'c' parameter of CRF must be a float in \(0, inf\)\. Got 0\.0 instead"),
+        ({"algorithm": "pa", "gamma": 1.0}, r"^The 'gamma' parameter of CRF does not belong to algorithm='pa'"),
+        ({"algorithm": "arow", "gamma": -1.0}, r"^The 'gamma' parameter of CRF must be a float in \(0, inf\)"),
+        ({"algorithm": "arow", "epsilon": -1.0}, r"^The 'epsilon' parameter of CRF must be a float in \[0, inf\)"),
         ({"algorithm": "l2sgd", "c1": 0.1}, r"^The 'c1' parameter of CRF does not belong to algorithm='l2sgd'"),
         ({"pa_type": 1}, r"^The 'pa_type' parameter of CRF does not belong to algorithm='lbfgs'"),
         ({"c1": 0, "c2": 0}, r"^The 'c1' and 'c2' parameters of CRF must not both be 0"),

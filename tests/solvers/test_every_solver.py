@@ -174,7 +174,7 @@ def test_the_optimum_or_a_reason(name, problem):
     assert solution.solver in solver_classes()
     if solver.makes_epochs:
         assert solution.status in (Status.CONVERGED, Status.FINISHED)
-        assert name == "perceptron" or solution.relative_gap <= 0.2
+        assert name in ("arow", "passive_aggressive", "perceptron") or solution.relative_gap <= 0.2
     else:
         assert solution.status is Status.CONVERGED
         assert solution.relative_gap <= TOL

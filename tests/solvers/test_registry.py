@@ -78,7 +78,7 @@ def test_one_problem_for_solvers_of_gradients_and_of_planes():
 
 @pytest.mark.parametrize("wrong", ["sag", None, 3, LBFGS, object(), NewtonCG()])
 def test_what_is_not_a_solver_for_it(wrong):
-    with pytest.raises(ValueError, match=r"The 'solver' parameter of CRF must be one of \['auto', 'block_dual'.* Got"):
+    with pytest.raises(ValueError, match=r"The 'solver' parameter of CRF must be one of \['auto', 'arow'.* Got"):
         pick_solver("CRF", wrong, prototypes.objective(1.0))
 
 

@@ -6,7 +6,7 @@ import click
 
 # What the help lists: to read the registry takes longer than people wait for help, and a test compares the two.
 LISTED = {
-    "sequences": "auto, block_dual, lbfgs, perceptron, sgd",
+    "sequences": "auto, arow, block_dual, lbfgs, passive_aggressive, perceptron, sgd",
     "svmlight": "auto, lbfgs, newton, online, smo, working_set",
     "hinge": (
         "auto, cutting_plane, flow_swap, frank_wolfe, labelling_set, marginal, path_blocks, plane_sgd, sgd, simplicial"

@@ -103,13 +103,13 @@ class CRF(StructuredPredictor, Estimator):
         Bytes for kernel values; beyond that they are computed again.
     solver : str or solver object, default="auto"
         "auto", "block_dual", "lbfgs" (OWL-QN where l1_ratio > 0, Newton's method where that crawls), "sgd" (averaged
-        stochastic gradients), "perceptron" (averaged), an object of :mod:`dualfield.solvers`, or a user-defined one
-        with ``name``, ``missing`` and ``solve``. With a kernel: "auto", "kernel_ascent", or "labelling_smo", which
-        lists all labellings and is for short sequences.
+        stochastic gradients), "perceptron" (averaged), "passive_aggressive", "arow", an object of
+        :mod:`dualfield.solvers`, or a user-defined one with ``name``, ``missing`` and ``solve``. With a kernel: "auto",
+        "kernel_ascent", or "labelling_smo", which lists all labellings and is for short sequences.
     tol : float, default=1e-4
-        Stop when duality gap / dual value is at most this. For "sgd" and "perceptron", which make their epochs, no aim.
+        Stop when duality gap / dual value is at most this. No aim for "sgd" and those that learn from mistakes.
     max_iter : int, default=None
-        Most passes over the data; None: 10,000, and for "sgd" and "perceptron" 30 epochs.
+        Most passes over the data; None: 10,000, and for those that make epochs 30.
     n_jobs : int, default=None
         Threads; None is 1 unless a joblib context says otherwise, -1 is all cores. Results do not depend on it.
     warm_start : bool, default=False
@@ -137,7 +137,7 @@ class CRF(StructuredPredictor, Estimator):
     feature_names_in_ : array of shape (n_columns,)
         Names of columns, if `X` was data frames.
     objective_ : float
-        The minimised value; except with "perceptron" never more than at weights of zero, to within the gap.
+        The minimised value; where it is minimised never more than at weights of zero, to within the gap.
     dual_gap_ : float
         A proven bound on its distance from the minimum, computed from the returned weights. NaN for partly labelled
         sequences, where the problem is not convex.

@@ -20,7 +20,7 @@ from dualfield.models.structured import StructuredModel
 from dualfield.models.training_data import read_training_data
 from dualfield.persistence.crfsuite_export import check_crfsuite, write_crfsuite
 from dualfield.persistence.crfsuite_import import UNTRAINED, read_crfsuite
-from dualfield.solvers import LBFGS, SGD, Auto, Perceptron, Solver, Status
+from dualfield.solvers import AROW, LBFGS, SGD, Auto, PassiveAggressive, Perceptron, Solver, Status
 from dualfield.solvers.convergence import warn_of_convergence
 
 __all__ = ["CRF"]
@@ -35,12 +35,10 @@ _PARAMETERS = {
         *("calibration_candidates", "calibration_max_trials"),
     ),
     "ap": ("max_iterations", "epsilon"),
+    "pa": ("max_iterations", "epsilon", "pa_type", "c", "error_sensitive", "averaging"),
+    "arow": ("max_iterations", "epsilon", "variance", "gamma"),
 }
-_OTHERS = ("pa_type", "c", "error_sensitive", "averaging", "variance", "gamma")
-_INSTEAD = (
-    "Use 'ap', the averaged perceptron, for another online learner, or dualfield.CRF(cost='hamming', temperature=0.1) "
-    "for large margins."
-)
+_ONLINE = ("ap", "pa", "arow")  # those that learn from mistakes
 
 
 class CRF(StructuredPredictor, Estimator):
@@ -52,9 +50,10 @@ class CRF(StructuredPredictor, Estimator):
 
     Parameters
     ----------
-    algorithm : {"lbfgs", "l2sgd", "ap"}, default=None
+    algorithm : {"lbfgs", "l2sgd", "ap", "pa", "arow"}, default=None
         "lbfgs", also None: to the optimum, by the solver that suits (OWL-QN if c1 > 0); "l2sgd": averaged stochastic
-        gradients; "ap": the averaged perceptron. CRFsuite's "pa" and "arow" are refused.
+        gradients; "ap": the averaged perceptron; "pa": passive-aggressive learning; "arow": adaptive regularisation of
+        weights. A parameter of another algorithm is refused.
     min_freq : float, default=None
         How often a label must follow another to get a weight, and how much the values of an attribute must add up to
         where it occurs with a label. None, 0: all that occur get one (CRFsuite drops sums below 0 even then).
@@ -63,20 +62,29 @@ class CRF(StructuredPredictor, Estimator):
     c1, c2 : float, default=None
         Of the penalty; None: 0 and 1. One of them must be above zero: without a penalty there may be no optimum.
     max_iterations : int, default=None
-        Most passes over the data; reaching it is not warned of. None: until the duality gap is small, and for "l2sgd"
-        and "ap" 30 epochs.
+        Most passes over the data; reaching it is not warned of. None: until the duality gap is small, for "l2sgd" 30
+        epochs, for "ap", "pa" and "arow" 100.
     num_memories : int, default=None
         Pairs of vectors that L-BFGS keeps; if it is given, L-BFGS it is.
     delta : float, default=None
         For "lbfgs", stop when duality gap / dual value is at most this; None: 1e-4.
-    epsilon, period, linesearch, max_linesearch : default=None
+    epsilon : float, default=None
+        For "pa" and "arow", stop when the mean loss of an epoch is below this; None: 0. Otherwise not used.
+    period, linesearch, max_linesearch : default=None
         Not used.
     calibration_eta, calibration_rate, calibration_samples : default=None
         Not used: the first step of "l2sgd" is found by its own trials.
     calibration_candidates, calibration_max_trials : default=None
         Not used either.
-    pa_type, c, error_sensitive, averaging, variance, gamma : default=None
-        Refused, as the algorithms they belong to are.
+    pa_type : {0, 1, 2}, default=None
+        For "pa", how long moves are; see :class:`dualfield.solvers.PassiveAggressive`. None: 1.
+    c : float, default=None
+        For "pa", the larger, the longer moves may be. None: 1.
+    error_sensitive, averaging : bool, default=None
+        For "pa", whether the margin grows with the number of wrong labels, and whether the mean of all points is
+        returned. None: yes.
+    variance, gamma : float, default=None
+        For "arow", see :class:`dualfield.solvers.AROW`. None: 1.
     verbose : bool, default=False
         Whether to show a live line.
     model_filename : str, default=None
@@ -232,7 +240,7 @@ class CRF(StructuredPredictor, Estimator):
             C=1.0 / strength,
             l1_ratio=c1 / strength,
             tol=1e-4 if self.delta is None else self.delta,
-            max_iter=self.max_iterations,
+            max_iter=100 if self.max_iterations is None and self.algorithm in _ONLINE else self.max_iterations,
             random_state=0,
             verbose=int(bool(self.verbose)),
         )
@@ -327,30 +335,42 @@ class CRF(StructuredPredictor, Estimator):
             return SGD()
         if self.algorithm == "ap":
             return Perceptron()
+        if self.algorithm == "pa":
+            return PassiveAggressive(
+                type=1 if self.pa_type is None else self.pa_type,
+                c=1.0 if self.c is None else self.c,
+                error_sensitive=self.error_sensitive is None or bool(self.error_sensitive),
+                average=self.averaging is None or bool(self.averaging),
+                epsilon=self.epsilon or 0.0,
+            )
+        if self.algorithm == "arow":
+            return AROW(
+                variance=1.0 if self.variance is None else self.variance,
+                gamma=1.0 if self.gamma is None else self.gamma,
+                epsilon=self.epsilon or 0.0,
+            )
         return Auto() if self.num_memories is None else LBFGS(int(self.num_memories))
 
     def _check_parameters(self) -> tuple[float, float]:
         """Check the parameters that are used, and return c1 and c2."""
-        if self.algorithm in ("pa", "arow"):
-            raise ValueError(
-                f"The 'algorithm' parameter of CRF must be 'lbfgs', 'l2sgd' or 'ap'. Got {self.algorithm!r} instead. "
-                f"{_INSTEAD}"
-            )
         if self.algorithm is not None:
             check_choice("CRF", "algorithm", self.algorithm, tuple(_PARAMETERS), "None")
         algorithm = self.algorithm or "lbfgs"
         known = _PARAMETERS[algorithm]
-        for name in sorted({*sum(_PARAMETERS.values(), ()), *_OTHERS} - {*known}):
+        for name in sorted({*sum(_PARAMETERS.values(), ())} - {*known}):
             if getattr(self, name) is not None:
                 raise ValueError(
                     f"The {name!r} parameter of CRF does not belong to algorithm={algorithm!r}. "
                     f"Got {getattr(self, name)!r} instead of None."
                 )
-        for name in ("c1", "c2", "min_freq"):
+        for name in ("c1", "c2", "min_freq", "epsilon"):
             if getattr(self, name) is not None:
                 check_number("CRF", name, getattr(self, name), 0.0)
-        if self.delta is not None:
-            check_number("CRF", "delta", self.delta, 0.0, open_low=True)
+        for name in ("delta", "c", "variance", "gamma"):
+            if getattr(self, name) is not None:
+                check_number("CRF", name, getattr(self, name), 0.0, open_low=True)
+        if self.pa_type not in (None, 0, 1, 2):
+            raise ValueError(f"The 'pa_type' parameter of CRF must be None, 0, 1 or 2. Got {self.pa_type!r} instead.")
         check_integer("CRF", "max_iterations", self.max_iterations, 1, or_none=True)
         check_integer("CRF", "num_memories", self.num_memories, 1, or_none=True)
         if self.trainer_cls is not None:
@@ -360,6 +380,8 @@ class CRF(StructuredPredictor, Estimator):
                 "The 'model_filename' parameter of CRF must be a file in a folder that exists. "
                 f"Got {self.model_filename!r} instead."
             )
+        if "c2" not in known:
+            return 0.0, 0.5  # C is 1: mistakes move the weights once
         c1, c2 = float(self.c1 or 0.0), 1.0 if self.c2 is None else float(self.c2)
         if c1 + c2 == 0.0:
             raise ValueError(

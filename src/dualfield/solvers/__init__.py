@@ -19,6 +19,7 @@ from dualfield.solvers.planes.marginal_qp import MarginalQP
 from dualfield.solvers.planes.sgd import PlaneSGD
 from dualfield.solvers.planes.simplicial import Simplicial
 from dualfield.solvers.primal.lbfgs import LBFGS
+from dualfield.solvers.primal.passive_aggressive import AROW, PassiveAggressive
 from dualfield.solvers.primal.perceptron import Perceptron
 from dualfield.solvers.primal.sgd import SGD
 from dualfield.solvers.registry import register, solver_classes, solver_names
@@ -26,6 +27,7 @@ from dualfield.solvers.solver import Solver
 from dualfield.solvers.trace import Moment, Trace
 
 __all__ = [
+    "AROW",
     "LBFGS",
     "SGD",
     "SMO",
@@ -45,6 +47,7 @@ __all__ = [
     "Moment",
     "NewtonCG",
     "Online",
+    "PassiveAggressive",
     "PathBlocks",
     "Perceptron",
     "PlaneFrankWolfe",

@@ -80,7 +80,7 @@ def solver_names(objective: Any = None) -> list[str]:
     >>> from dualfield.solvers import prototypes
     >>> from dualfield.solvers.registry import solver_names
     >>> solver_names(prototypes.objective(temperature=1.0))
-    ['auto', 'block_dual', 'lbfgs', 'perceptron', 'sgd']
+    ['auto', 'arow', 'block_dual', 'lbfgs', 'passive_aggressive', 'perceptron', 'sgd']
     """
     names = sorted(_CLASSES, key=lambda name: (name != "auto", name))
     return [name for name in names if objective is None or _CLASSES[name]().missing(objective) is None]
@@ -112,7 +112,7 @@ def pick_solver(owner: str, solver: Any, prototype: Any) -> Any:
     >>> pick_solver("CRF", "newton", prototypes.objective(temperature=1.0))
     Traceback (most recent call last):
         ...
-    ValueError: The 'solver' parameter of CRF must be one of ['auto', 'block_dual', 'lbfgs', 'perceptron', 'sgd'], an...
+    ValueError: The 'solver' parameter of CRF must be one of ['auto', 'arow', 'block_dual', 'lbfgs', 'passive_...
     """
     found = _CLASSES[solver]() if isinstance(solver, str) and solver in _CLASSES else solver
     is_solver = isinstance(getattr(found, "name", None), str) and all(

@@ -6,23 +6,11 @@
 #include <stdexcept>
 
 #include "dualfield/core/memory.hpp"
-#include "dualfield/core/random.hpp"
 #include "dualfield/vector/routines.hpp"
+#include "epochs.hpp"
 
 namespace dualfield {
 namespace {
-
-void shuffle(std::vector<std::uint64_t>& order, std::uint64_t seed, std::size_t epoch) {
-    RandomStream random(seed, epoch);
-    for (std::size_t left = order.size(); left > 1; --left) std::swap(order[left - 1], order[random.next() % left]);
-}
-
-std::vector<std::uint64_t> not_empty(const Problem& problem) {
-    std::vector<std::uint64_t> order;
-    for (std::size_t i = 0; i < problem.n_examples(); ++i)
-        if (problem.length(i) > 0) order.push_back(i);
-    return order;
-}
 
 // A vector that shrinks a little at each step and gets a sparse addition, and the mean of all its values, both in time
 // proportional to the addition: vector = scale v, mean = a u + b v (Xu 2011).
@@ -84,48 +72,6 @@ class AveragedVector {
     Aligned<double> v_, u_;
     double scale_ = 1.0, a_ = 1.0, b_ = 0.0;
     std::uint64_t count_ = 0;
-};
-
-// The state of a run over epochs, and its callbacks.
-struct Epochs {
-    const Callbacks& callbacks;
-    std::uint64_t epoch = 0;  // those that are complete
-    double seconds = 0.0, latest = 0.0;
-    Clock clock{0.0};
-
-    // `describe(archive)` lists the state of the solver.
-    template <class Describe>
-    void begin(const Describe& describe) {
-        if (!callbacks.resume) return;
-        const StateReader reader(*callbacks.resume);
-        reader("epoch", epoch);
-        reader("seconds", seconds);
-        describe(reader);
-        clock = Clock(seconds);
-    }
-    bool report(double value, double passes) {
-        latest = value;
-        return callbacks.report({value, 0.0, kInfinity, passes, clock.seconds()});
-    }
-    // At the end of an epoch.
-    template <class Describe, class Parameters>
-    std::optional<Outcome> end(const Describe& describe, const Parameters& parameters, bool converged = false) {
-        ++epoch;
-        if (!report(latest, static_cast<double>(epoch))) return Outcome::interrupted;
-        if (converged) return Outcome::converged;
-        if (!callbacks.pass_end) return std::nullopt;
-        const auto progress = [&] {
-            return Progress{latest, 0.0, kInfinity, static_cast<double>(epoch), clock.seconds()};
-        };
-        const auto state = [&] {
-            StateWriter writer;
-            writer("epoch", epoch);
-            writer("seconds", clock.seconds());
-            describe(writer);
-            return writer.release();
-        };
-        return callbacks.pass_end({progress, parameters, state});
-    }
 };
 
 class Sgd {
