@@ -122,8 +122,8 @@ class AROW(Solver):
     With d the features of the truth minus those of the prediction and v the variances, after a mistake
 
     .. math::
-        w_j \mathrel{+}= \frac{n - \langle w, d \rangle}{\gamma + \sum_k v_k d_k^2} v_j d_j, \qquad
-        \frac{1}{v_j} \mathrel{+}= \frac{d_j^2}{\gamma},
+        w_j \leftarrow w_j + \frac{n - \langle w, d \rangle}{\gamma + \sum_k v_k d_k^2} v_j d_j, \qquad
+        \frac{1}{v_j} \leftarrow \frac{1}{v_j} + \frac{d_j^2}{\gamma},
 
     where n is the number of wrong labels. Minimises nothing in particular and knows no C; the weights of
     examples, divided by the largest, scale the moves. The scores are not logarithms of probabilities. Needs examples
