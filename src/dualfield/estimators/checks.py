@@ -22,17 +22,22 @@ from dualfield.solvers.registry import pick_solver
 _KERNELS = tuple(name for name in KERNEL_NAMES if name != "precomputed")
 
 
+def _has_attributes(X: Any) -> bool:
+    """Whether single nodes come with attributes, and not as the rows of a matrix."""
+    first = None if hasattr(X, "shape") or not isinstance(X, (list, tuple)) or not X else X[0]
+    return isinstance(first, (str, dict)) or (
+        isinstance(first, (list, tuple)) and bool(first) and isinstance(first[0], str)
+    )
+
+
 def matrix_rows(model: Any, X: Any, *, reset: bool) -> Any:
     """Return the rows of a matrix as scikit-learn reads them; single nodes with attributes are left as they are."""
-    first = None if hasattr(X, "shape") or not isinstance(X, (list, tuple)) or not X else X[0]
-    if isinstance(first, (str, dict)) or (isinstance(first, (list, tuple)) and first and isinstance(first[0], str)):
-        return X
-    return validate_data(model, X, accept_sparse="csr", dtype=np.float64, reset=reset)
+    return X if _has_attributes(X) else validate_data(model, X, accept_sparse="csr", dtype=np.float64, reset=reset)
 
 
 def matrix_and_classes(model: Any, X: Any, y: Any) -> tuple[Any, Any]:
     """Return rows of a matrix and their classes as scikit-learn reads them."""
-    if matrix_rows(model, X, reset=True) is X and not hasattr(X, "shape"):
+    if _has_attributes(X):
         return X, y
     rows, targets = validate_data(model, X, y, accept_sparse="csr", dtype=np.float64)
     check_classification_targets(targets)

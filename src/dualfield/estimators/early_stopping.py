@@ -66,7 +66,8 @@ class EarlyStopping:
     def _begin(self) -> None:
         self.scores_: list[tuple[float, float]] = []
         self.best_model_: Any = None
-        self.best_score_, self.best_passes_, self._n_calls = float("-inf"), 0.0, 0
+        self.best_score_, self.best_passes_ = float("-inf"), 0.0
+        self._n_calls = self._best_look = 0
 
     def __call__(self, moment: Moment, model: Any) -> bool:
         """Look at the model of a pass; true where the fit is to end.
