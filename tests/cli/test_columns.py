@@ -8,7 +8,7 @@ import re
 import pytest
 
 import dualfield
-from dualfield.cli.plain_text import tokens_of
+from dualfield.cli.reading.plain_text import tokens_of
 from dualfield.data.records import Record
 from dualfield.features import Template
 from dualfield.io import FileColumns, read_conll

@@ -84,7 +84,7 @@ def test_ctrl_c_with_strict_writes_nothing(files):
 
 
 def test_ctrl_c_while_reading(files, monkeypatch):
-    from dualfield.cli import training
+    from dualfield.cli.training import fit as training
 
     def interrupted(*arguments, **settings):
         raise KeyboardInterrupt

@@ -130,7 +130,7 @@ def test_on_a_terminal_there_is_a_bar(monkeypatch, capsys):
 
     from rich.console import Console
 
-    from dualfield.cli import pass_table
+    from dualfield.cli.training import pass_table
 
     monkeypatch.setattr(Console, "is_terminal", property(lambda self: True))
     model = SimpleNamespace(vocabulary_=["a"], n_features_=3)
@@ -145,7 +145,7 @@ def test_on_a_terminal_there_is_a_bar(monkeypatch, capsys):
 
 @pytest.mark.parametrize(("gap", "share"), [(1.0, 0.0), (1e-2, 0.5), (1e-4, 1.0), (1e-9, 1.0), (5.0, 0.0)])
 def test_bar_is_logarithmic(gap, share):
-    from dualfield.cli.pass_table import _BAR, bar
+    from dualfield.cli.training.pass_table import _BAR, bar
 
     spans = bar(1.0, gap, 1e-4).spans
     assert next((s.end - s.start for s in spans if s.style == "green"), 0) == round(share * _BAR)

@@ -11,10 +11,10 @@ from typing import Any
 import click
 
 from dualfield.cli import options
-from dualfield.cli.data_files import FORMATS, LabelledData, guess_format, read_labelled
 from dualfield.cli.outputs import STANDARD_OUTPUT, check_outputs, is_standard_output
-from dualfield.cli.sources import is_regular, opened, shown
-from dualfield.cli.templates import BUILT_IN
+from dualfield.cli.reading.data_files import FORMATS, LabelledData, guess_format, read_labelled
+from dualfield.cli.reading.sources import is_regular, opened, shown
+from dualfield.cli.reading.templates import BUILT_IN
 
 __all__ = ["convert"]
 
@@ -117,7 +117,7 @@ def _write_data(data: LabelledData, target: str, to: str, template: str | None) 
 
 def _batch(data: LabelledData, template: str | None) -> Any:
     """Return the attributes of all tokens."""
-    from dualfield.cli.templates import read_template
+    from dualfield.cli.reading.templates import read_template
     from dualfield.data import Batch
 
     if data.format == "crfsuite":

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from dualfield.cli import options
-from dualfield.cli.data_files import DELIMITERS, FORMATS, LabelledData, read_labelled
 from dualfield.cli.outputs import STANDARD_OUTPUT, check_outputs
-from dualfield.cli.sources import numbered, opened, placed, shown
+from dualfield.cli.reading.data_files import DELIMITERS, FORMATS, LabelledData, read_labelled
+from dualfield.cli.reading.sources import numbered, opened, placed, shown
 
 if TYPE_CHECKING:
     from dualfield.cli.evaluation import Evaluation, Sentences

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dualfield.cli.columns import ColumnChoice
-from dualfield.cli.data_files import FORMATS
+from dualfield.cli.reading.columns import ColumnChoice
+from dualfield.cli.reading.data_files import FORMATS
 
 if TYPE_CHECKING:
     from dualfield.io import FileColumns

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from dualfield.cli.data_files import DELIMITERS, FORMATS
+from dualfield.cli.reading.data_files import DELIMITERS, FORMATS
 
 # Paths are str where "-" stands for standard input.
 INPUT = click.Path(exists=True, dir_okay=False, allow_dash=True)

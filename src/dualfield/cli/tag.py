@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dualfield.cli import options
-from dualfield.cli.data_files import FORMATS
+from dualfield.cli.reading.data_files import FORMATS
 
 if TYPE_CHECKING:
     from dualfield.cli.models import LoadedModel

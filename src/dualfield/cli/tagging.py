@@ -9,13 +9,13 @@ from typing import IO, Any
 
 import click
 
-from dualfield.cli.columns import counted
-from dualfield.cli.data_files import DELIMITERS, DOCUMENT
-from dualfield.cli.line_groups import Numbered, counted_from, line_groups, opened_as_it_comes
 from dualfield.cli.models import LoadedModel
-from dualfield.cli.plain_text import tokens_of
 from dualfield.cli.program import warn
-from dualfield.cli.sources import placed, shown
+from dualfield.cli.reading.columns import counted
+from dualfield.cli.reading.data_files import DELIMITERS, DOCUMENT
+from dualfield.cli.reading.line_groups import Numbered, counted_from, line_groups, opened_as_it_comes
+from dualfield.cli.reading.plain_text import tokens_of
+from dualfield.cli.reading.sources import placed, shown
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -145,7 +145,7 @@ def train(ctx: click.Context, /, **given: Any) -> None:
     label last and a blank line between sentences; CRFsuite's items; or svmlight. Sequences are trained with a
     conditional random field, svmlight with kernel logistic regression; with --loss hinge both with a structural SVM.
     """
-    from dualfield.cli.training import run
+    from dualfield.cli.training.fit import run
 
     chosen = {name for name in given if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT}
     try:

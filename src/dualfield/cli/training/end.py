@@ -11,8 +11,8 @@ from typing import Any
 import click
 import numpy as np
 
-from dualfield.cli.data_files import LabelledData
 from dualfield.cli.program import warn
+from dualfield.cli.reading.data_files import LabelledData
 
 Options = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dualfield.cli.data_files import LabelledData
+from dualfield.cli.reading.data_files import LabelledData
 
 if TYPE_CHECKING:
     from dualfield.features import Template

@@ -11,8 +11,12 @@ from typing import Any
 
 import click
 
-from dualfield.cli.columns import ColumnChoice
-from dualfield.cli.data_files import (
+from dualfield.cli.evaluation import marks_spans
+from dualfield.cli.models import LoadedModel, load_model
+from dualfield.cli.outputs import STANDARD_OUTPUT, check_drawing, check_outputs
+from dualfield.cli.program import tell
+from dualfield.cli.reading.columns import ColumnChoice
+from dualfield.cli.reading.data_files import (
     FORMATS,
     LabelledData,
     check_same_columns,
@@ -20,15 +24,11 @@ from dualfield.cli.data_files import (
     read_labelled,
     read_sources,
 )
-from dualfield.cli.evaluation import marks_spans
-from dualfield.cli.models import LoadedModel, load_model
-from dualfield.cli.outputs import STANDARD_OUTPUT, check_drawing, check_outputs
-from dualfield.cli.pass_table import PassTable
-from dualfield.cli.program import tell
+from dualfield.cli.reading.sources import opened, shown
+from dualfield.cli.reading.templates import BUILT_IN, read_template
 from dualfield.cli.solver_names import suited_solvers
-from dualfield.cli.sources import opened, shown
-from dualfield.cli.templates import BUILT_IN, read_template
-from dualfield.cli.training_end import Options, complain, finish
+from dualfield.cli.training.end import Options, complain, finish
+from dualfield.cli.training.pass_table import PassTable
 
 # Options that belong to one kind of model.
 _OF_SEQUENCES = (

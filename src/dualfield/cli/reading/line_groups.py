@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dualfield.cli.sources import decoded, standard_input
+from dualfield.cli.reading.sources import decoded, standard_input
 
 Numbered = list[tuple[int, str]]
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dualfield.cli.columns import ColumnChoice, counted
-from dualfield.cli.sources import Kept, numbered, opened, placed, shown
+from dualfield.cli.reading.columns import ColumnChoice, counted
+from dualfield.cli.reading.sources import Kept, numbered, opened, placed, shown
 
 if TYPE_CHECKING:
     from dualfield.io import FileColumns

@@ -1,0 +1,1 @@
+"""Data from files and standard input, as the commands read it."""
