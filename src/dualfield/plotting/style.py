@@ -49,9 +49,11 @@ DRAWING_STYLE = (
     SVG_STYLE
     + """
 svg { display: block; max-width: 100%; height: auto; overflow: visible; }
-.charts { display: flex; flex-wrap: wrap; gap: 1rem 2rem; align-items: flex-start; }
-.grid-box { overflow-x: auto; }
-.grid-box svg { max-width: none; overflow: hidden; }
+.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 250px), 1fr)); gap: 1rem 2rem;
+  align-items: start; }
+.charts svg { width: 100%; max-width: 560px; }
+.grid-box { overflow-x: auto; margin: .8rem 0; }
+.grid-box svg { min-width: var(--least); overflow: hidden; }
 .weights { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 330px), 1fr)); gap: 12px; }
 .weights section { background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: 8px 10px; }
 .weights h4 { font-size: .95rem; margin: 0 0 .2rem; overflow-wrap: anywhere; }
