@@ -75,8 +75,8 @@ def run(size: int | None = None) -> dict[str, Any]:
     data, test = (corpus.X, corpus.y), (corpus.X_test, corpus.y_test)
     results = []
     for C in (1.0, 10.0, 100.0):
-        results.append(measured(f"CRF, C = {C:g}", CRF(C=C, constraints="BIO", random_state=0).fit(*data), *test))
-    svm = StructuredSVM(C=1.0, constraints="BIO", random_state=0).fit(*data)
+        results.append(measured(f"CRF, C = {C:g}", CRF(C=C, random_state=0).fit(*data), *test))
+    svm = StructuredSVM(C=1.0, random_state=0).fit(*data)
     scores = svm.decision_scores(test[0])
     node = svm.structure_.marginals(scores).node
     raw = np.split(node, scores.offsets[1:-1])
