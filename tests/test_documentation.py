@@ -163,6 +163,19 @@ def test_readme_names_the_commands():
     assert "make test" in readme
 
 
+def from_an_index(text: str) -> list[str]:
+    """Return the commands in a text that install the library by its name, which no package index has."""
+    return re.findall(r"pip install (?:-\S+\s+)*[\"']?dualfield\b(?!/)[^\s`]*", " ".join(text.split()))
+
+
+def test_nobody_is_sent_to_an_index_that_has_no_such_package():
+    folders = [(ROOT / folder).rglob("*.*") for folder in ("src", "docs", "examples", "benchmarks", "reproductions")]
+    files = {path for paths in folders for path in paths if path.suffix in (".py", ".md", ".ipynb")}
+    files |= {*TEXTS, *ROOT.glob("*.toml"), ROOT / "Makefile"}
+    texts = {path: path.read_text(encoding="utf-8") for path in files if "_build" not in path.parts}
+    assert {name_of(path): found for path, text in texts.items() if (found := from_an_index(text))} == {}
+
+
 def test_version_is_the_same_everywhere():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["version"] == dualfield.__version__
@@ -185,6 +198,14 @@ def test_broken_link_is_found(tmp_path):
     (tmp_path / "there.md").touch()
     text = "[a](there.md#part) [b](gone.md) [c](https://example.org/x) [d](#here)\n```\n[e](code.md)\n```\n"
     assert broken_links(text, tmp_path) == ["gone.md"]
+
+
+def test_installation_from_an_index_is_found():
+    assert from_an_index('run `pip install\n"dualfield[report]"` or pip install -U dualfield') == [
+        'pip install "dualfield[report]"',
+        "pip install -U dualfield",
+    ]
+    assert from_an_index('pip install . and pip install ".[report]", pip install dist/dualfield-0.1.whl') == []
 
 
 def test_states_are_read():

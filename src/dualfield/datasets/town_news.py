@@ -134,17 +134,23 @@ def load_town_news(
     n_train, n_test = (_check_count(name, n) for name, n in (("n_train", n_train), ("n_test", n_test)))
     rng = check_random_state(random_state)
     seen: set[tuple[str, ...]] = set()
-    parts = []
-    for n, thirds in ((n_train, (0, 1)), (n_test, (1, 2))):
-        writer, X, y = _Writer(rng, thirds), [], []
-        while len(X) < n:
-            tokens, labels = writer.sentence()
-            if tuple(tokens) not in seen:
-                seen.add(tuple(tokens))
-                X.append(tokens)
-                y.append(labels)
-        parts += [X, y]
-    return TownNews(*parts)
+    return TownNews(*_write(rng, n_train, (0, 1), seen), *_write(rng, n_test, (1, 2), seen))
+
+
+def _write(
+    rng: np.random.RandomState, n: int, thirds: tuple[int, int], seen: set[tuple[str, ...]]
+) -> tuple[Sentences, Sentences]:
+    """Write n sentences that were not seen before, and their labels."""
+    writer = _Writer(rng, thirds)
+    X: Sentences = []
+    y: Sentences = []
+    while len(X) < n:
+        tokens, labels = writer.sentence()
+        if tuple(tokens) not in seen:
+            seen.add(tuple(tokens))
+            X.append(tokens)
+            y.append(labels)
+    return X, y
 
 
 def _check_count(name: str, n: Any) -> int:
