@@ -287,7 +287,7 @@ def test_what_to_install_is_said_before_the_work_begins(tmp_path, without_matplo
     result = invoke("--report", tmp_path / "report.html")
     assert result.exit_code == 1
     assert result.output.startswith(
-        'Error: --report: Figures and reports need matplotlib: pip install "dualfield[report]"'
+        'Error: --report: Figures and reports need matplotlib: pip install matplotlib'
     )
 
 

@@ -1,5 +1,6 @@
 """Metrics of predicted label sequences: tokens, whole sequences, spans, probabilities."""
 
+from dualfield.data.span_labels import SchemeError, convert_scheme, span_labels, spans
 from dualfield.metrics.calibration import CalibrationBins, calibration_bins, calibration_error
 from dualfield.metrics.cross_validation import cross_val_predict
 from dualfield.metrics.probabilities import token_brier_score, token_log_loss
@@ -11,7 +12,7 @@ from dualfield.metrics.scorers import (
     span_f1_scorer,
     token_f1_scorer,
 )
-from dualfield.metrics.span_metrics import SpanScore, SpanScores, span_f1_score, span_scores, spans
+from dualfield.metrics.span_metrics import SpanScore, SpanScores, span_f1_score, span_scores
 from dualfield.metrics.span_report import span_report
 from dualfield.metrics.token_metrics import (
     flat_accuracy_score,
@@ -25,10 +26,12 @@ from dualfield.metrics.token_metrics import (
 
 __all__ = [
     "CalibrationBins",
+    "SchemeError",
     "SpanScore",
     "SpanScores",
     "calibration_bins",
     "calibration_error",
+    "convert_scheme",
     "cross_val_predict",
     "flat_accuracy_score",
     "flat_classification_report",
@@ -42,6 +45,7 @@ __all__ = [
     "sequence_accuracy_scorer",
     "span_f1_score",
     "span_f1_scorer",
+    "span_labels",
     "span_report",
     "span_scores",
     "spans",
