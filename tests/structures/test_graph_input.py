@@ -196,7 +196,7 @@ WRONG = {
         r"X\[0\]\[2\] has 3 rows of edge features; .* 1 edges",
     ),
     "number of types": ([(np.eye(2), [(0, 1)], [0, 1])], r"X\[0\]\[2\] has 2 types; X\[0\]\[1\] has 1 edges"),
-    "a matrix": ([np.eye(3)], r"X\[0\] must be a tuple .* Got ndarray of shape \(3, 3\) instead"),
+    "a matrix": ([np.eye(3)], r"X\[0\] must be a graph: a tuple .* Got ndarray of shape \(3, 3\) instead"),
     "types of some": (
         [(np.eye(2), [(0, 1)], [0]), (np.eye(2), [(0, 1)])],
         r"X\[1\] has no edge types, as other graphs",

@@ -17,7 +17,7 @@ __all__ = ["FlatGraphs", "grid_edges"]
 
 _PAIRS = "pairs of nodes, of shape (n_edges, 2), or a square sparse matrix"
 _FORMS = (
-    "a tuple (nodes, edges), (nodes, edges, types), (nodes, edges, edge_features) or (nodes, edges, types, "
+    "a graph: a tuple (nodes, edges), (nodes, edges, types), (nodes, edges, edge_features) or (nodes, edges, types, "
     "edge_features), a NetworkX graph, or an image of shape (height, width, n_features)"
 )
 
