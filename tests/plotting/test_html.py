@@ -188,11 +188,12 @@ def test_confusion_can_be_read_back(n, shown):
 def test_marginals_shade_by_probability_and_mark_errors():
     display = MarginalsDisplay(list("abcd"), list("wxyz"), [0.0, 0.5, 0.99999, 1.0], truth=list("wxYz"))
     markup = display.html()
-    assert re.findall(r"opacity:([\d.]+)", markup) == ["0.000", "0.225", "0.450", "0.450"]
+    assert re.findall(r"--strength:([\d.]+)%", markup) == ["0.0", "22.5", "45.0", "45.0"]
+    assert re.findall(r"--hue:var\(--hue-(\d)\)", markup) == ["1", "2", "3", "4"]  # in the order Y, w, x, y, z
     assert re.findall(r'class="chance">([^<]*)<', markup) == ["0.000", "0.500", "&gt;0.999", "1.000"]
-    assert re.findall(r'class="truth">([^<]*)<', markup) == ["true: Y"]
+    assert re.findall(r'class="note">([^<]*)<', markup) == ["true: Y"]
     assert markup.count('class="token wrong"') == 1
-    assert MarginalsDisplay([], [], []).html() == '<div class="sentence"></div>'
+    assert MarginalsDisplay([], [], []).html() == '<div class="sentence spans"></div>'
 
 
 def test_everything_is_escaped_and_well_formed():

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from html import unescape
 from html.parser import HTMLParser
 
 import numpy as np
@@ -81,6 +82,8 @@ def read(document: str) -> Page:
     return Page(document)
 
 
-def shown_sentences(document: str) -> list[list[tuple[str, str]]]:
-    sentences = re.findall(r'<div class="sentence">(.*?)</div>', document)
-    return [re.findall(r'<b>(.*?)</b><span class="label">(.*?)</span>', sentence) for sentence in sentences]
+def shown_sentences(document: str) -> list[str]:
+    """Return the text of the sentences that a page shows, without types, probabilities and notes."""
+    sentences = re.findall(r'<div class="sentence[^"]*">(.*?)</div>', document)
+    words = (re.sub(r'<span class="(type|label|chance|note)">.*?</span>', " ", sentence) for sentence in sentences)
+    return [" ".join(unescape(re.sub(r"<.*?>", "", text.replace("</b>", " "))).split()) for text in words]

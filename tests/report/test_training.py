@@ -153,9 +153,7 @@ def test_sentences_are_chosen_by_the_rule(tagger, dev):
     assert [min(chance[at]) for at, *_ in groups[1]] == pytest.approx(others[:4])
     assert all(predicted[at] == dev.y[at] for at, *_ in groups[2])
     shown = shown_sentences(training_page(tagger, title="t", facts=[], dev=dev))
-    assert shown == [
-        [(x[0].removeprefix("w="), label) for x, label in zip(dev.X[at], predicted[at], strict=True)] for at in chosen
-    ]
+    assert shown == [" ".join(x[0].removeprefix("w=") for x in dev.X[at]) for at in chosen]
 
 
 def test_tokens_can_be_given_in_two_places(tagger, dev):
@@ -163,7 +161,7 @@ def test_tokens_can_be_given_in_two_places(tagger, dev):
     by_dev = training_page(tagger, title="t", facts=[], dev=dev._replace(tokens=words))
     by_name = training_page(tagger, title="t", facts=[], dev=dev, sentences=words)
     assert by_dev == by_name
-    assert all(token.startswith("word") for sentence in shown_sentences(by_dev) for token, _ in sentence)
+    assert all(token.startswith("word") for sentence in shown_sentences(by_dev) for token in sentence.split())
 
 
 @pytest.mark.parametrize(
@@ -188,4 +186,4 @@ def test_long_sentences_are_shown_in_part(tagger):
     document = training_page(tagger, title="t", facts=[], dev=DevData(X, y))
     (part,) = re.findall(r"Sentence 1, tokens (\d+) to (\d+) of 200", document)
     assert int(part[1]) - int(part[0]) == 59
-    assert [len(sentence) for sentence in shown_sentences(document)] == [60]
+    assert [len(sentence.split()) for sentence in shown_sentences(document)] == [60]

@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import subprocess
-from html import unescape
 from pathlib import Path
 
 import numpy as np
@@ -104,8 +103,7 @@ def test_hostile_labels_tokens_facts_and_titles():
     assert page.texts["h1"] == [NASTY]
     assert page.facts[NASTY] == NASTY
     assert NASTY in page.texts["h4"]
-    tokens = {unescape(token) for sentence in shown_sentences(document) for token, _ in sentence}
-    assert tokens == {NASTY, "<b>"}
+    assert {text.replace(NASTY, "").replace("<b>", "").strip() for text in shown_sentences(document)} == {""}
 
 
 def test_partly_labelled_data_have_no_bound():

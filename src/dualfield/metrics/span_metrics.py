@@ -146,7 +146,7 @@ def spans(labels: Sequence[str]) -> list[Span]:
     """
     if isinstance(labels, str):
         raise TypeError("'labels' must be a sequence of str. Got str instead.")
-    return _spans(labels.tolist() if isinstance(labels, np.ndarray) else list(labels), "labels")
+    return read_spans(labels.tolist() if isinstance(labels, np.ndarray) else list(labels), "labels")
 
 
 def span_scores(y_true: Any, y_pred: Any) -> SpanScores:
@@ -178,7 +178,7 @@ def span_scores(y_true: Any, y_pred: Any) -> SpanScores:
     found: Counter[str] = Counter()
     support: Counter[str] = Counter()
     for i, (one, other) in enumerate(zip(true, pred, strict=True)):
-        expected, predicted = _spans(one, f"y_true[{i}]"), _spans(other, f"y_pred[{i}]")
+        expected, predicted = read_spans(one, f"y_true[{i}]"), read_spans(other, f"y_pred[{i}]")
         support.update(kind for kind, _, _ in expected)
         found.update(kind for kind, _, _ in predicted)
         correct.update(kind for kind, _, _ in set(expected).intersection(predicted))
@@ -216,7 +216,8 @@ def span_f1_score(y_true: Any, y_pred: Any) -> float:
     return span_scores(y_true, y_pred).overall.f1
 
 
-def _spans(labels: list[Any], name: str) -> list[Span]:
+def read_spans(labels: list[Any], name: str) -> list[Span]:
+    """Return the spans of labels; errors call them by `name`."""
     found: list[Span] = []
     before, kind_before = "O", ""
     for at, label in enumerate(labels):

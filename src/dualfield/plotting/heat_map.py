@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from dualfield.plotting.canvas import points_below
 from dualfield.plotting.inline_svg import inline_svg, page_axes, page_style
 from dualfield.plotting.markup import Html, printable
+from dualfield.plotting.style import UNDER_TEXT
 
-_UNDER_TEXT = 0.45  # the strongest shade on which ink keeps a contrast of 4.5:1, in both colour schemes
 _LETTER = 6.5  # points that a letter of a label takes, at most
 
 
@@ -46,7 +46,7 @@ def draw_cells(
     cells and an array (n_rows, n_columns) of texts, None where there is none.
     """
     n_rows, n_columns = values.shape
-    shades = _shades(signed, _UNDER_TEXT if texts is not None else 1.0) if cmap is None else cmap
+    shades = _shades(signed, UNDER_TEXT if texts is not None else 1.0) if cmap is None else cmap
     edges = np.arange(n_columns + 1) - 0.5, np.arange(n_rows + 1) - 0.5
     cells = ax.pcolor(*edges, values, cmap=shades, vmin=-full if signed else 0.0, vmax=full)
     ax.invert_yaxis()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dualfield.io.atomic import atomic_write
 from dualfield.plotting.markup import Html, escape
-from dualfield.plotting.style import DRAWING_STYLE, variables
+from dualfield.plotting.style import DRAWING_STYLE, TABLE_STYLE, variables
 
 _STYLE = (
     f":root {{ color-scheme: light dark; {variables(0)} }}\n"
@@ -18,14 +18,10 @@ body { margin: 0 auto; padding: 1.5rem 10px 3rem; max-width: 1160px; background:
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .5rem; }
 h2 { font-size: 1.2rem; margin: 2.2rem 0 .4rem; }
 p { max-width: 46rem; margin: .5rem 0; }
-.soft, caption, figcaption { color: var(--soft); font-size: .9rem; }
+"""
+    + TABLE_STYLE
+    + """
 .scroll { overflow-x: auto; }
-table { border-collapse: collapse; margin: .8rem 0; }
-caption { text-align: left; padding-bottom: .3rem; }
-.data th, .data td { padding: .3rem .7rem; text-align: right; border-bottom: 1px solid var(--line);
-  font-variant-numeric: tabular-nums; }
-.data th:first-child, .data td:first-child { text-align: left; }
-.data td:first-child { white-space: nowrap; }
 @media (max-width: 40rem) { .data th, .data td { padding: .3rem .2rem; font-size: .8rem; } }
 figure { margin: .8rem 0; }
 figcaption { margin-top: .6rem; }
