@@ -203,7 +203,7 @@ def test_what_does_not_fit_is_refused(tagger, dev):
 
 
 def test_without_matplotlib_there_is_no_page(tagger, without_matplotlib):
-    with pytest.raises(ImportError, match=r'need matplotlib: pip install "dualfield\[report\]"'):
+    with pytest.raises(ImportError, match=r"need matplotlib: pip install matplotlib"):
         training_page(tagger, title="t")
 
 
