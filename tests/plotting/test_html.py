@@ -123,7 +123,7 @@ def test_convergence_draws_what_there_is():
     nan = float("nan")
     rows = [9.0, 8.0, 7.5], [-5.0, 7.0, 7.4], [14.0, 1.0, 0.1], [1, 2, 3], [0.1, 0.2, 0.3]
     both = ConvergenceDisplay(*rows, history=[(1, 0.1, "F1", 0.5)]).html()
-    assert re.findall(r'aria-label="([^"]*)"', both) == ["Objective", "Relative duality gap", "Scores on other data"]
+    assert re.findall(r'aria-label="([^"]*)"', both) == ["Objective", "Relative duality gap", "Scores on held-out data"]
     assert "lower bound" in both
     # The first bound is below 0 and says nothing: two points are left of each of the others.
     assert marks(both, "second") == 2 + 1

@@ -31,7 +31,7 @@ class Page(HTMLParser):
     def __init__(self, document: str) -> None:
         super().__init__()
         self.open: list[str] = []
-        self.texts: dict[str, list[str]] = {"h1": [], "h2": [], "h3": [], "p": [], "td": [], "h4": []}
+        self.texts: dict[str, list[str]] = {tag: [] for tag in ("h1", "h2", "h3", "h4", "p", "td", "dt", "dd")}
         self.rows: list[list[str]] = []
         self.feed(document)
         self.close()
@@ -58,6 +58,12 @@ class Page(HTMLParser):
             self.texts[tag][-1] += data
         if "td" in self.open:
             self.rows[-1][-1] += data
+
+    @property
+    def cards(self) -> dict[str, float]:
+        """Return the figures of the cards, without what they mean."""
+        found = zip(self.texts["dt"], self.texts["dd"], strict=True)
+        return {name: float(re.match(r"[\d.]+", text)[0]) for name, text in found}
 
     @property
     def facts(self) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,15 +15,18 @@ from dualfield.plotting.inline_svg import inline_svg, page_axes, page_style
 from dualfield.plotting.markup import Html, printable
 from dualfield.plotting.style import UNDER_TEXT
 
+_FEW = 12  # labels up to which cells are large
+_ENLARGED = 1.35  # of a table, where there is room for it
 _LETTER = 6.5  # points that a letter of a label takes, at most
 
 
 def cell_size(texts: Sequence[Sequence[str]] | None) -> tuple[float, float]:
     """Return width and height, in points, of cells that hold such texts."""
     if texts is None:
-        return 18.0, 18.0
+        return 20.0, 20.0
     longest = max((len(text) for row in texts for text in row), default=0)
-    return max(22.0, 5.8 * longest + 7.0), 20.0
+    least, height = (42.0, 32.0) if len(texts) <= _FEW else (28.0, 24.0)
+    return max(least, 6.6 * longest + 8.0), height
 
 
 def draw_cells(
@@ -84,7 +88,10 @@ def cells_html(
         drawn.im_.set_urls(tips)
         drawn.ax_.set_title("")
         picture = inline_svg(drawn.figure_, title=title)
-    return Html(f'<div class="grid-box">{picture}</div>' + (f'<p class="soft">{note}.</p>' if note else ""))
+    # Smaller than three quarters of its size it could not be read, and is scrolled instead.
+    own = float(re.search(r' width="(\d+)"', picture)[1])  # type: ignore[index]
+    box = f'<div class="grid-box" style="--least:{0.72 * own:.0f}px;--full:{_ENLARGED * own:.0f}px">'
+    return Html(f"{box}{picture}</div>" + (f'<p class="soft">{note}.</p>' if note else ""))
 
 
 def heat_map(
@@ -170,7 +177,7 @@ def _draw_texts(ax: Any, texts: Sequence[Sequence[str]], colours: Any) -> NDArra
     drawn = np.full((len(texts), max(map(len, texts), default=0)), None, dtype=object)
     for row, column in np.ndindex(*drawn.shape):
         if texts[row][column]:
-            look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small"}
+            look: dict[str, Any] = {"ha": "center", "va": "center"}
             if colours is not None:
                 light = np.dot(colours[row, column, :3], [0.299, 0.587, 0.114])
                 look["color"] = "black" if light > 0.5 else "white"

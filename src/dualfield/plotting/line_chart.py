@@ -96,7 +96,7 @@ def line_chart(
     if not any(np.isfinite(_shown(line, log_x, log_y)[1]).any() for line in lines):
         raise ValueError(f"The lines of the chart '{title}' have no point that can be shown.")
     with page_style():
-        ax = page_axes(420, 260)
+        ax = page_axes(310, 215)
         draw_lines(ax, lines, x_axis=x_axis, y_axis=y_axis, log_x=log_x, log_y=log_y)
         return inline_svg(ax.figure, title=title)
 

@@ -275,5 +275,7 @@ class MarginalsDisplay(Display):
 
 def span_probabilities(model: Any, X: Any) -> Any:
     """Return the spans of sequences with their probabilities, or None where labels or structure have no spans."""
-    has_spans = hasattr(model, "predict_spans") and hasattr(model.structure_, "order")
-    return model.predict_spans(X) if has_spans and mark_spans(label_list(model.classes_)) else None
+    if not hasattr(model, "predict_spans") or not hasattr(model, "predict_proba"):
+        return None
+    is_chain = hasattr(model.structure_, "order")
+    return model.predict_spans(X) if is_chain and mark_spans(label_list(model.classes_)) else None

@@ -15,6 +15,8 @@ from dualfield.plotting.labels import as_sequences
 from dualfield.plotting.line_chart import LOOKS
 from dualfield.plotting.markup import Html, escape
 
+_CURVE, _COUNT = "dualfield-curve", "dualfield-count"  # names of artists
+
 
 class ReliabilityDisplay:
     """Reliability diagram: the share of right predictions against their confidence, in bins.
@@ -121,7 +123,7 @@ class ReliabilityDisplay:
         label = type(model).__name__ if name is None else name
         return cls.from_predictions(y, model.predict_proba(X), model.classes_, n_bins=n_bins, name=label)
 
-    def plot(self, ax: Any = None, *, counts: bool = True) -> Self:
+    def plot(self, ax: Any = None, *, counts: bool | None = None) -> Self:
         """Draw with matplotlib.
 
         The area of a mark grows with the number of predictions in its bin; the bars are two standard errors,
@@ -131,8 +133,8 @@ class ReliabilityDisplay:
         ----------
         ax : matplotlib axes, default=None
             Where to draw, for instance beside the line of another model; None: a new figure.
-        counts : bool, default=True
-            Whether the number of predictions stands beside each mark.
+        counts : bool, default=None
+            Whether the number of predictions stands beside each mark; None: while there is one model in the axes.
 
         Returns
         -------
@@ -154,25 +156,34 @@ class ReliabilityDisplay:
         diagonal = "exactly as sure as right"
         if diagonal not in [line.get_label() for line in self.ax_.get_lines()]:
             self.ax_.plot([0, 1], [0, 1], ":", color="grey", label=diagonal)
+        others = [text for text in self.ax_.texts if text.get_gid() == _COUNT]
+        n_before = sum(line.get_gid() == _CURVE for line in self.ax_.get_lines())
+        if counts is None:
+            counts = n_before == 0
+            for text in others:  # of the model that was alone before
+                text.remove()
         bins = self.bins
         x, y = bins.confidence, bins.accuracy
-        look = LOOKS[(len(self.ax_.get_lines()) - 1) % len(LOOKS)]
+        look = LOOKS[n_before % len(LOOKS)]
         label = f"{self.name} (calibration error {self.error:.3f})"
-        (self.line_,) = self.ax_.plot(x, y, label=label, **look)
+        (self.line_,) = self.ax_.plot(x, y, label=label, gid=_CURVE, **look)
         self.line_.set_markevery([])
         colour = self.line_.get_color()
         sure = np.clip(x, 0.0, 1.0)
         spread = 2.0 * np.sqrt(sure * (1.0 - sure) / bins.count)
-        self.ax_.vlines(x, np.clip(y - spread, 0.0, 1.0), np.clip(y + spread, 0.0, 1.0), colors=colour, linewidths=1.0)
+        ends = np.clip([y - spread, y + spread], 0.0, 1.0)
+        self.ax_.errorbar(x, y, np.abs(ends - y), fmt="none", ecolor=colour, elinewidth=1.2, capsize=3.0)
         sizes = (5.0 + 11.0 * np.sqrt(bins.count / bins.count.sum())) ** 2
         self.ax_.scatter(x, y, sizes, color=colour, marker=look["marker"], linewidths=0.0, zorder=3, clip_on=False)
         if counts:
             for one, share, count in zip(x, y, bins.count, strict=True):
                 below = (4, -10) if share > 0.5 else (4, 6)
-                self.ax_.annotate(f"{count}", (one, share), below, textcoords="offset points", fontsize=7)
+                self.ax_.annotate(f"{count}", (one, share), below, textcoords="offset points", fontsize=7, gid=_COUNT)
         self.ax_.set(xlim=(-0.02, 1.14 if counts else 1.02), ylim=(-0.02, 1.02), aspect="equal")
         self.ax_.set(xlabel="confidence in the most probable label", ylabel="share that is right")
         legend_below(self.ax_)
+        if self.ax_.get_subplotspec() is not None and self.figure_.get_layout_engine() is None:
+            self.figure_.set_layout_engine("constrained")  # which makes room for the legend
         return self
 
     def html(self) -> Html:
