@@ -7,9 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from dualfield.data.tables import Columns
 from dualfield.metrics import CalibrationBins, calibration_bins
 from dualfield.metrics.calibration import confidences
 from dualfield.plotting.canvas import legend_below, one_axes
+from dualfield.plotting.display import Display
 from dualfield.plotting.inline_svg import inline_svg, page_axes, page_style
 from dualfield.plotting.labels import as_sequences
 from dualfield.plotting.line_chart import LOOKS
@@ -18,7 +20,7 @@ from dualfield.plotting.markup import Html, escape
 _CURVE, _COUNT = "dualfield-curve", "dualfield-count"  # names of artists
 
 
-class ReliabilityDisplay:
+class ReliabilityDisplay(Display):
     """Reliability diagram: the share of right predictions against their confidence, in bins.
 
     On the diagonal, a label that gets 80 % is right in 80 of 100 cases; below it, the model is too sure.
@@ -122,6 +124,12 @@ class ReliabilityDisplay:
         """
         label = type(model).__name__ if name is None else name
         return cls.from_predictions(y, model.predict_proba(X), model.classes_, n_bins=n_bins, name=label)
+
+    def _summary(self) -> str:
+        return f"{self.name!r}, {int(self.bins.count.sum()):,} predictions, calibration error {self.error:.4f}"
+
+    def _columns(self) -> Columns:
+        return {name: getattr(self.bins, name).tolist() for name in ("confidence", "accuracy", "count")}
 
     def plot(self, ax: Any = None, *, counts: bool | None = None) -> Self:
         """Draw with matplotlib.
