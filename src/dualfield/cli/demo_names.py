@@ -99,7 +99,8 @@ def _score_on(news: TownNews) -> Any:
 
 def _show_sentence(console: Console, model: CRF, words: Sequence[str]) -> None:
     display = MarginalsDisplay.from_estimator(model, words)
-    console.print(display if console.color_system else Text(str(display)))
+    has_colours = console.color_system is not None and not console.no_color
+    console.print(display if has_colours else Text(str(display)))
     console.print()
     console.print("Its three most probable labellings:", style="bold")
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_header=False)
