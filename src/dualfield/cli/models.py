@@ -106,6 +106,14 @@ class FrozenTagger:
         """Return the best labellings with their probabilities."""
         return self.model.k_best(X, k, None, self.threads)
 
+    def predict_spans(self, X: Any) -> Any:
+        """Return the spans of the best labelling of each sentence, with their probabilities."""
+        from dualfield.models.spans import predict_spans
+
+        model, scores = self.model, self.model.scores(X, None, self.threads)
+        temperature = model.probability_temperature
+        return predict_spans(model.structure, scores, model.names, "O", 0.0, temperature, self.threads)
+
 
 def load_tagger(path: Path, *, mmap: bool, threads: int) -> LoadedModel:
     """Open a model to predict with: as `load_model` does, or without the estimator, whose imports take a while."""

@@ -33,6 +33,8 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
 @options.encoding
 @options.columns
 @options.label_column
+@options.alignment
+@options.label_names
 @options.template
 @click.option(
     "--loss",
@@ -142,7 +144,8 @@ def train(ctx: click.Context, /, **given: Any) -> None:
     """Train a model on labelled data and write it to a file.
 
     DATA are one or more files, also compressed ones, or - for standard input: columns with a token in each line, its
-    label last and a blank line between sentences; CRFsuite's items; or svmlight. Sequences are trained with a
+    label last and a blank line between sentences; CRFsuite's items; svmlight; or JSON of Prodigy, Doccano, Label
+    Studio and Hugging Face. Sequences are trained with a
     conditional random field, svmlight with kernel logistic regression; with --loss hinge both with a structural SVM.
     """
     from dualfield.cli.training.fit import run

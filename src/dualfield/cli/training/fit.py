@@ -24,6 +24,7 @@ from dualfield.cli.reading.data_files import (
     read_labelled,
     read_sources,
 )
+from dualfield.cli.reading.json_data import JsonChoice
 from dualfield.cli.reading.sources import opened, shown
 from dualfield.cli.reading.templates import BUILT_IN, read_template
 from dualfield.cli.solver_names import suited_solvers
@@ -55,8 +56,8 @@ def run(given: Options, chosen: set[str]) -> str:
     sources = [(shown(path), opened(path, given["encoding"])) for path in given["data"]]
     kind = guess_format(sources[0][1], sources[0][0]) if given["kind"] == "auto" else given["kind"]
     _check_choice(kind, given, chosen)
-    data = read_sources(sources, kind, given["delimiter"], _choice(given))
-    say(f"{data.name}: {FORMATS[data.format]}: {data}")
+    data = read_sources(sources, kind, given["delimiter"], _choice(given), json=_json(given))
+    say(f"{data.name}: {FORMATS[data.form]}: {data}")
     dev = _read_dev(given, data)
     if dev is not None:
         say(f"{dev.name}: {dev}")
@@ -71,6 +72,10 @@ def run(given: Options, chosen: set[str]) -> str:
 
 def _choice(given: Options) -> ColumnChoice:
     return ColumnChoice(given["columns"], given["label"])
+
+
+def _json(given: Options) -> JsonChoice:
+    return JsonChoice(given["alignment"], given["label_names"])
 
 
 def _check_files(given: Options) -> None:
@@ -128,7 +133,13 @@ def _read_dev(given: Options, data: LabelledData) -> LabelledData | None:
         raise click.UsageError("Standard input cannot be both DATA and --dev.")
     width = data.X.shape[1] if data.format == "svmlight" else None
     dev = read_labelled(
-        [given["dev"]], data.format, given["delimiter"], _choice(given), encoding=given["encoding"], n_features=width
+        [given["dev"]],
+        data.format,
+        given["delimiter"],
+        _choice(given),
+        encoding=given["encoding"],
+        n_features=width,
+        json=_json(given),
     )
     check_same_columns(dev, data)
     return dev
