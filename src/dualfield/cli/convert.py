@@ -11,6 +11,7 @@ import click
 
 from dualfield.cli import options
 from dualfield.cli.converted_data import JSON_TARGETS, data_of
+from dualfield.cli.help_pages import Command
 from dualfield.cli.outputs import STANDARD_OUTPUT, check_outputs, is_standard_output
 from dualfield.cli.reading.data_files import FORMATS, guess_format, read_labelled
 from dualfield.cli.reading.json_data import JSON_FORMATS, JsonChoice
@@ -48,7 +49,19 @@ _SCHEMES = [
 _POSSIBLE = "; ".join(f"{source} to {' or '.join(targets)}" for source, targets in _ROUTES.items())
 
 
-@click.command(epilog="Example: dualfield convert train.txt train.items --template chunking")
+_SECTIONS = {
+    "Formats": ("from_", "to"),
+    "Labels": ("scheme", "from_scheme", "alignment", "label_names"),
+    "Columns": ("template", "delimiter", "encoding"),
+}
+_EXAMPLES = [
+    "dualfield convert train.txt train.items --template chunking",
+    "dualfield convert train.txt train.bioes.txt --scheme bioes",
+    "dualfield convert train.txt train.jsonl",
+]
+
+
+@click.command(cls=Command, sections=_SECTIONS, examples=_EXAMPLES)
 @click.argument("source", metavar="IN", type=options.INPUT)
 @click.argument("target", metavar="OUT", type=click.Path(dir_okay=False, allow_dash=True))
 @click.option(

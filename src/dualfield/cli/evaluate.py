@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dualfield.cli import options
+from dualfield.cli.help_pages import Command
 from dualfield.cli.outputs import STANDARD_OUTPUT, check_outputs
 from dualfield.cli.reading.data_files import DELIMITERS, FORMATS, LabelledData, read_labelled
 from dualfield.cli.reading.json_data import JsonChoice
@@ -24,7 +25,17 @@ __all__ = ["evaluate"]
 _BOUNDARY = "-X-"  # what conlleval takes for the end of a sentence besides blank lines
 
 
-@click.command(epilog="Example: dualfield evaluate --model chunks.model test.txt")
+_SECTIONS = {
+    "Data": ("model", "delimiter", "encoding", "columns", "label", "alignment", "label_names"),
+    "Output": ("raw", "as_json", "threads"),
+}
+_EXAMPLES = [
+    "dualfield evaluate --model chunks.model test.txt",
+    "dualfield tag --model chunks.model test.txt | dualfield evaluate",
+]
+
+
+@click.command(cls=Command, sections=_SECTIONS, examples=_EXAMPLES)
 @click.argument("file", type=options.INPUT, default="-")
 @click.option("--model", type=options.FILE, default=None, help="Tag FILE with this model first; its labels are true.")
 @options.delimiter

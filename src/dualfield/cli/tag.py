@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dualfield.cli import options
+from dualfield.cli.help_pages import Command
 from dualfield.cli.reading.data_files import FORMATS
 
 if TYPE_CHECKING:
@@ -19,7 +20,18 @@ if TYPE_CHECKING:
 __all__ = ["tag"]
 
 
-@click.command(epilog="Example: dualfield tag --model chunks.model test.txt --output tagged.txt")
+_SECTIONS = {
+    "Data": ("labelled", "delimiter", "encoding", "columns", "is_text"),
+    "Model": ("model", "mmap", "threads"),
+    "Output": ("output", "to", "marginals", "k_best"),
+}
+_EXAMPLES = [
+    "dualfield tag --model chunks.model test.txt --output tagged.txt",
+    "dualfield tag --model names.model --text letter.txt --to spans --marginals",
+]
+
+
+@click.command(cls=Command, sections=_SECTIONS, examples=_EXAMPLES)
 @click.argument("files", type=options.INPUT, nargs=-1)
 @click.option("--model", type=options.FILE, required=True, help="The model, of dualfield or of CRFsuite.")
 @click.option("--output", type=options.OUTPUT, default=None, help="Write to this file.  [default: standard output]")

@@ -9,6 +9,7 @@ import click
 from click.core import ParameterSource
 
 from dualfield.cli import options
+from dualfield.cli.help_pages import Command
 from dualfield.cli.program import INTERRUPTED, tell
 from dualfield.cli.solver_names import LISTED, begun, known_solver
 
@@ -25,7 +26,25 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
     return options.POSITIVE.convert(number, param, ctx)
 
 
-@click.command(epilog="Example: dualfield train train.txt --model chunks.model --dev test.txt")
+_SECTIONS = {
+    "Data": ("kind", "delimiter", "encoding", "columns", "label", "alignment", "label_names", "dev"),
+    "Model": (
+        *("template", "loss", "C", "l1_ratio", "features", "min_freq", "constraints", "order", "calibrate"),
+        *("kernel", "gamma", "degree", "coef0"),
+    ),
+    "Training": (
+        *("solver", "tol", "max_iter", "patience", "keep", "warm_start", "checkpoint", "checkpoint_every"),
+        *("threads", "seed"),
+    ),
+    "Output": ("target", "report", "strict", "quiet"),
+}
+_EXAMPLES = [
+    "dualfield train train.txt --model chunks.model --dev test.txt",
+    "dualfield train train.txt --model chunks.model --C 10 --report report.html",
+]
+
+
+@click.command(cls=Command, sections=_SECTIONS, examples=_EXAMPLES)
 @click.argument("data", type=options.INPUT, nargs=-1, required=True)
 @click.option("--model", "target", type=options.OUTPUT, required=True, metavar="OUT", help="The model file to write.")
 @options.data_format
