@@ -67,7 +67,7 @@ class LoadedModel:
         if not hasattr(self.model, "predict_proba"):
             raise click.UsageError(
                 f"{option} needs probabilities, which {self.path} does not have: a {type(self.model).__name__} has "
-                "margins. In Python, calibrate(X, y) of a StructuredSVM makes probabilities of them."
+                "margins. Train with --calibrate, or call calibrate(X, y) in Python, to make probabilities of them."
             )
 
 

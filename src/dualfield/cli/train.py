@@ -126,6 +126,13 @@ _EXAMPLES = [
 @click.option(
     "--max-iter", type=click.IntRange(1), default=None, help="Maximum number of passes over the data.  [default: 10000]"
 )
+@click.option(
+    "--calibrate",
+    metavar="FILE|dev|cv",
+    default=None,
+    help="For hinge: turn margins into probabilities, at a temperature chosen on the held-out data in this file, on "
+    "those of --dev, or by 5-fold cross-validation, which takes six fits.",
+)
 @click.option("--kernel", type=click.Choice(_KERNELS), default="rbf", show_default=True, help="For svmlight.")
 @click.option(
     "--gamma", default="scale", show_default=True, callback=_gamma, help="For svmlight: a number, scale or auto."
