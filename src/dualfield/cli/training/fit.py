@@ -11,7 +11,6 @@ from typing import Any
 
 import click
 
-from dualfield.cli.evaluation import marks_spans
 from dualfield.cli.models import LoadedModel, load_model
 from dualfield.cli.outputs import STANDARD_OUTPUT, check_drawing, check_outputs
 from dualfield.cli.program import tell
@@ -29,6 +28,7 @@ from dualfield.cli.reading.templates import BUILT_IN, read_template
 from dualfield.cli.solver_names import suited_solvers
 from dualfield.cli.training.end import Options, complain, finish
 from dualfield.cli.training.pass_table import PassTable
+from dualfield.data.span_labels import marks_spans
 
 # Options that belong to one kind of model.
 _OF_SEQUENCES = (
