@@ -60,8 +60,8 @@ def check_labels(y: Any, splits: Splits, y_dev: Any, scoring: str) -> None:
         said = said or f"The training data have no example with {which} in y_dev."
         remedy = "Use fewer or shuffled folds, or other held-out data."
         if scoring in _OF_PROBABILITIES:
-            raise ValueError(f"{said} It has no probability, so {scoring} cannot be computed. {remedy}")
-        warnings.warn(f"{said} It counts as wrong. {remedy}", UserWarning, stacklevel=3)
+            raise ValueError(f"{said} There is no probability of it, so {scoring} cannot be computed. {remedy}")
+        warnings.warn(f"{said} Predictions there count as wrong. {remedy}", UserWarning, stacklevel=3)
 
 
 def _parts(y: Any) -> list[list[Any]]:
