@@ -75,7 +75,7 @@ class ConvertedData:
 
     def labels_in(self, scheme: str) -> list[list[str]]:
         """Return the labels in a scheme; those that break their own are refused by file and line."""
-        from dualfield.cli.evaluation import marks_spans
+        from dualfield.data.span_labels import marks_spans
         from dualfield.data.span_labels import SchemeError, convert_scheme
 
         data = self.data

@@ -39,7 +39,7 @@ class JsonWriter:
 
     def check(self) -> None:
         """Raise a usage error if the labels of the model mark no spans, which are to be written."""
-        from dualfield.cli.evaluation import marks_spans
+        from dualfield.data.span_labels import marks_spans
 
         if self.to not in ("spans", "doccano"):
             return
