@@ -286,9 +286,7 @@ def test_a_missing_folder_is_named_before_the_work_begins(tmp_path):
 def test_what_to_install_is_said_before_the_work_begins(tmp_path, without_matplotlib):
     result = invoke("--report", tmp_path / "report.html")
     assert result.exit_code == 1
-    assert result.output.startswith(
-        'Error: --report: Figures and reports need matplotlib: pip install matplotlib'
-    )
+    assert result.output.startswith("Error: --report: Figures and reports need matplotlib: pip install matplotlib")
 
 
 def test_a_folder_is_no_report(tmp_path):

@@ -12,6 +12,7 @@ from dualfield.metrics.scorers import (
     span_f1_scorer,
     token_f1_scorer,
 )
+from dualfield.metrics.span_errors import SpanError, span_errors
 from dualfield.metrics.span_metrics import SpanScore, SpanScores, span_f1_score, span_scores
 from dualfield.metrics.span_report import span_report
 from dualfield.metrics.token_metrics import (
@@ -27,6 +28,7 @@ from dualfield.metrics.token_metrics import (
 __all__ = [
     "CalibrationBins",
     "SchemeError",
+    "SpanError",
     "SpanScore",
     "SpanScores",
     "calibration_bins",
@@ -43,6 +45,7 @@ __all__ = [
     "neg_log_loss_scorer",
     "sequence_accuracy_score",
     "sequence_accuracy_scorer",
+    "span_errors",
     "span_f1_score",
     "span_f1_scorer",
     "span_labels",
