@@ -82,7 +82,7 @@ def span_errors(y_true: Any, y_pred: Any) -> list[SpanError]:
     return [
         SpanError(kind, i, one, other)
         for i, (labels, guesses) in enumerate(zip(true, pred, strict=True))
-        for kind, one, other in compared(found_spans(labels, f"y_true[{i}]"), read_spans(guesses, f"y_pred[{i}]"))
+        for kind, one, other in compared(found_spans(labels, f"y_true[{i}]"), found_spans(guesses, f"y_pred[{i}]"))
     ]
 
 
