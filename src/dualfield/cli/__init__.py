@@ -12,6 +12,7 @@ __all__ = ["main"]
 # Name, and the line that `dualfield --help` shows; a test compares it with the help of the sub-command.
 _COMMANDS = {
     "train": "Train a model on labelled data and write it to a file.",
+    "tune": "Choose C and other settings by held-out data.",
     "tag": "Predict the labels of data with a trained model.",
     "evaluate": "Compare predicted labels with true ones, as conlleval does.",
     "inspect": "Show what is in a model file.",

@@ -103,7 +103,8 @@ def _of_model(loaded: LoadedModel, data: LabelledData, raw: bool) -> Evaluation:
 
 def _is_raw(sentences: Sentences) -> bool:
     """Tell whether labels are not of a scheme for spans, and say so."""
-    from dualfield.cli.evaluation import OUTSIDE, marks_spans
+    from dualfield.cli.evaluation import OUTSIDE
+    from dualfield.data.span_labels import marks_spans
 
     labels = sorted({label for sentence in sentences for label in sentence})
     if marks_spans(labels) or labels == [OUTSIDE]:

@@ -25,6 +25,12 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
     return options.POSITIVE.convert(number, param, ctx)
 
 
+def _number_or_auto(ctx: click.Context, param: click.Parameter, value: str) -> str | float:
+    """Take a number above 0, or auto."""
+    number: Any = value
+    return value if value == "auto" else options.POSITIVE.convert(number, param, ctx)
+
+
 @click.command(epilog="Example: dualfield train train.txt --model chunks.model --dev test.txt")
 @click.argument("data", type=options.INPUT, nargs=-1, required=True)
 @click.option("--model", "target", type=options.OUTPUT, required=True, metavar="OUT", help="The model file to write.")
@@ -45,10 +51,12 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
 @click.option(
     "--C",
     "C",
-    type=options.POSITIVE,
-    default=1.0,
+    metavar="NUMBER|auto",
+    callback=_number_or_auto,
+    default="1.0",
     show_default=True,
-    help="Weight of the loss; smaller values regularise more.",
+    help="Weight of the loss; smaller values regularise more. auto: the best of 0.1, 1, 10 and 100, by --dev or else "
+    "by three folds; see `dualfield tune`.",
 )
 @click.option(
     "--l1-ratio",
@@ -116,6 +124,19 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
     type=options.INPUT,
     default=None,
     help="Validation data, scored after each pass: F1 of spans for labels such as B-NP, else accuracy.",
+)
+@click.option(
+    "--patience",
+    type=click.IntRange(1),
+    default=None,
+    help="With --dev: stop after this many passes without a better score.",
+)
+@click.option(
+    "--keep",
+    type=click.Choice(["last", "best"]),
+    default="last",
+    show_default=True,
+    help="With --dev: write the model of the last pass, or of the one with the best score.",
 )
 @options.threads
 @options.seed

@@ -278,17 +278,14 @@ class StructuredSVM(StructuredPredictor, Estimator):
             solution = self._fit_custom(X, y, sample_weight, old, monitor, checkpoint)
             warn_unless_converged(solution, float(self.tol))
             return self
-        if structure_of(type(self).__name__, self.structure).is_flat:
-            X, y = matrix_and_classes(self, X, y)
-        data = read_training_data(self, X, y, sample_weight, lengths, hinge=True)
+        data = self._read(X, y, sample_weight, lengths)
         if self.kernel is not None:
             solver = check_structured_kernel(self, 0.0)
             solution, expansion = run_with_kernel(self, data, 0.0, solver, old, monitor=monitor, checkpoint=checkpoint)
             self._keep(data.model(solution.parameters, None, expansion), solution)
         else:
             start = carry_over(old, data) if isinstance(old, StructuredModel) else None
-            solution = self._solve(data, start, monitor, Checkpoint.of(checkpoint))
-            self._keep(data.model(solution.parameters, None), solution)
+            solution = self._fit_data(data, start, monitor, Checkpoint.of(checkpoint))
         warn_unless_converged(solution, float(self.tol))
         return self
 
@@ -483,16 +480,37 @@ class StructuredSVM(StructuredPredictor, Estimator):
         self._keep(CustomModel(problem, solution.parameters, like), solution)
         return solution
 
+    def _read(self, X: Any, y: Any, sample_weight: Any, lengths: Any) -> TrainingData:
+        if structure_of(type(self).__name__, self.structure).is_flat:
+            X, y = matrix_and_classes(self, X, y)
+        return read_training_data(self, X, y, sample_weight, lengths, hinge=True)
+
+    @fitting
+    def _fit_data(
+        self,
+        data: TrainingData,
+        start: Floats | Solution[Floats] | None,
+        monitor: Callable[[Moment, StructuredSVM], Any] | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> Solution[Floats]:
+        """Fit to data that have been read, from weights, or from a solution with its dual point."""
+        solution = self._solve(data, start, monitor, checkpoint)
+        self._keep(data.model(solution.parameters, None), solution)
+        return solution
+
     def _solve(
         self,
         data: TrainingData,
-        start: Floats | None,
+        start: Floats | Solution[Floats] | None,
         monitor: Callable[[Moment, StructuredSVM], Any] | None,
         checkpoint: Checkpoint | None,
     ) -> Solution[Floats]:
         chains, n = data.as_chains(), data.score_map.n_parameters  # which swaps can take
-        if start is not None:
-            start = np.concatenate([start, np.zeros(chains.score_map.n_parameters - n)])
+        rest = np.zeros(chains.score_map.n_parameters - n)
+        if isinstance(start, Solution):
+            start = replace(start, parameters=np.concatenate([start.parameters, rest]))
+        elif start is not None:
+            start = np.concatenate([start, rest])
         objective, solver = self._objective(chains)
         if checkpoint is not None and works_on_planes(solver, objective):
             raise ValueError(
@@ -502,7 +520,7 @@ class StructuredSVM(StructuredPredictor, Estimator):
             self,
             partial(solve_hinge, solver, objective, StopRule.of(solver, self.tol, self.max_iter), start),
             data=chains,
-            start=start,
+            start=None if isinstance(start, Solution) else start,
             monitor=monitor,
             checkpoint=checkpoint,
             model_at=lambda w: data.model(w[:n].copy(), None),

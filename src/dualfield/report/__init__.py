@@ -12,6 +12,7 @@ from dualfield.plotting.reliability import reliability_diagram
 from dualfield.report.page import page, table, write_page
 from dualfield.report.training import training_page
 from dualfield.report.training_dev import DevData
+from dualfield.report.tuning import tuning_page
 
 __all__ = [
     "CalibrationBins",
@@ -27,5 +28,6 @@ __all__ = [
     "svg_document",
     "table",
     "training_page",
+    "tuning_page",
     "write_page",
 ]
