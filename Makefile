@@ -7,6 +7,9 @@ BIN    := $(VENV)/bin
 BUILD  := build
 NATIVE := $(shell find native CMakeLists.txt -name '*.cpp' -o -name '*.hpp' -o -name 'CMakeLists.txt')
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+# For what takes minutes: a line that says what is being done, and everything that was said if it fails.
+SHOW   := @$(PYTHON) .ci/show_progress.py
+LOUD   := $(BIN)/python -m pip --disable-pip-version-check --verbose
 
 SITE   := $(BIN)/python -c "import sysconfig; print(sysconfig.get_path('platlib'))"
 NATIVE_OPTIONS := -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN))/ninja -DDUALFIELD_TESTS=ON -DDUALFIELD_WERROR=ON \
@@ -120,22 +123,20 @@ fuzz: $(VENV)/.built $(VENV)/.dev
 # Installed once per change of pyproject.toml; the library itself is installed in place, so that Python changes need no build.
 # The demo needs what the build and reports need; the rest of the tools is for those who work on the library.
 $(VENV)/.tools: pyproject.toml
-	@echo "Making $(VENV) and installing build tools ..."
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/python || { echo "Making $(VENV) ..." && $(PYTHON) -m venv $(VENV); }
 	@$(PIP) install --upgrade pip
-	@$(PIP) install --group build
+	$(SHOW) "Installing build tools" $(LOUD) install --group build
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.tools
-	@echo "Installing tools for tests and documentation ..."
-	@$(PIP) install --group dev
+	$(SHOW) "Installing tools for tests and documentation" $(LOUD) install --group dev
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.tools $(NATIVE)
-	@echo "Compiling dualfield; this takes a minute or two ..."
-	@$(PIP) install --no-build-isolation --editable '.[report]' --config-settings=cmake.define.DUALFIELD_WERROR=ON
+	$(SHOW) "Compiling dualfield; the first time this takes a few minutes" $(LOUD) install --no-build-isolation \
+	    --editable '.[report]' --config-settings=cmake.define.DUALFIELD_WERROR=ON
 	@cp $$($(SITE))/dualfield/_native.pyi src/dualfield/_native.pyi
 	@touch $@
 
 clean:
-	rm -rf $(BUILD) $(VENV) dist docs/_build docs/gallery report.html src/dualfield/_native.pyi
+	rm -rf $(BUILD) $(VENV) dist docs/_build docs/api docs/gallery report.html src/dualfield/_native.pyi

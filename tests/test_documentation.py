@@ -5,9 +5,12 @@ from __future__ import annotations
 import doctest
 import fnmatch
 import importlib
+import importlib.util
+import pkgutil
 import re
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -22,6 +25,16 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<kind>\S*)")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 OUTSIDE = re.compile(r"^(https?:|mailto:)")
+
+
+def load_script(name: str) -> ModuleType:
+    """Import a file of the repository that belongs to no package."""
+    spec = importlib.util.spec_from_file_location(Path(name).stem, ROOT / name)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def name_of(path: Path) -> str:
@@ -102,7 +115,7 @@ def test_examples_run(path):
 
 
 def test_guide_is_made_of_examples():
-    for page in (DOCS / "guide" / "structures.md", DOCS / "formula.md", DOCS / "quickstart.md", ROOT / "README.md"):
+    for page in (DOCS / "guide" / "structures.md", DOCS / "formula.md", DOCS / "guide" / "ner.md", ROOT / "README.md"):
         assert examples_of(page.read_text(encoding="utf-8"), name_of(page)).examples, f"{name_of(page)} has no example"
 
 
@@ -120,6 +133,22 @@ def test_every_page_can_be_reached():
     assert sorted(map(name_of, set(PAGES) - reached)) == [], "pages that no toctree lists"
 
 
+def test_api_lists_every_public_name():
+    """What a package offers stands in docs/api.md, one line each, from which docs/api_pages.py makes the pages."""
+    pages = load_script("docs/api_pages.py")
+    listed = [pages.resolve(name) for name in pages.listed_names((DOCS / "api.md").read_text(encoding="utf-8"))]
+    packages = [one.name for one in pkgutil.iter_modules(dualfield.__path__, "dualfield.") if one.name[10] != "_"]
+    missing = [
+        f"{package}.{name}"
+        for package in ["dualfield", *packages]
+        if package not in ("dualfield.cli", "dualfield.models")
+        for name in getattr(importlib.import_module(package), "__all__", ())
+        if not any(getattr(importlib.import_module(package), name) is one for one in listed)
+    ]
+    assert missing == [], "add a line for each to docs/api.md"
+    assert len({id(one) for one in listed}) == len(listed), "a name stands in docs/api.md twice"
+
+
 def test_readme_states():
     found = states((ROOT / "README.md").read_text(encoding="utf-8"))
     assert {"CRF", "dualfield.structures.Chain"} <= set(found)
@@ -132,6 +161,19 @@ def test_readme_names_the_commands():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "make demo" in readme
     assert "make test" in readme
+
+
+def from_an_index(text: str) -> list[str]:
+    """Return the commands in a text that install the library by its name, which no package index has."""
+    return re.findall(r"pip install (?:-\S+\s+)*[\"']?dualfield\b(?!/)[^\s`]*", " ".join(text.split()))
+
+
+def test_nobody_is_sent_to_an_index_that_has_no_such_package():
+    folders = [(ROOT / folder).rglob("*.*") for folder in ("src", "docs", "examples", "benchmarks", "reproductions")]
+    files = {path for paths in folders for path in paths if path.suffix in (".py", ".md", ".ipynb")}
+    files |= {*TEXTS, *ROOT.glob("*.toml"), ROOT / "Makefile"}
+    texts = {path: path.read_text(encoding="utf-8") for path in files if "_build" not in path.parts}
+    assert {name_of(path): found for path, text in texts.items() if (found := from_an_index(text))} == {}
 
 
 def test_version_is_the_same_everywhere():
@@ -156,6 +198,14 @@ def test_broken_link_is_found(tmp_path):
     (tmp_path / "there.md").touch()
     text = "[a](there.md#part) [b](gone.md) [c](https://example.org/x) [d](#here)\n```\n[e](code.md)\n```\n"
     assert broken_links(text, tmp_path) == ["gone.md"]
+
+
+def test_installation_from_an_index_is_found():
+    assert from_an_index('run `pip install\n"dualfield[report]"` or pip install -U dualfield') == [
+        'pip install "dualfield[report]"',
+        "pip install -U dualfield",
+    ]
+    assert from_an_index('pip install . and pip install ".[report]", pip install dist/dualfield-0.1.whl') == []
 
 
 def test_states_are_read():

@@ -13,7 +13,7 @@ CONCRETE = {"Chain", "Graph", "Single", "Tree"}
 # Who may name one, and why. A file that no longer does must leave the list.
 SPECIALISTS = {
     "cli/digit_reader.py": "the demo shows what transitions add to single digits",
-    "cli/training.py": "--order is an option of sequences",
+    "cli/training/fit.py": "--order is an option of sequences",
     "estimators/graphical.py": "cliques of sequences are put together by chains",
     "estimators/graphical_parameters.py": "cliques of sequences are put together by chains",
     "estimators/prediction.py": "spans are parts of sequences",

@@ -1,345 +1,192 @@
-"""The demonstration: its model against enumeration and scikit-learn, and the command as a user meets it."""
+"""``dualfield demo``: one screen about a trained model, whose every number is the library's, and its data as files."""
 
-import base64
-import html
+from __future__ import annotations
+
 import io
-import itertools
-import os
 import re
-from collections import Counter
+import shlex
+import shutil
 
-import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from matplotlib.image import imread
 from rich.console import Console
-from scipy.special import log_softmax, logsumexp, softmax
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-import dualfield
-from dualfield.cli import main
-from dualfield.cli.demo import run, summarise
-from dualfield.cli.digit_reader import GaussianDigits, context_tables, read_words
-from dualfield.datasets import load_digit_words
-from dualfield.report.digit_words import digit_words_page
-from dualfield.report.digit_words_records import percent
-from dualfield.report.terminal import progress_steps, show_digit_words
+from dualfield import CRF
+from dualfield.cli import demo_names, main
+from dualfield.cli.training.pass_table import PassTable
+from dualfield.datasets import load_town_news
+from dualfield.io import read_conll
+from dualfield.metrics import neg_log_loss_scorer, sequence_accuracy_scorer, span_f1_scorer
 
-ROW = re.compile(r"(independent|chain, order \d)\W+([\d.]+)%\W+([\d.]+)%\W+([\d.]+)\W+([\d.]+)\W+([\d.]+)")
+ROW = re.compile(r"^(independent labels|chain \(CRF\)) +([\d.]+) +([\d.]+)% +([\d.]+)$", re.MULTILINE)
 
 
 def invoke(*arguments: object) -> Result:
     return CliRunner().invoke(main, ["demo", *map(str, arguments)])
 
 
-def table_of(output: str) -> dict[str, list[float]]:
-    rows = {name: list(map(float, numbers)) for name, *numbers in ROW.findall(output)}
-    assert list(rows) == ["independent", "chain, order 1", "chain, order 2", "chain, order 3"]
-    return rows
-
-
 @pytest.fixture(scope="module")
-def default_run(tmp_path_factory):
+def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
     result = invoke("--report", folder / "report.html")
     assert result.exit_code == 0, result.output
-    return result.output, folder
+    return result, folder
 
 
 @pytest.fixture(scope="module")
-def small_result():
-    return run(200, "mixed", 0, 1, lambda name: None)
+def news():
+    return load_town_news()
 
 
-# The model
+@pytest.fixture(scope="module")
+def model(news):
+    model = CRF(C=10.0, template="default", constraints="BIO", random_state=0)
+    return model.fit(news.X_train, news.y_train)
 
 
-def test_image_model_is_linear_discriminant_analysis():
-    data = load_digit_words(150, random_state=1)
-    images, labels = np.concatenate(data.images), np.concatenate(data.labels)
-    reference = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.1).fit(images, labels)
-    model = GaussianDigits.fit(images, labels)
-    posterior = softmax(model.log_density(images) + np.log(reference.priors_), axis=1)
-    np.testing.assert_allclose(posterior, reference.predict_proba(images), atol=1e-9)
+def test_it_is_one_screen(run):
+    result, folder = run
+    lines = result.output.replace(str(folder), "").splitlines()
+    assert len(lines) <= 45
+    assert max(len(line.rstrip()) for line in lines) <= 80
+    assert "\x1b" not in result.output
 
 
-def test_a_digit_never_seen_gets_the_mean_of_all_images():
-    data = load_digit_words(60, random_state=1)
-    images, labels = np.concatenate(data.images), np.concatenate(data.labels)
-    images, labels = images[labels != 4], labels[labels != 4]
-    model = GaussianDigits.fit(images, labels)
-    np.testing.assert_allclose(model.means[4], images.mean(axis=0))
-    assert np.isfinite(model.log_density(images)).all()
+def test_the_gap_falls_to_the_tolerance_and_is_certified(run, model):
+    result, _ = run
+    rows = [line.split() for line in result.stderr.splitlines() if re.match(r"^ +\d", line)]
+    gaps = [float(row[2]) for row in rows]
+    assert 5 <= len(gaps) <= 12
+    assert gaps == sorted(gaps, reverse=True)
+    assert gaps[-1] <= model.tol
+    said = " ".join(result.stdout.split())
+    assert f"No weights can be better than this by more than {model.dual_gap_:.3g} (relative gap" in said
 
 
-def test_context_tables_against_counting_by_hand():
-    labels = list(load_digit_words(80, language="squares").labels)
-    tables = context_tables(labels, 3)
-    words = [tuple(int(digit) for digit in word) for word in labels]
-
-    def probability(context: tuple[int, ...], digit: int) -> float:
-        if not context:
-            letters = Counter(itertools.chain(*words))
-            return (letters[digit] + 1) / (letters.total() + 10)
-        padded = [(10,) * len(context) + word for word in words]
-        follow = Counter(
-            word[place]
-            for word in padded
-            for place in range(len(context), len(word))
-            if word[place - len(context) : place] == context
-        )
-        return (follow[digit] + 3.0 * probability(context[1:], digit)) / (follow.total() + 3.0)
-
-    for context in [
-        (),
-        (10,),
-        (4,),
-        (10, 10),
-        (10, 6),
-        (1, 0),
-        (10, 10, 10),
-        (10, 10, 2),
-        (10, 2, 5),
-        (2, 5, 6),
-        (7, 7, 7),
-    ]:
-        expected = [probability(context, digit) for digit in range(10)]
-        np.testing.assert_allclose(tables[len(context)][context], expected, rtol=1e-12)
-        assert sum(expected) == pytest.approx(1.0)
+def test_the_sentence_has_the_exact_probabilities_of_its_spans(run, model):
+    words = demo_names.SENTENCE.split()
+    said = " ".join(run[0].stdout.split())
+    spans = model.predict_spans([words])[0]
+    assert [span.type for span in spans] == ["PER", "ORG", "PER", "LOC", "DATE"]
+    for span in spans:
+        assert f"[{' '.join(words[span.start : span.stop])} {span.type} {span.probability:.3f}]" in said
 
 
-@pytest.mark.parametrize("order", [0, 1, 2, 3])
-def test_reading_is_exact(order):
-    """Marginals, the best word and the partition function against all 10^T words, for T from 1 to 4."""
-    rng = np.random.default_rng(order)
-    tables = context_tables(list(load_digit_words(60, language="squares").labels), 3)
-    lengths = [1, 2, 3, 4, 4]
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    log_density = rng.normal(scale=2.0, size=(offsets[-1], 10))
-    reader = read_words(log_density, offsets, tables, order, 1)
-    for length, begin in zip(lengths, offsets, strict=False):
-        node = log_density[begin : begin + length]
-        words = np.array(list(itertools.product(range(10), repeat=length)))
-        padded = np.concatenate([np.full((len(words), order), 10), words], axis=1)
-        score = sum(
-            node[place, words[:, place]] + np.log(tables[order])[tuple(padded[:, place : place + order + 1].T)]
-            for place in range(length)
-        )
-        chance = np.exp(score - logsumexp(score))
-        marginals = [np.bincount(words[:, place], weights=chance, minlength=10) for place in range(length)]
-        np.testing.assert_allclose(reader.marginals[begin : begin + length], marginals, atol=1e-10)
-        np.testing.assert_array_equal(reader.digits[begin : begin + length], words[score.argmax()])
+def test_the_best_labellings_are_listed_with_their_probabilities(run, model):
+    lines = [" ".join(line.split()) for line in run[0].stdout.splitlines()]
+    for labels, probability in model.k_best([demo_names.SENTENCE.split()], 3)[0]:
+        assert f"{probability:.3f} {' '.join(labels)}" in lines
 
 
-def test_best_words_of_a_card_are_ordered_probabilities(small_result):
-    reader = small_result.readers[-1]
-    for word in range(5):
-        card = small_result.card(word)
-        here = slice(small_result.offsets[word], small_result.offsets[word + 1])
-        (best, _), *_ = card.best
-        np.testing.assert_array_equal(best, reader.digits[here])
-        chances = [chance for _, chance in card.best]
-        assert sorted(chances, reverse=True) == chances
-        assert 0.0 < sum(chances) <= 1.0 + 1e-12
-        # A word is at most as probable as the least probable of its digits.
-        for digits, chance in card.best:
-            assert chance <= reader.marginals[here][np.arange(len(digits)), digits].min() + 1e-9
-        assert "".join(map(str, card.digits)) == small_result.data.words[small_result.data.test[word]]
+def test_the_comparison_is_measured_and_the_chain_is_ahead(run, model, news):
+    rows = {name: tuple(map(float, numbers)) for name, *numbers in ROW.findall(run[0].stdout)}
+    data = news.X_test, news.y_test
+    expected = (
+        round(100.0 * span_f1_scorer(model, *data), 2),
+        round(100.0 * sequence_accuracy_scorer(model, *data), 1),
+        round(-neg_log_loss_scorer(model, *data), 3),
+    )
+    assert rows["chain (CRF)"] == expected
+    f1, right, loss = rows["independent labels"]
+    assert f1 < expected[0] - 5.0
+    assert right < expected[1] - 5.0
+    assert loss > 1.1 * expected[2]
 
 
-def test_log_loss_and_errors_are_those_of_the_independent_reader(small_result):
-    """The first row again, from scikit-learn's pieces only."""
-    data, row = small_result.data, small_result.rows[0]
-    train = [np.concatenate([part[word] for word in data.train]) for part in (data.images, data.labels)]
-    images, truth = (np.concatenate([part[word] for word in data.test]) for part in (data.images, data.labels))
-    reference = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=0.1).fit(*train)
-    smoothing = np.log(small_result.tables[0]) - np.log(reference.priors_)
-    log_chance = log_softmax(reference.decision_function(images) + smoothing, axis=1)
-    wrong = log_chance.argmax(axis=1) != truth
-    assert row.digit_error == pytest.approx(wrong.mean())
-    assert row.log_loss == pytest.approx(-log_chance[np.arange(len(truth)), truth].mean())
-    words = np.split(wrong, small_result.offsets[1:-1])
-    assert row.word_error == pytest.approx(np.mean([word.any() for word in words]))
+def test_independent_labels_ignore_their_neighbours(news):
+    """The model that is compared with is logistic regression of each token: another label next door changes nothing."""
+    alone = demo_names.independent_model().fit(news.X_train, news.y_train)
+    assert alone.transition_features_ == {}
+    words = demo_names.SENTENCE.split()
+    (marginals,) = alone.predict_proba([words])
+    (best,) = alone.predict([words])
+    assert best == [alone.classes_[code] for code in marginals.argmax(axis=1)]
 
 
-# The command
-
-
-def test_context_helps_at_the_default_settings(default_run):
-    rows = table_of(default_run[0])
-    digit, word, loss, calibration, _ = np.array(list(rows.values())).T
-    assert (np.diff(digit) < 0).all()
-    assert (np.diff(word) < 0).all()
-    assert (np.diff(loss) < 0).all()
-    assert digit[1] < 0.8 * digit[0]
-    assert digit[3] < 0.4 * digit[0]
-    assert (calibration < 0.1).all()
-
-
-@pytest.mark.parametrize("language", ["dates", "squares", "mixed"])
-def test_context_helps_in_every_language(language):
-    rows = run(1200, language, 0, 1, lambda name: None).rows
-    assert rows[1].log_loss < rows[0].log_loss
-    assert rows[2].digit_error < rows[0].digit_error
-    assert rows[3].word_error < rows[0].word_error
-
-
-def test_the_terminal_gets_steps_results_and_the_place_of_the_page(default_run):
-    output, folder = default_run
-    assert output.startswith("setting the words ...\n")
-    assert "500 test words after 1500 training words" in " ".join(output.split())
-    assert "Scored by counts; the gallery trains a CRF on the same words." in " ".join(output.split())
-    assert output.endswith(f"Pictures, readings and marginals: {folder / 'report.html'}\n")
-    assert "\x1b" not in output
-
-
-def test_the_page_is_whole_and_self_contained(default_run):
-    output, folder = default_run
+def test_the_report_is_whole(run):
+    folder = run[1]
     assert [path.name for path in folder.iterdir()] == ["report.html"]
     document = (folder / "report.html").read_text(encoding="utf-8")
     assert document.startswith("<!DOCTYPE html>")
     assert document.endswith("</html>\n")
-    pictures = re.findall(r'<img alt="picture of a \d" src="([^"]*)"', document)
-    cards = document.split('<section class="card">')[1:]
-    assert len(cards) == 12
-    assert len(pictures) == 12 * 8
-    assert all(picture.startswith("data:image/png;base64,") for picture in pictures)
-    without = re.sub(r"data:image/png;base64,[A-Za-z0-9+/=]*", "", document)
-    assert not re.search(r"https?:|//|@import|url\(|<script|<link|<iframe|\bon\w+=", without)
-    assert set(re.findall(r'(?:src|href)="([^"]*)"', without)) == {""}
-    for name, numbers in table_of(output).items():
-        cells = re.search(rf"<td>{name}</td><td>([\d.]+)%</td><td>([\d.]+)%</td>.*?<td>([\d.]+)</td>", document)
-        assert [float(cell) for cell in cells.groups()] == numbers[:3]
-    for card in cards:
-        assert card.count('<tbody class="map"') == 2
-        assert len(re.findall(r'class="letters"', card)) == 3
-    # The rule of the first group: wrong digit by digit, right in context.
-    for card in cards[:6]:
-        independent, chain = re.findall(r'<tr><th scope="row">(?:independent|order 3)</th>(.*?)</tr>', card)
-        assert 'class="wrong"' in independent
-        assert 'class="wrong"' not in chain
-    for card in cards[6:10]:
-        assert 'class="wrong"' in re.findall(r'<th scope="row">order 3</th>(.*?)</tr>', card)[0]
+    assert "Names in local news" in document
+    assert not re.search(r"https?:(?!//www.w3.org/2000/svg)|<script|<link|<iframe", document)
 
 
-def test_cards_show_pictures_and_marginals(small_result):
-    report = summarise(small_result, "mixed", 0)
-    shown = digit_words_page(report).split('<section class="card">')[1:]
-    cards = [card for group in report.groups for card in group.cards]
-    for card, markup in zip(cards, shown, strict=True):
-        sources = re.findall(r'src="data:image/png;base64,([^"]*)"', markup)
-        for source, ink in zip(sources, card.images, strict=True):
-            grey = imread(io.BytesIO(base64.b64decode(source, validate=True)))[..., 0]
-            np.testing.assert_allclose(grey, np.rint(255 * (1 - np.clip(ink, 0, 1))).reshape(8, 8) / 255, atol=1e-6)
-        for reading, table in zip(card.readings, re.findall(r'<tbody class="map".*?</tbody>', markup), strict=True):
-            for digit, row in enumerate(re.findall(r'<th scope="row">\d</th>(.*?)</tr>', table)):
-                cells = re.findall(r"<td(.*?)>(.*?)</td>", row)
-                shades = [float(re.findall(r"opacity:([\d.]+)", cell)[0]) if cell else 0.0 for _, cell in cells]
-                np.testing.assert_allclose(shades, reading.marginals[:, digit], atol=5e-4)
-                assert [bool(cell) == ("title" in look) for look, cell in cells] == [True] * len(cells)
-                assert ["true" in look for look, _ in cells] == (card.digits == digit).tolist()
-                for share, (look, cell) in zip(reading.marginals[:, digit], cells, strict=True):
-                    assert not cell or f'title="{percent(share)}"' in html.unescape(look)
-
-
-def test_seed_and_threads(tmp_path):
-    arguments = ("--report", tmp_path / "report.html", "--words", 120, "--language", "squares")
-    outputs = [invoke(*arguments, *more) for more in ((), ("--threads", 2), ("--seed", 1))]
-    assert [output.exit_code for output in outputs] == [0, 0, 0]
-    first, threads, seed = ([row[:4] for row in table_of(one.output).values()] for one in outputs)
-    assert first == threads
-    assert first != seed
-
-
-@pytest.mark.parametrize("words", [50, 51])
-def test_few_words_are_enough(tmp_path, words):
-    result = invoke("--report", tmp_path / "report.html", "--words", words, "--language", "dates")
+def test_it_ends_with_three_commands_that_work(run, tmp_path, monkeypatch):
+    *_, save, train, tag = run[0].stdout.splitlines()
+    monkeypatch.chdir(tmp_path)
+    for line in (save, train):
+        result = CliRunner().invoke(main, shlex.split(line)[1:])
+        assert result.exit_code == 0, result.output
+    text, _, command = tag.partition(" | ")
+    result = CliRunner().invoke(main, shlex.split(command)[1:], input=shlex.split(text)[1] + "\n")
     assert result.exit_code == 0, result.output
+    found = [line.split()[0] for line in result.stdout.splitlines() if "B-" in line]
+    assert found == ["Mark", "Ashby", "May"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--words", 10), "10 is not in the range 50<=x<=100000"),
-        (("--words", "many"), "'many' is not a valid integer"),
-        (("--language", "french"), "'french' is not one of 'codes', 'dates', 'squares', 'mixed'"),
-        (("--seed", -1), "-1 is not in the range"),
-        (("--threads", 0), "0 is not in the range"),
-        (("--colour",), "No such option"),
-    ],
-)
-def test_bad_options_are_usage_errors(arguments, message):
-    result = invoke(*arguments)
-    assert result.exit_code == 2
-    assert "Usage: " in result.output
-    assert message in result.output
+def test_the_data_are_those_of_the_loader(tmp_path, news):
+    result = invoke("--save-data", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["news-test.conll", "news-train.conll"]
+    for name, X, y in (("train", news.X_train, news.y_train), ("test", news.X_test, news.y_test)):
+        assert f"news-{name}.conll: {len(X)} sentences" in result.output
+        rows = read_conll(tmp_path / f"news-{name}.conll")
+        assert [[token for token, _ in sentence] for sentence in rows] == X
+        assert [[label for _, label in sentence] for sentence in rows] == y
 
 
-def test_a_missing_folder_is_named_before_the_work_begins(tmp_path):
-    target = tmp_path / "missing" / "report.html"
-    result = invoke("--report", target)
+def test_data_for_a_missing_folder(tmp_path):
+    result = invoke("--save-data", tmp_path / "missing")
     assert result.exit_code == 1
-    expected = f"Error: cannot write the report to '{target}': the folder '{target.parent}' does not exist\n"
-    assert result.output == expected
+    assert result.output.startswith(f"Error: {tmp_path / 'missing'}")
 
 
-def test_what_to_install_is_said_before_the_work_begins(tmp_path, without_matplotlib):
-    result = invoke("--report", tmp_path / "report.html")
-    assert result.exit_code == 1
-    assert result.output.startswith(
-        'Error: --report: Figures and reports need matplotlib: pip install "dualfield[report]"'
-    )
-
-
-def test_a_folder_is_no_report(tmp_path):
-    result = invoke("--report", tmp_path)
-    assert result.exit_code == 1
-    assert result.output == f"Error: cannot write the report to '{tmp_path}': it is a folder\n"
-
-
-def test_a_folder_without_permission_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    result = invoke("--report", tmp_path / "report.html")
-    assert result.exit_code == 1
-    assert f"the folder '{tmp_path}' is not writable" in result.output
-
-
-def test_a_full_disk_is_reported_and_the_old_page_stays(tmp_path, monkeypatch):
-    target = tmp_path / "report.html"
-    target.write_text("old")
-
-    def fail(*_args, **_kwargs):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", fail)
-    result = invoke("--report", target, "--words", 50)
-    assert result.exit_code == 1
-    assert f"cannot write the report to '{target}': No space left on device" in result.output
-    assert target.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [target]
-
-
-def test_version_and_help():
-    runner = CliRunner()
-    assert runner.invoke(main, ["--version"]).output == f"dualfield, version {dualfield.__version__}\n"
-    text = runner.invoke(main, ["--help"]).output
-    assert "demo" in text
-    options = runner.invoke(main, ["demo", "-h"]).output
-    assert all(name in options for name in ("--report", "--words", "--language", "--seed", "--threads"))
-
-
-@pytest.mark.parametrize("width", [60, 80, 120])
-def test_a_colour_terminal_gets_a_bar_and_pictures_that_fit(small_result, width):
+def test_a_terminal_gets_colours_in_the_width_it_has(model):
     out = io.StringIO()
-    console = Console(file=out, force_terminal=True, color_system="truecolor", width=width, legacy_windows=False)
-    with progress_steps(console, total=2) as step:
-        step("one")
-        step("two")
-    show_digit_words(console, summarise(small_result, "mixed", 0))
-    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", out.getvalue())
-    assert "2/2" in plain
-    lines = plain.replace("\r", "\n").splitlines()
-    assert max(map(len, lines)) <= width
-    drawn = [line for line in lines if "▀" in line]
-    longest = max(len(word) for word in small_result.data.words)
-    assert (len(drawn) == 8) or width < 9 * longest
+    console = Console(file=out, force_terminal=True, color_system="truecolor", width=80, legacy_windows=False)
+    demo_names._show_sentence(console, model, demo_names.SENTENCE.split())
+    assert out.getvalue().count("\x1b[") > 20
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
+    assert "May Weston PER 0.880 of Weston Ferries ORG 0.866" in plain
+    assert max(map(len, plain.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("is_on_path", [True, False])
+def test_how_to_reach_the_command_is_said_where_needed(is_on_path, monkeypatch, tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "activate").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(demo_names.sys, "executable", str(tmp_path / "bin" / "python"))
+    monkeypatch.setattr(shutil, "which", lambda name: "/bin/dualfield" if is_on_path else None)
+    assert demo_names._activation() == ("" if is_on_path else " (after source bin/activate)")
+
+
+def test_a_page_that_cannot_be_written_is_named_before_the_work(tmp_path, without_matplotlib):
+    result = invoke("--report", tmp_path / "missing" / "report.html")
+    assert result.exit_code == 1
+    assert result.output.startswith("Error: cannot write the report to ")
+    result = invoke("--report", tmp_path / "report.html")
+    assert result.output.startswith("Error: --report: Figures and reports need matplotlib: pip install matplotlib")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_passes_are_shown_when_the_gap_has_fallen_by_a_factor(capsys):
+    class Moment:
+        objective = passes = seconds = 1.0
+
+        def __init__(self, gap):
+            self.relative_gap = gap
+
+    class Model:
+        vocabulary_, n_features_ = None, 7
+
+    def shown(**settings):
+        with PassTable(1e-3, **settings) as table:
+            for gap in (1.0, 0.5, 0.09, 0.05, 0.004, 0.0009, 0.0008):
+                table(Moment(gap), Model())
+        return [line.split()[2] for line in capsys.readouterr().err.splitlines() if line.startswith("   1.0")]
+
+    assert shown(factor=10.0) == ["1.0e+00", "9.0e-02", "4.0e-03", "9.0e-04"]
+    assert len(shown()) == 7

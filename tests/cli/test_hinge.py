@@ -152,7 +152,7 @@ def test_report(shell, hinge):
     options = ("--dev", hinge.path("dev.txt"), "--report", "page.html", "-q")
     shell("train", hinge.path("train.txt"), "--model", "m", "--loss", "hinge", *options)
     page = shell.path("page.html").read_text(encoding="utf-8")
-    assert "The model has margins and no probabilities, so there is no reliability diagram here" in page
+    assert "The model has margins and no probabilities, so there is no log-loss and no reliability diagram here" in page
     assert "Are the probabilities calibrated?" not in page
 
 

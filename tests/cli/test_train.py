@@ -123,6 +123,7 @@ def test_report(files):
     assert "train.txt: CoNLL columns" not in page  # facts name the file and what is in it
     assert "train.txt: 30 sentences" in page
     assert "dev.txt: 10 sentences" in page
+    assert re.search(r"<pre>\S+ train train.txt --model m --dev dev.txt --report page.html</pre>", page)
 
 
 def test_on_a_terminal_there_is_a_bar(monkeypatch, capsys):

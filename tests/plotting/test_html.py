@@ -123,7 +123,7 @@ def test_convergence_draws_what_there_is():
     nan = float("nan")
     rows = [9.0, 8.0, 7.5], [-5.0, 7.0, 7.4], [14.0, 1.0, 0.1], [1, 2, 3], [0.1, 0.2, 0.3]
     both = ConvergenceDisplay(*rows, history=[(1, 0.1, "F1", 0.5)]).html()
-    assert re.findall(r'aria-label="([^"]*)"', both) == ["Objective", "Relative duality gap", "Scores on other data"]
+    assert re.findall(r'aria-label="([^"]*)"', both) == ["Objective", "Relative duality gap", "Scores on held-out data"]
     assert "lower bound" in both
     # The first bound is below 0 and says nothing: two points are left of each of the others.
     assert marks(both, "second") == 2 + 1
@@ -188,11 +188,12 @@ def test_confusion_can_be_read_back(n, shown):
 def test_marginals_shade_by_probability_and_mark_errors():
     display = MarginalsDisplay(list("abcd"), list("wxyz"), [0.0, 0.5, 0.99999, 1.0], truth=list("wxYz"))
     markup = display.html()
-    assert re.findall(r"opacity:([\d.]+)", markup) == ["0.000", "0.225", "0.450", "0.450"]
+    assert re.findall(r"--strength:([\d.]+)%", markup) == ["0.0", "22.5", "45.0", "45.0"]
+    assert re.findall(r"--hue:var\(--hue-(\d)\)", markup) == ["1", "2", "3", "4"]  # in the order Y, w, x, y, z
     assert re.findall(r'class="chance">([^<]*)<', markup) == ["0.000", "0.500", "&gt;0.999", "1.000"]
-    assert re.findall(r'class="truth">([^<]*)<', markup) == ["true: Y"]
+    assert re.findall(r'class="note">([^<]*)<', markup) == ["true: Y"]
     assert markup.count('class="token wrong"') == 1
-    assert MarginalsDisplay([], [], []).html() == '<div class="sentence"></div>'
+    assert MarginalsDisplay([], [], []).html() == '<div class="sentence spans"></div>'
 
 
 def test_everything_is_escaped_and_well_formed():

@@ -16,6 +16,7 @@ from dualfield.plotting import (
     TopFeaturesDisplay,
     TransitionDisplay,
 )
+from dualfield.plotting.style import LIGHT
 
 NAMES = ("transitions", "top_features", "convergence", "reliability", "confusion", "marginals")
 
@@ -139,21 +140,21 @@ def test_confusion_shows_counts():
 def test_marginals_mark_errors_and_break_lines():
     display = made("marginals").plot()
     edges = [box.get_edgecolor() for box in display.ax_.patches]
-    assert edges[-1] == matplotlib.colors.to_rgba("red")
+    assert edges[-1] == matplotlib.colors.to_rgba(LIGHT["wrong"])
     assert len(set(edges[:-1])) == 1
     right = max(box.get_x() + box.get_width() for box in display.ax_.patches)
     assert right <= display.ax_.get_xlim()[1]
     boxes = [(box.get_y(), box.get_x()) for box in display.ax_.patches]
     assert boxes == sorted(boxes)
     assert len({y for y, _ in boxes}) > 1
-    assert display.ax_.texts[-1].get_text() == "$x_1$ 1.00 not b"
+    assert display.ax_.texts[-1].get_text() == "true: b"
     plt.close(display.figure_)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_without_matplotlib_the_error_says_what_to_do(name, without_matplotlib):
     display = made(name)
-    remedy = r'Figures and reports need matplotlib: pip install "dualfield\[report\]"'
+    remedy = r"Figures and reports need matplotlib: pip install matplotlib"
     with pytest.raises(ImportError, match=remedy):
         display.plot()
     if name in ("top_features", "marginals"):  # tables and text

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from html import unescape
 from html.parser import HTMLParser
 
 import numpy as np
@@ -30,7 +31,7 @@ class Page(HTMLParser):
     def __init__(self, document: str) -> None:
         super().__init__()
         self.open: list[str] = []
-        self.texts: dict[str, list[str]] = {"h1": [], "h2": [], "h3": [], "p": [], "td": [], "h4": []}
+        self.texts: dict[str, list[str]] = {tag: [] for tag in ("h1", "h2", "h3", "h4", "p", "td", "dt", "dd")}
         self.rows: list[list[str]] = []
         self.feed(document)
         self.close()
@@ -59,6 +60,12 @@ class Page(HTMLParser):
             self.rows[-1][-1] += data
 
     @property
+    def cards(self) -> dict[str, float]:
+        """Return the figures of the cards, without what they mean."""
+        found = zip(self.texts["dt"], self.texts["dd"], strict=True)
+        return {name: float(re.match(r"[\d.]+", text)[0]) for name, text in found}
+
+    @property
     def facts(self) -> dict[str, str]:
         return {row[0]: row[1] for row in self.rows if len(row) == 2}
 
@@ -81,6 +88,8 @@ def read(document: str) -> Page:
     return Page(document)
 
 
-def shown_sentences(document: str) -> list[list[tuple[str, str]]]:
-    sentences = re.findall(r'<div class="sentence">(.*?)</div>', document)
-    return [re.findall(r'<b>(.*?)</b><span class="label">(.*?)</span>', sentence) for sentence in sentences]
+def shown_sentences(document: str) -> list[str]:
+    """Return the text of the sentences that a page shows, without types, probabilities and notes."""
+    sentences = re.findall(r'<div class="sentence[^"]*">(.*?)</div>', document)
+    words = (re.sub(r'<span class="(type|label|chance|note)">.*?</span>', " ", sentence) for sentence in sentences)
+    return [" ".join(unescape(re.sub(r"<.*?>", "", text.replace("</b>", " "))).split()) for text in words]

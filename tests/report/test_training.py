@@ -7,12 +7,20 @@ import numpy as np
 import pytest
 
 from dualfield import CRF
-from dualfield.metrics import calibration_error, sequence_accuracy_score, span_scores
+from dualfield.metrics import (
+    calibration_error,
+    sequence_accuracy_score,
+    span_errors,
+    span_scores,
+    token_log_loss,
+)
 from dualfield.report import DevData, training_page
-from dualfield.report.training_dev import chosen_sentences, evaluated
+from dualfield.report.training_dev import evaluated
+from dualfield.report.training_errors import sureness
 from dualfield.report.training_facts import changed_parameters, gap_sentences, rounded
+from dualfield.report.training_sentences import chosen_sentences, window_around
 from dualfield.solvers import LBFGS
-from tests.report.pages import number, read, shown_sentences
+from tests.report.pages import BIO, number, read, shown_sentences
 
 # Numbers
 
@@ -31,9 +39,8 @@ def test_facts_are_those_of_the_model(tagger):
     assert number(page.facts["passes over the data"]) == pytest.approx(tagger.trace_.passes[-1], rel=1e-5)
     assert (page.facts["C"], page.facts["min_freq"], page.facts["random_state"]) == ("3.0", "1", "0")
     assert "tol" not in page.facts
-    assert page.texts["p"][0].startswith(
-        f"The duality gap is within the tolerance. The objective is {tagger.objective_:,.6g}"
-    )
+    ended = f"The duality gap is within the tolerance. The objective is {tagger.objective_:,.6g}"
+    assert any(text.startswith(ended) for text in page.texts["p"])
 
 
 def test_the_gap_in_words(tagger):
@@ -52,13 +59,20 @@ def test_dev_scores_are_those_of_the_metrics(tagger, dev):
     page = read(training_page(tagger, title="t", facts=[], dev=dev))
     predicted = tagger.predict(dev.X)
     scores = span_scores(dev.y, predicted)
-    summary = next(text for text in page.texts["p"] if "sentences with" in text)
-    n, size, labels, whole = re.match(
-        r"(\d+) sentences with ([\d,]+) tokens; ([\d.]+) % of the labels are right, and ([\d.]+) % of", summary
-    ).groups()
-    assert (int(n), int(size)) == (30, scores.n_tokens)
-    assert float(labels) == pytest.approx(100 * scores.accuracy, abs=0.005)
-    assert float(whole) == pytest.approx(100 * sequence_accuracy_score(dev.y, predicted), abs=0.005)
+    assert f"On held-out data: 30 sentences with {scores.n_tokens} tokens." in page.texts["p"]
+    marginals = tagger.predict_proba(dev.X)
+    assert page.cards == pytest.approx(
+        {
+            "F1": 100 * scores.overall.f1,
+            "precision": 100 * scores.overall.precision,
+            "recall": 100 * scores.overall.recall,
+            "accuracy": 100 * scores.accuracy,
+            "sentences right": 100 * sequence_accuracy_score(dev.y, predicted),
+            "log-loss": token_log_loss(dev.y, marginals, tagger.classes_),
+            "calibration error": calibration_error(dev.y, marginals, tagger.classes_),
+        },
+        abs=0.005,
+    )
     rows = page.table("all", 6)
     assert [row[0] for row in rows] == ["all", *scores.types]
     for row, score in zip(rows, [scores.overall, *scores.types.values()], strict=True):
@@ -91,11 +105,8 @@ def test_scores_in_the_course_of_training_are_drawn(tagger):
     history = [(1.0, 0.1, "span F1", 0.5), (2.0, 0.2, "span F1", 0.8), (2.0, 0.2, "accuracy", 0.9)]
     document = training_page(tagger, title="t", facts=[], history=iter(history))
     read(document)
-    assert re.findall(r'<svg role="img" [^>]*aria-label="([^"]*)"', document)[:3] == [
-        "Objective",
-        "Relative duality gap",
-        "Scores on other data",
-    ]
+    charts = re.findall(r'<svg role="img" [^>]*aria-label="([^"]*)"', document)
+    assert charts[-3:] == ["Objective", "Relative duality gap", "Scores on held-out data"]
     assert ">span F1</text>" in document
     assert ">accuracy</text>" in document
 
@@ -153,9 +164,8 @@ def test_sentences_are_chosen_by_the_rule(tagger, dev):
     assert [min(chance[at]) for at, *_ in groups[1]] == pytest.approx(others[:4])
     assert all(predicted[at] == dev.y[at] for at, *_ in groups[2])
     shown = shown_sentences(training_page(tagger, title="t", facts=[], dev=dev))
-    assert shown == [
-        [(x[0].removeprefix("w="), label) for x, label in zip(dev.X[at], predicted[at], strict=True)] for at in chosen
-    ]
+    # Sentences with wrong spans have come before, by kind of error.
+    assert shown[-8:] == [" ".join(x[0].removeprefix("w=") for x in dev.X[at]) for at in chosen[4:]]
 
 
 def test_tokens_can_be_given_in_two_places(tagger, dev):
@@ -163,7 +173,7 @@ def test_tokens_can_be_given_in_two_places(tagger, dev):
     by_dev = training_page(tagger, title="t", facts=[], dev=dev._replace(tokens=words))
     by_name = training_page(tagger, title="t", facts=[], dev=dev, sentences=words)
     assert by_dev == by_name
-    assert all(token.startswith("word") for sentence in shown_sentences(by_dev) for token, _ in sentence)
+    assert all(token.startswith("word") for sentence in shown_sentences(by_dev) for token in sentence.split())
 
 
 @pytest.mark.parametrize(
@@ -184,8 +194,85 @@ def test_tokens_that_do_not_fit_are_named(tagger, dev, change, message):
 
 
 def test_long_sentences_are_shown_in_part(tagger):
-    X, y = [[["w=1"]] * 200], [["I-NP"] * 199 + ["O"]]
+    X, y = [[["w=3"]] * 200], [["O"] * 199 + ["B-VP"]]
     document = training_page(tagger, title="t", facts=[], dev=DevData(X, y))
-    (part,) = re.findall(r"Sentence 1, tokens (\d+) to (\d+) of 200", document)
-    assert int(part[1]) - int(part[0]) == 59
-    assert [len(sentence) for sentence in shown_sentences(document)] == [60]
+    parts = re.findall(r"Sentence 1, tokens (\d+) to (\d+) of 200", document)
+    assert [int(end) - int(begin) for begin, end in parts] == [59] * len(parts)
+    assert [len(sentence.split()) for sentence in shown_sentences(document)] == [60]
+
+
+# Order and errors
+
+
+def test_scores_come_first_then_errors_the_model_the_training_and_folded_facts(tagger, dev):
+    document = training_page(tagger, title="t", facts=[("file", "a.txt")], dev=dev, command="dualfield train 'a b.txt'")
+    page = read(document)
+    assert page.texts["h2"] == ["Errors", "Sentences", "Model", "Training"]
+    parts = ('<dl class="scores">', "<h2>Errors", "<h2>Model", "<h2>Training", "<details")
+    places = [document.index(part) for part in parts]
+    assert places == sorted(places)
+    folded = document[places[-1] :]
+    assert "a.txt" in folded
+    assert "<pre>dualfield train &#x27;a b.txt&#x27;</pre>" in folded
+    assert "<pre>" not in training_page(tagger, title="t")
+
+
+def test_errors_are_counted_by_kind_and_shown_the_surest_first(tagger, dev):
+    document = training_page(tagger, title="t", facts=[], dev=dev)
+    page = read(document)
+    predicted = tagger.predict(dev.X)
+    errors = span_errors(dev.y, predicted)
+    result = evaluated(tagger, dev)
+    rows = [row for row in page.rows if len(row) == 4]
+    for kind in ("missed", "spurious", "boundary", "type"):
+        mine = [error for error in errors if error.kind == kind]
+        (row,) = (row for row in rows if row[0].startswith(kind))
+        assert row[1:3] == [str(len(mine)), f"{100 * len(mine) / len(errors):.1f}"]
+        assert sum(int(count) for count in re.findall(r"\d+", row[3])) == len(mine)
+        (heading,) = (text for text in page.texts["h3"] if text.startswith(kind.capitalize()))
+        surest = sorted({error.sequence for error in mine}, key=lambda at: -_most(result, mine, at))
+        assert heading == f"{kind.capitalize()}: the surest {min(3, len(surest))} of {len(mine)}"
+        shown = document.partition(f"<h3>{kind.capitalize()}")[2].partition("<h3>")[0]
+        assert [int(at) - 1 for at in re.findall(r"Sentence (\d+)", shown)] == surest[:3]
+        assert shown.count('class="span wrong"') + shown.count('class="span missed"') >= len(surest[:3])
+
+
+def _most(result, errors, at):
+    return max(sureness(result, error) for error in errors if error.sequence == at)
+
+
+def test_how_sure_an_error_is(tagger, dev):
+    result = evaluated(tagger, dev)
+    spans = tagger.predict_spans(dev.X)
+    marginals = tagger.predict_proba(dev.X)
+    for error in span_errors(dev.y, tagger.predict(dev.X)):
+        if error.predicted is not None:
+            (expected,) = (span.probability for span in spans[error.sequence] if span[:3] == error.predicted)
+        else:
+            _, start, stop = error.true
+            guesses = tagger.predict(dev.X)[error.sequence][start:stop]
+            codes = [tagger.classes_.tolist().index(label) for label in guesses]
+            expected = min(marginals[error.sequence][start + at, code] for at, code in enumerate(codes))
+        assert sureness(result, error) == pytest.approx(expected)
+
+
+def test_no_errors_and_labels_that_mark_no_spans():
+    X, y = [[["the"], ["dog"]], [["a"], ["cat"]]], [["DT", "NN"], ["DT", "NN"]]
+    page = read(training_page(CRF(C=10.0).fit(X, y), title="t", dev=DevData(X, y)))
+    assert page.cards["accuracy"] == page.cards["macro F1"] == page.cards["sentences right"] == 100.0
+    document = training_page(CRF(C=10.0).fit(X, y), title="t", dev=DevData(X, [["DT", "NN"], ["NN", "NN"]]))
+    assert ["NN", "DT", "1", "33.3"] in read(document).rows
+    assert "The most frequent of 1 wrong label" in document
+
+
+def test_a_cut_divides_no_span(tagger):
+    labels = (["O"] * 3 + ["B-NP"] + ["I-NP"] * 6) * 12
+    X = [[[f"w={BIO.index(label)}"] for label in labels]]
+    result = evaluated(tagger, DevData(X, [labels]))
+    for focus in range(len(labels)):
+        at, begin, end = window_around(result, 0, focus)
+        assert at == 0
+        assert begin <= focus < end
+        assert labels[begin] in ("O", "B-NP")
+        assert end == len(labels) or labels[end] in ("O", "B-NP")
+        assert result.sentence((at, begin, end)).tokens == [str(BIO.index(label)) for label in labels[begin:end]]

@@ -311,5 +311,5 @@ def test_without_clarabel(monkeypatch):
         "import_module",
         lambda name, *rest: builtins.__import__("no_such_package") if name == "clarabel" else real(name, *rest),
     )
-    with pytest.raises(ImportError, match=r"pip install 'dualfield\[qp\]'"):
+    with pytest.raises(ImportError, match=r"pip install clarabel"):
         MarginalQP().solve(solved(0, 1.0)[1], StopRule(1e-3))

@@ -1,8 +1,9 @@
-"""The generative model behind ``dualfield demo``: a Gaussian for each digit's picture, counts for the digits around it.
+"""The models behind ``dualfield demo digits``: a Gaussian for each digit's picture with counted contexts, and a CRF.
 
-Scores go to the exact oracle of :mod:`dualfield.structures`. It serves until trained models take its place.
+Scores of both go to the exact inference of :mod:`dualfield.structures`.
 """
 
+import dataclasses
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.datasets.digit_words import N_DIGITS
-from dualfield.structures import Chain, Scores, Single
+from dualfield.structures import Chain, Scores, Single, Structure
 
 _SHRINKAGE = 0.1  # of the covariance towards a multiple of the identity
 _BACKOFF = 3.0  # how many observations the shorter context is worth
+_TOL = 1e-2  # relative gap of the CRF: the errors are settled long before
 _BEFORE = N_DIGITS  # stands for "no digit yet" in a context
 
 
@@ -117,7 +119,7 @@ class Reader:
     """
 
     name: str
-    structure: Single | Chain
+    structure: Structure
     scores: Scores
     digits: NDArray[np.int32]
     marginals: NDArray[np.float64]
@@ -162,7 +164,7 @@ def read_words(
     [1, 2]
     """
     log_table = np.log(tables[order])
-    structure: Single | Chain
+    structure: Structure
     if order == 0:
         name, structure = "independent", Single(N_DIGITS)
         scores = Scores(log_density + log_table)
@@ -171,6 +173,57 @@ def read_words(
         # The cliques at the beginning of a word are padded with -1, which is also the index of "before the word".
         transition = log_table[tuple(structure.cliques.T)]
         scores = Scores(log_density, offsets, transition=transition, start=log_table[(_BEFORE,) * order])
+    return _infer(name, structure, scores, n_jobs)
+
+
+def train_reader(
+    train_images: Sequence[NDArray[np.float64]],
+    train_labels: Sequence[NDArray[np.int64]],
+    test_images: Sequence[NDArray[np.float64]],
+    order: int,
+    seed: int,
+    n_jobs: int,
+) -> Reader:
+    """Train a CRF of pixels and contexts, and infer the test words with it.
+
+    Parameters
+    ----------
+    train_images, train_labels : sequences of ndarray of shapes (T_i, 64) and (T_i,)
+        The training words.
+    test_images : sequence of ndarray of shape (T_i, 64)
+        The test words.
+    order : int
+        How many digits before each are its context.
+    seed, n_jobs : int
+        Random seed and number of threads.
+
+    Returns
+    -------
+    Reader
+        The most probable words and the marginals; its time is that of inference.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.cli.digit_reader import train_reader
+    >>> word, images = np.arange(10), np.eye(10)
+    >>> train_reader([images] * 3, [word] * 3, [images], order=1, seed=0, n_jobs=1).digits.tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    """
+    from dualfield.estimators import CRF
+
+    model = CRF(Chain(order=order), tol=_TOL, random_state=seed, n_jobs=n_jobs)
+    model.fit(list(train_images), list(train_labels))
+    known = model.classes_  # digits that training has
+    scores = model.decision_scores(list(test_images))
+    reader = _infer(f"CRF, order {order}", model.structure_, scores, n_jobs)
+    marginals = np.zeros((len(reader.marginals), N_DIGITS))
+    marginals[:, known] = reader.marginals
+    return dataclasses.replace(reader, digits=known[reader.digits].astype(np.int32), marginals=marginals)
+
+
+def _infer(name: str, structure: Structure, scores: Scores, n_jobs: int) -> Reader:
+    """Ask for the best words and the marginals."""
     began = time.perf_counter()
     digits = structure.argmax(scores, n_jobs=n_jobs)
     marginals = structure.marginals(scores, n_jobs=n_jobs)

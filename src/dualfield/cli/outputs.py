@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -22,6 +23,24 @@ def check_drawing(option: str) -> None:
         check_matplotlib()
     except ImportError as error:
         raise click.ClickException(f"{option}: {error}") from error
+
+
+def check_page(report: Path) -> None:
+    """Raise an error if a report cannot be written, or not drawn."""
+    from dualfield.report.page import check_target
+
+    with written_page(report):
+        check_target(report.resolve())
+    check_drawing("--report")
+
+
+@contextlib.contextmanager
+def written_page(report: Path) -> Iterator[None]:
+    """Turn the error of a report that cannot be written into one that names it."""
+    try:
+        yield
+    except OSError as error:
+        raise click.ClickException(f"cannot write the report to '{report}': {error.strerror or error}") from error
 
 
 def check_outputs(inputs: Sequence[Named], outputs: Sequence[Named]) -> None:

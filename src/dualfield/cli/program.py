@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from dualfield.cli.streams import prepare_streams
 
 INTERRUPTED = 130  # as shells report a program that Ctrl-C ended: 128 and the number of the signal
 BROKEN_PIPE = 141
+COMMAND_LINE = "dualfield.command_line"  # where a context keeps it
 
 
 class Program(click.Group):
@@ -55,6 +57,15 @@ class Program(click.Group):
         """Complete the names of sub-commands, without an import."""
         found = [CompletionItem(name, help=line) for name, line in self.lines.items() if name.startswith(incomplete)]
         return found + click.Command.shell_complete(self, ctx, incomplete)
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Read the arguments, and keep them as they were given."""
+        command = shlex.join([info_name or "dualfield", *args])
+        ctx = super().make_context(info_name, args, parent, **extra)
+        ctx.meta[COMMAND_LINE] = command
+        return ctx
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a sub-command; what goes wrong in it becomes one line, unless a traceback is wanted."""

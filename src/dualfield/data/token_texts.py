@@ -39,9 +39,18 @@ def token_texts(xseq: Any, length: int) -> list[str]:
     >>> token_texts([{"bias": 1.0, "length": 3.0}], 1)
     ['token 0']
     """
+    if _has_edges(xseq):
+        xseq = xseq[0]
     if not isinstance(xseq, Sequence) or isinstance(xseq, str) or len(xseq) != length:
         return [f"token {at}" for at in range(length)]
     return [_text(item) or f"token {at}" for at, item in enumerate(xseq)]
+
+
+def _has_edges(xseq: Any) -> bool:
+    """Return whether an example is a tree or graph: a tuple of nodes and the numbers of nodes that they depend on."""
+    if not isinstance(xseq, tuple) or len(xseq) not in (2, 3) or isinstance(xseq[0], (str, dict)):
+        return False
+    return not isinstance(xseq[1], (str, dict)) and not any(isinstance(one, (str, dict)) for one in xseq[1])
 
 
 def _text(item: Any) -> str:

@@ -7,6 +7,7 @@ import functools
 import importlib.metadata
 import numbers
 import os
+import pathlib
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
@@ -240,6 +241,68 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         if self.file_columns_ is not None:
             record["file_columns"] = self.file_columns_.record()
         write_model(path, record)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        X: Any = None,
+        y: Any = None,
+        *,
+        tokens: Any = None,
+        title: str | None = None,
+        history: Any = (),
+    ) -> None:
+        """Write a page about the fitted model: scores and errors on held-out data, weights, and the training.
+
+        The page is one HTML file, which needs nothing else; see the guide on plots and reports. It needs matplotlib.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; one that exists is replaced.
+        X, y : default=None
+            Data that the model was not trained on, as in ``predict``, and their true labels. None: the page has
+            weights and training only.
+        tokens : list of lists of str, default=None
+            What is written where sentences are shown; None: the word of each token, where its attributes tell it.
+        title : str, default=None
+            The heading; None: the name of the class.
+        history : iterable of (passes, seconds, name of score, value), default=()
+            Validation scores during the fit, collected by a monitor.
+
+        Raises
+        ------
+        TypeError
+            If the model does not predict labels.
+
+        See Also
+        --------
+        dualfield.report.training_page : The same page as text, with more facts.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from dualfield import CRF
+        >>> model = CRF().fit([[["the"], ["dog"]], [["a"], ["cat"]]], [["DT", "NN"], ["DT", "NN"]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "report.html")
+        ...     model.report(path, [[["the"], ["cat"]]], [["DT", "NN"]])
+        ...     "<h1>CRF</h1>" in path.read_text()
+        True
+        """
+        from dualfield.report import DevData, training_page, write_page  # which draw
+        from dualfield.report.page import check_target
+
+        owner = type(self).__name__
+        check_is_fitted(self)
+        if not hasattr(self, "predict") or not hasattr(self, "classes_"):
+            raise TypeError(f"A report is about predicted labels, which {owner} does not have.")
+        if (X is None) != (y is None):
+            given, missing = ("y", "X") if X is None else ("X", "y")
+            raise ValueError(f"report needs both X and y, or neither. Got {given} without {missing}.")
+        check_target(pathlib.Path(path).resolve())
+        dev = None if X is None else DevData(X, y, tokens)
+        write_page(path, training_page(self, title=owner if title is None else title, dev=dev, history=history))
 
     @classmethod
     def _load(cls, record: Record) -> Any:

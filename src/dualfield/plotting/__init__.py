@@ -1,6 +1,6 @@
 """Figures of fitted models as displays in the style of scikit-learn: objects that hold the data and draw it.
 
-Each has ``plot(ax=None)``, which draws with matplotlib (``pip install "dualfield[report]"``), and ``html()`` for the
+Each has ``plot(ax=None)``, which draws with matplotlib (``pip install matplotlib``), and ``html()`` for the
 pages of :mod:`dualfield.report`: what ``plot`` draws as inline SVG, or text and tables where those read better.
 """
 

@@ -17,7 +17,7 @@ def check_matplotlib() -> None:
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as error:
-        raise ImportError(f'Figures and reports need matplotlib: pip install "dualfield[report]". ({error})') from error
+        raise ImportError(f"Figures and reports need matplotlib: pip install matplotlib. ({error})") from error
 
 
 def one_axes(ax: Any, plane: tuple[float, float], margins: tuple[float, float] = _MARGINS) -> Any:

@@ -33,7 +33,7 @@ class ConvergenceDisplay:
     passes, seconds : array-like of shape (n_looks,)
         Work and time so far.
     history : iterable of (passes, seconds, name of score, value), default=()
-        Validation scores during the fit; drawn against passes.
+        Validation scores during the fit.
 
     Attributes
     ----------
@@ -72,11 +72,17 @@ class ConvergenceDisplay:
         self.objective, self.dual, self.gap, self.passes, self.seconds = columns
         bound = np.where(self.dual > 0.0, self.dual, np.nan)
         self.relative_gap: Floats = np.maximum(self.gap, 0.0) / bound
-        self.scores: dict[str, tuple[list[float], list[float]]] = {}
-        for at, _, name, value in history:
-            xs, ys = self.scores.setdefault(str(name), ([], []))
-            xs.append(float(at))
-            ys.append(float(value))
+        self.history = [(float(at), float(time), str(name), float(value)) for at, time, name, value in history]
+
+    @property
+    def scores(self) -> dict[str, tuple[list[float], list[float]]]:
+        """The history by name: passes and values."""
+        found: dict[str, tuple[list[float], list[float]]] = {}
+        for passes, _, name, value in self.history:
+            xs, ys = found.setdefault(name, ([], []))
+            xs.append(passes)
+            ys.append(value)
+        return found
 
     @property
     def has_bounds(self) -> bool:
@@ -110,7 +116,9 @@ class ConvergenceDisplay:
         trace = getattr(model, "trace_", None)
         if trace is None:
             return cls([], [], [], [], [], history)
-        return cls(trace.objective, trace.dual, trace.gap, trace.passes, trace.seconds, history)
+        none = np.full(len(trace.objective), np.nan)  # steps with latent variables have no dual value
+        dual, gap = getattr(trace, "dual", none), getattr(trace, "gap", none)
+        return cls(trace.objective, dual, gap, trace.passes, trace.seconds, history)
 
     def plot(self, ax: Any = None, *, against: Against = "seconds") -> Self:
         """Draw with matplotlib: objective, gap, and scores if there are any, side by side.
@@ -120,8 +128,8 @@ class ConvergenceDisplay:
         ax : matplotlib axes, default=None
             A place that is divided among the panels; None: a new figure.
         against : {"seconds", "passes"}, default="seconds"
-            The horizontal axis of objective and gap; passes where seconds are not known, as in a model that was read
-            from a file. Scores are drawn against passes.
+            The horizontal axis of all panels; passes where seconds are not known, as in a model that was read from a
+            file.
 
         Returns
         -------
@@ -158,8 +166,8 @@ class ConvergenceDisplay:
         Parameters
         ----------
         against : {"seconds", "passes"}, default="seconds"
-            The horizontal axis of objective and gap; passes where seconds are not known, as in a model that was read
-            from a file. Scores are drawn against passes.
+            The horizontal axis of all panels; passes where seconds are not known, as in a model that was read from a
+            file.
 
         Returns
         -------
@@ -181,14 +189,13 @@ class ConvergenceDisplay:
             raise ValueError(
                 f"The 'against' parameter of ConvergenceDisplay must be 'seconds' or 'passes'. Got {against!r} instead."
             )
-        if not np.isfinite(self.seconds).any():
+        if not np.isfinite([*self.seconds[-1:], *(time for _, time, _, _ in self.history)]).all():
             against = "passes"
         x = self.seconds if against == "seconds" else self.passes
         # The objective is never below 0: a negative bound says nothing, and would squeeze the rest of the chart.
         bound = np.where(self.dual >= 0.0, self.dual, np.nan)
         values = {"objective": self.objective} | ({"lower bound": bound} if np.isfinite(bound).any() else {})
         gap = np.where(self.relative_gap > 0.0, self.relative_gap, np.nan)
-        scores = dict(list(self.scores.items())[:_MOST_SCORES])
         charts: list[tuple[str, list[Line], dict[str, Any]]] = [
             ("Objective", _lines(x, values), {"y_axis": "objective", "x_axis": against}),
             (
@@ -197,9 +204,9 @@ class ConvergenceDisplay:
                 {"y_axis": "relative duality gap", "x_axis": against, "log_y": True},
             ),
             (
-                "Scores on other data",
-                [Line(name, tuple(xs), tuple(ys)) for name, (xs, ys) in scores.items()],
-                {"y_axis": "score", "x_axis": "passes"},
+                "Scores on held-out data",
+                self._score_lines(against),
+                {"y_axis": "score", "x_axis": against},
             ),
         ]
         # One look is no course; a single score is worth a mark.
@@ -207,6 +214,14 @@ class ConvergenceDisplay:
         return [
             chart for chart in charts if max(map(_n_points, chart[1]), default=0) >= least.get(chart[2]["y_axis"], 2)
         ]
+
+    def _score_lines(self, against: Against) -> list[Line]:
+        lines = []
+        for name in list(self.scores)[:_MOST_SCORES]:
+            looks = [one for one in self.history if one[2] == name]
+            x = tuple(seconds if against == "seconds" else passes for passes, seconds, _, _ in looks)
+            lines.append(Line(name, x, tuple(value for *_, value in looks)))
+        return lines
 
 
 def _lines(x: Floats, values: Mapping[str, Floats]) -> list[Line]:

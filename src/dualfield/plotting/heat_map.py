@@ -12,17 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 from dualfield.plotting.canvas import points_below
 from dualfield.plotting.inline_svg import inline_svg, page_axes, page_style
 from dualfield.plotting.markup import Html, printable
+from dualfield.plotting.style import UNDER_TEXT
 
-_UNDER_TEXT = 0.45  # the strongest shade on which ink keeps a contrast of 4.5:1, in both colour schemes
+_FEW = 12  # labels up to which cells are large
 _LETTER = 6.5  # points that a letter of a label takes, at most
 
 
 def cell_size(texts: Sequence[Sequence[str]] | None) -> tuple[float, float]:
     """Return width and height, in points, of cells that hold such texts."""
     if texts is None:
-        return 18.0, 18.0
+        return 20.0, 20.0
     longest = max((len(text) for row in texts for text in row), default=0)
-    return max(22.0, 5.8 * longest + 7.0), 20.0
+    least, height = (42.0, 32.0) if len(texts) <= _FEW else (28.0, 24.0)
+    return max(least, 6.6 * longest + 8.0), height
 
 
 def draw_cells(
@@ -46,7 +48,7 @@ def draw_cells(
     cells and an array (n_rows, n_columns) of texts, None where there is none.
     """
     n_rows, n_columns = values.shape
-    shades = _shades(signed, _UNDER_TEXT if texts is not None else 1.0) if cmap is None else cmap
+    shades = _shades(signed, UNDER_TEXT if texts is not None else 1.0) if cmap is None else cmap
     edges = np.arange(n_columns + 1) - 0.5, np.arange(n_rows + 1) - 0.5
     cells = ax.pcolor(*edges, values, cmap=shades, vmin=-full if signed else 0.0, vmax=full)
     ax.invert_yaxis()
@@ -84,7 +86,9 @@ def cells_html(
         drawn.im_.set_urls(tips)
         drawn.ax_.set_title("")
         picture = inline_svg(drawn.figure_, title=title)
-    return Html(f'<div class="grid-box">{picture}</div>' + (f'<p class="soft">{note}.</p>' if note else ""))
+    # Smaller than three quarters of its size it could not be read, and is scrolled instead.
+    box = f'<div class="grid-box" style="--least:{0.75 * width * n:.0f}px">'
+    return Html(f"{box}{picture}</div>" + (f'<p class="soft">{note}.</p>' if note else ""))
 
 
 def heat_map(
@@ -170,7 +174,7 @@ def _draw_texts(ax: Any, texts: Sequence[Sequence[str]], colours: Any) -> NDArra
     drawn = np.full((len(texts), max(map(len, texts), default=0)), None, dtype=object)
     for row, column in np.ndindex(*drawn.shape):
         if texts[row][column]:
-            look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": "small"}
+            look: dict[str, Any] = {"ha": "center", "va": "center"}
             if colours is not None:
                 light = np.dot(colours[row, column, :3], [0.299, 0.587, 0.114])
                 look["color"] = "black" if light > 0.5 else "white"

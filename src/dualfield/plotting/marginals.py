@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dualfield.data.span_labels import found_spans
 from dualfield.data.token_texts import token_texts
 from dualfield.plotting.canvas import one_axes
+from dualfield.plotting.display import Display
 from dualfield.plotting.labels import label_list
-from dualfield.plotting.markup import Html, escape, shortened
+from dualfield.plotting.markup import Html, shortened
+from dualfield.plotting.sentence import Piece, hues, mark_spans, span_pieces, token_pieces
+from dualfield.plotting.sentence_drawing import draw_sentence, svg_sentence
+from dualfield.plotting.sentence_layout import laid_out
+from dualfield.plotting.sentence_text import html_sentence, plain_sentence, rich_sentence
 
-_UNDER_TEXT = 0.45  # the strongest shade on which ink keeps a contrast of 4.5:1, in both colour schemes
-_LINE = 88  # characters of a line in a picture
+if TYPE_CHECKING:
+    from rich.text import Text
+
+_FIGURE = 1000.0  # pixels of a line in a figure
+_INCHES = 0.65 / 72.0  # of a pixel
+_STRETCH = 1.15  # matplotlib's letters are wider than those of browsers
 
 
-class MarginalsDisplay:
-    """A sentence, its predicted labels, and their probabilities as shading: the stronger the colour, the surer.
+class MarginalsDisplay(Display):
+    """A sentence with its predicted labels and their probabilities.
+
+    Where labels mark spans (``B-x``, ``I-x``, ``O``, ...), each span is one box with its type and the probability of
+    exactly this span, and tokens outside are plain text; those whose ``O`` is less probable than 0.9 are underlined.
+    Other labels get a box for each token. Every type, or label, has its hue; the stronger the colour, the more
+    probable. Where the truth is known, errors are framed, and say what is true.
+
+    ``print(display)`` shows it as text, and ``rich.print(display)`` in the colours of a terminal.
 
     Parameters
     ----------
@@ -26,10 +43,15 @@ class MarginalsDisplay:
         What is written at each node.
     labels : sequence of length T
         The predicted labels.
-    probabilities : array-like of shape (T,)
-        The probability of each of them.
+    probabilities : array-like of shape (T,), default=None
+        The probability of each of them; None: the model has none.
     truth : sequence of length T, default=None
-        The true labels; tokens whose label is another one are marked.
+        The true labels.
+    spans : sequence of (type, start, stop, probability), default=None
+        The spans that the labels mark, as ``predict_spans`` returns them; None: their probabilities are not known,
+        and the least probable label of a span sets the strength of its colour.
+    classes : sequence, default=None
+        All labels of the model, so that a type has the same hue in all of its sentences; None: those that occur.
 
     Attributes
     ----------
@@ -39,19 +61,40 @@ class MarginalsDisplay:
     Examples
     --------
     >>> from dualfield.plotting import MarginalsDisplay
-    >>> display = MarginalsDisplay(["the", "run"], ["DT", "NN"], [0.98, 0.55], truth=["DT", "VB"])
+    >>> words, labels = ["Anna", "Berg", "sings", "in", "Rome"], ["B-PER", "I-PER", "O", "O", "B-LOC"]
+    >>> spans = [("PER", 0, 2, 0.97), ("LOC", 4, 5, 0.62)]
+    >>> truth = ["B-PER", "I-PER", "O", "O", "B-ORG"]
+    >>> display = MarginalsDisplay(words, labels, [0.98, 0.98, 1.0, 1.0, 0.62], truth, spans=spans)
+    >>> print(display)
+    [Anna Berg PER 0.970] sings in [Rome LOC 0.620 ✗ true: ORG]
     >>> display.wrong
-    [False, True]
+    [False, False, False, False, True]
     """
 
-    def __init__(self, tokens: Any, labels: Any, probabilities: ArrayLike, truth: Any = None) -> None:
+    def __init__(
+        self,
+        tokens: Any,
+        labels: Any,
+        probabilities: ArrayLike | None = None,
+        truth: Any = None,
+        *,
+        spans: Any = None,
+        classes: Any = None,
+    ) -> None:
         self.tokens = [str(token) for token in label_list(tokens)]
         self.labels = label_list(labels)
-        self.probabilities = np.asarray(probabilities, dtype=np.float64)
+        self.probabilities = None if probabilities is None else np.asarray(probabilities, dtype=np.float64)
         self.truth = None if truth is None else label_list(truth)
         for name, values in (("labels", self.labels), ("probabilities", self.probabilities), ("truth", self.truth)):
             if values is not None and len(values) != len(self.tokens):
                 raise ValueError(f"{name} has {len(values)} entries; expected {len(self.tokens)}, one for each token.")
+        self.classes = [*self.labels, *(self.truth or [])] if classes is None else label_list(classes)
+        self.marks_spans = mark_spans([*self.classes, *self.labels, *(self.truth or [])])
+        self.spans = None if spans is None else [tuple(span) for span in spans]
+        if self.spans is not None:
+            marked = found_spans(self.labels, "labels")
+            if [span[:3] for span in self.spans] != marked:
+                raise ValueError(f"spans must be those that the labels mark, {marked}. Got {self.spans} instead.")
 
     @property
     def wrong(self) -> list[bool]:
@@ -62,7 +105,14 @@ class MarginalsDisplay:
 
     @classmethod
     def from_predictions(
-        cls, tokens: Any, marginals: ArrayLike, classes: Any, *, labels: Any = None, truth: Any = None
+        cls,
+        tokens: Any,
+        marginals: ArrayLike,
+        classes: Any,
+        *,
+        labels: Any = None,
+        truth: Any = None,
+        spans: Any = None,
     ) -> Self:
         """Look up the probabilities of labels in a table of marginals.
 
@@ -78,6 +128,8 @@ class MarginalsDisplay:
             The predicted labels; None: the most probable label of each node.
         truth : sequence of length T, default=None
             The true labels.
+        spans : sequence of (type, start, stop, probability), default=None
+            The spans of the labels with their probabilities.
 
         Returns
         -------
@@ -92,12 +144,10 @@ class MarginalsDisplay:
         """
         names = label_list(classes)
         rows = np.reshape(np.asarray(marginals, dtype=np.float64), (-1, len(names)))
-        if labels is None:
-            return cls(tokens, [names[at] for at in rows.argmax(axis=1)], rows.max(axis=1), truth)
         code = {name: at for at, name in enumerate(names)}
-        predicted = label_list(labels)
+        predicted = [names[at] for at in rows.argmax(axis=1)] if labels is None else label_list(labels)
         chances = [row[code[label]] for row, label in zip(rows, predicted, strict=True)]
-        return cls(tokens, predicted, chances, truth)
+        return cls(tokens, predicted, chances, truth, spans=spans, classes=names)
 
     @classmethod
     def from_estimator(cls, model: Any, xseq: Any, yseq: Any = None, *, tokens: Any = None) -> Self:
@@ -106,7 +156,7 @@ class MarginalsDisplay:
         Parameters
         ----------
         model : fitted model of sequences, such as :class:`dualfield.CRF`
-            Its best labelling is shown, with the exact marginals of its labels.
+            Its best labelling is shown, with the exact probabilities of its spans or labels, if the model has any.
         xseq : one sequence
             In the form in which the model takes the items of `X`.
         yseq : sequence of labels, default=None
@@ -127,19 +177,30 @@ class MarginalsDisplay:
         >>> MarginalsDisplay.from_estimator(model, [["dog"], ["the"]]).tokens
         ['dog', 'the']
         """
-        (labels,), (marginals,) = model.predict([xseq]), model.predict_proba([xseq])
+        (labels,) = model.predict([xseq])
         shown = token_texts(xseq, len(labels)) if tokens is None else tokens
-        return cls.from_predictions(shown, marginals, model.classes_, labels=labels, truth=yseq)
+        if not hasattr(model, "predict_proba"):
+            return cls(shown, labels, None, yseq, classes=model.classes_)
+        (marginals,) = model.predict_proba([xseq])
+        (spans,) = span_probabilities(model, [xseq]) or [None]
+        return cls.from_predictions(shown, marginals, model.classes_, labels=labels, truth=yseq, spans=spans)
 
-    def plot(self, ax: Any = None, *, cmap: str = "Blues") -> Self:
-        """Draw with matplotlib: boxes in lines, label and probability below each token.
+    def _summary(self) -> str:
+        return repr(shortened(self, 120))
+
+    def __str__(self) -> str:
+        return plain_sentence(self._pieces(), is_stacked=not self.marks_spans)
+
+    def __rich__(self) -> Text:
+        return rich_sentence(self._pieces())
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw with matplotlib, in lines of boxes.
 
         Parameters
         ----------
         ax : matplotlib axes, default=None
             Where to draw; None: a new figure.
-        cmap : str, default="Blues"
-            A colour map from light to dark.
 
         Returns
         -------
@@ -152,44 +213,24 @@ class MarginalsDisplay:
         >>> from dualfield.plotting import MarginalsDisplay
         >>> display = MarginalsDisplay(["the", "run"], ["DT", "NN"], [0.98, 0.55]).plot()
         >>> [text.get_text() for text in display.ax_.texts]
-        ['the', 'DT 0.98', 'run', 'NN 0.55']
+        ['the', 'DT', '0.980', 'run', 'NN', '0.550']
         >>> plt.close(display.figure_)
         """
-        words = [shortened(token, _LINE // 2) for token in self.tokens]
-        below = [
-            f"{label} {chance:.2f}" + (f" not {true}" if wrong else "")
-            for label, chance, wrong, true in zip(
-                self.labels, self.probabilities, self.wrong, self.truth or self.labels, strict=True
-            )
-        ]
-        widths = [max(len(word), len(note)) + 1 for word, note in zip(words, below, strict=True)]
-        places = _wrapped(widths)
-        n_lines = 1 + max((line for line, _ in places), default=0)
-        self.ax_ = one_axes(ax, (10.0, 0.6 * n_lines), margins=(0.0, 0.3))
-        from matplotlib import colormaps
-        from matplotlib.patches import Rectangle
-
+        boxes, height = laid_out(self._pieces(), _FIGURE, is_stacked=not self.marks_spans, stretch=_STRETCH)
+        self.ax_ = one_axes(ax, (_FIGURE * _INCHES, height * _INCHES), margins=(0.1, 0.2))
         self.figure_ = self.ax_.figure
-        self.ax_.set(xlim=(0, _LINE), ylim=(n_lines, 0))
+        self.ax_.set(xlim=(-3.0, _FIGURE + 3.0), ylim=(height + 3.0, -3.0))
         self.ax_.set_axis_off()
-        font = {"ha": "center", "va": "center", "family": "monospace", "parse_math": False}
-        rows = zip(words, below, widths, places, self.probabilities, self.wrong, strict=True)
-        for word, note, width, (line, start), chance, wrong in rows:
-            face, edge = colormaps[cmap](0.55 * chance), "red" if wrong else "lightgrey"
-            box = Rectangle((start, line + 0.05), width - 0.3, 0.9, facecolor=face, edgecolor=edge, linewidth=1.2)
-            self.ax_.add_patch(box)
-            middle = start + (width - 0.3) / 2
-            self.ax_.text(middle, line + 0.33, word, fontsize=9, **font)
-            self.ax_.text(middle, line + 0.72, note, fontsize=7, **font)
+        draw_sentence(self.ax_, boxes)
         return self
 
     def html(self) -> Html:
-        """Lay out as boxes that fill the width of a page of :mod:`dualfield.report`.
+        """Lay out as text that fills the width of a page of :mod:`dualfield.report`.
 
         Returns
         -------
         Html
-            The sentence; a wrong label is struck out, with the true one below it.
+            The sentence.
 
         Examples
         --------
@@ -198,32 +239,43 @@ class MarginalsDisplay:
         >>> display.html().count('class="token wrong"')
         1
         """
-        boxes = [
-            f'<span class="token{" wrong" if wrong else ""}"><span class="shade" style="opacity:'
-            f'{_UNDER_TEXT * min(max(chance, 0.0), 1.0):.3f}"></span><b>{escape(token) or "&nbsp;"}</b>'
-            f'<span class="label">{escape(label)}</span><span class="chance">{_rounded(chance)}</span>'
-            + (f'<span class="truth">true: {escape(true)}</span>' if wrong else "")
-            + "</span>"
-            for token, label, chance, wrong, true in zip(
-                self.tokens, self.labels, self.probabilities, self.wrong, self.truth or self.labels, strict=True
-            )
-        ]
-        return Html(f'<div class="sentence">{"".join(boxes)}</div>')
+        return html_sentence(self._pieces(), is_stacked=not self.marks_spans)
+
+    def svg(self, *, width: float = 760.0) -> str:
+        """Draw as an SVG file of its own, with text as text, in light colours or dark ones as the screen has them.
+
+        Parameters
+        ----------
+        width : float, default=760.0
+            Pixels of a line.
+
+        Returns
+        -------
+        str
+            The content of an ``.svg`` file.
+
+        Examples
+        --------
+        >>> from dualfield.plotting import MarginalsDisplay
+        >>> display = MarginalsDisplay(["in", "Rome"], ["O", "B-LOC"], spans=[("LOC", 1, 2, 0.9)])
+        >>> display.svg().startswith('<svg xmlns="http://www.w3.org/2000/svg"')
+        True
+        """
+        return svg_sentence(self._pieces(), width, is_stacked=not self.marks_spans, title=str(self))
+
+    def _pieces(self) -> Sequence[Piece]:
+        of = hues(self.classes)
+        chances = None if self.probabilities is None else self.probabilities.tolist()
+        if not self.marks_spans:
+            return token_pieces(self.tokens, self.labels, chances, self.truth, of)
+        truth = None if self.truth is None else found_spans(self.truth, "truth")
+        predicted = found_spans(self.labels, "labels") if self.spans is None else self.spans
+        return span_pieces(self.tokens, predicted, chances, truth, of)
 
 
-def _rounded(chance: float) -> str:
-    """Write a probability with three decimals, without claiming certainty by rounding."""
-    if 0.0 < chance < 0.0005:
-        return "&lt;0.001"
-    return "&gt;0.999" if 0.9995 <= chance < 1.0 else f"{chance:.3f}"
-
-
-def _wrapped(widths: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the line and the first character of each box, in lines of `_LINE` characters."""
-    places, line, used = [], 0, 0
-    for width in widths:
-        if used and used + width > _LINE:
-            line, used = line + 1, 0
-        places.append((line, used))
-        used += width
-    return places
+def span_probabilities(model: Any, X: Any) -> Any:
+    """Return the spans of sequences with their probabilities, or None where labels or structure have no spans."""
+    if not hasattr(model, "predict_spans") or not hasattr(model, "predict_proba"):
+        return None
+    is_chain = hasattr(model.structure_, "order")
+    return model.predict_spans(X) if is_chain and mark_spans(label_list(model.classes_)) else None

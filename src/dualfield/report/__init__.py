@@ -1,6 +1,6 @@
 """Self-contained HTML reports, one file, no script, no outside resource, and what they are built of.
 
-Figures are drawn with matplotlib: ``pip install "dualfield[report]"``.
+Figures are drawn with matplotlib: ``pip install matplotlib``.
 """
 
 from dualfield.metrics import CalibrationBins, calibration_bins

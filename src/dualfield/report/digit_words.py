@@ -17,9 +17,10 @@ _PICTURE = 32  # pixels of a digit on the page, four for each of its own eight
 _CELL = _PICTURE + 2
 _MARGIN = 72
 _METHOD = (
-    "Every model scores a picture by a Gaussian for its digit (own mean, one shrunk covariance for all). The "
-    "independent reader adds how frequent each digit is; the chain of order k adds how often a digit follows the k "
-    "digits before it. Both are counts from the training words: nothing is trained to discriminate.",
+    "The independent reader and the chains score a picture by a Gaussian for its digit (own mean, one shrunk "
+    "covariance for all). The independent reader adds how frequent each digit is; the chain of order k adds how often "
+    "a digit follows the k digits before it. Both are counts from the training words. The CRF has the cliques of the "
+    "last chain; its weights of pixels and contexts are trained jointly, to discriminate.",
     "Errors are those of the most probable word. Log-loss (nats per digit) and calibration (mean distance between "
     "confidence and the share that is right, ten bins) are those of the marginals. All of it is exact, without "
     "sampling or pruning; exact under the model, that is, which is itself only an approximation of handwriting. The "

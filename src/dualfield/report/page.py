@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dualfield.io.atomic import atomic_write
 from dualfield.plotting.markup import Html, escape
-from dualfield.plotting.style import DRAWING_STYLE, variables
+from dualfield.plotting.style import DRAWING_STYLE, TABLE_STYLE, variables
 
 _STYLE = (
     f":root {{ color-scheme: light dark; {variables(0)} }}\n"
@@ -18,19 +18,36 @@ body { margin: 0 auto; padding: 1.5rem 10px 3rem; max-width: 1160px; background:
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .5rem; }
 h2 { font-size: 1.2rem; margin: 2.2rem 0 .4rem; }
 p { max-width: 46rem; margin: .5rem 0; }
-.soft, caption, figcaption { color: var(--soft); font-size: .9rem; }
+"""
+    + TABLE_STYLE
+    + """
 .scroll { overflow-x: auto; }
-table { border-collapse: collapse; margin: .8rem 0; }
-caption { text-align: left; padding-bottom: .3rem; }
-.data th, .data td { padding: .3rem .7rem; text-align: right; border-bottom: 1px solid var(--line);
-  font-variant-numeric: tabular-nums; }
-.data th:first-child, .data td:first-child { text-align: left; }
-.data td:first-child { white-space: nowrap; }
 @media (max-width: 40rem) { .data th, .data td { padding: .3rem .2rem; font-size: .8rem; } }
 figure { margin: .8rem 0; }
 figcaption { margin-top: .6rem; }
+.scores { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.2rem, 1fr)); gap: 10px; margin: 1rem 0; }
+.scores div { background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: .6rem .8rem; }
+.scores dt { color: var(--soft); font-size: .85rem; }
+.scores dd { margin: 0; font-size: 1.45rem; font-weight: 600; font-variant-numeric: tabular-nums; }
+.scores small { display: block; color: var(--soft); font-size: .75rem; font-weight: 400; }
+details { margin: 2.2rem 0; }
+summary { font-size: 1.2rem; font-weight: 700; cursor: pointer; }
+pre { background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: .6rem .8rem;
+  white-space: pre-wrap; overflow-wrap: anywhere; }
 """
 )
+_PRINT = f"""@page {{ margin: 14mm; }}
+@media print {{
+  :root {{ color-scheme: light; {variables(0)} }}
+  * {{ print-color-adjust: exact; -webkit-print-color-adjust: exact; }}
+  body {{ padding: 0; max-width: none; font-size: 10.5pt; }}
+  h1, h2, h3 {{ break-after: avoid; }}
+  svg, .scores div, .weights section, .example, .card, tr {{ break-inside: avoid; }}
+  .scroll, .grid-box {{ overflow: visible; }}
+  .grid-box svg {{ max-width: 100%; min-width: 0; }}
+  details::details-content {{ content-visibility: visible; height: auto; }}
+}}
+"""
 
 
 def table(header: Sequence[object], rows: Iterable[Sequence[object]], *, caption: object = "") -> Html:
@@ -100,7 +117,8 @@ def page(title: str, body: Iterable[object], *, style: str = "") -> Html:
     return Html(
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}{DRAWING_STYLE}{style}</style>\n</head>\n<body>\n{parts}\n</body>\n</html>\n"
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}{DRAWING_STYLE}{style}{_PRINT}</style>\n</head>\n"
+        f"<body>\n{parts}\n</body>\n</html>\n"
     )
 
 

@@ -95,7 +95,7 @@ def show_digit_words(console: Console, report: DigitWordsReport) -> None:
     console.print(_comparison(report))
     console.print(
         "Errors: of the most probable word. Log-loss (nats per digit) and calibration error: of the marginals, exact "
-        "under each model. Scored by counts; the gallery trains a CRF on the same words.",
+        "under each model. The chains are scored by counts; the CRF is trained.",
         style="dim",
     )
     for group in report.groups[:2]:

@@ -5,28 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from dualfield.plotting import ConvergenceDisplay, TopFeaturesDisplay, TransitionDisplay
 from dualfield.plotting.canvas import check_matplotlib
 from dualfield.plotting.markup import Html, escape
 from dualfield.report.page import page, table
-from dualfield.report.training_dev import DevData, evaluated, score_section, sentence_section
+from dualfield.report.training_dev import DevData, evaluated, has_single_nodes
+from dualfield.report.training_errors import error_section
 from dualfield.report.training_facts import Fact, facts_section, gap_sentences
+from dualfield.report.training_scores import score_section
 
 _STYLE = """
 h3 { font-size: 1.05rem; margin: 1.4rem 0 0; }
 .facts .data td { text-align: left; vertical-align: top; }
 .facts .data th { text-align: left; }
-.facts table { min-width: 18rem; max-width: 56rem; }
+.facts table { min-width: min(100%, 18rem); max-width: 100%; }
 .facts .fact { overflow-wrap: anywhere; }
 .facts .name { display: inline-block; max-width: 100%; }
+.kinds small { display: block; color: var(--soft); font-size: .8rem; white-space: normal; }
+.kinds .data th:last-child, .kinds .data td:last-child { text-align: left; }
+.columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 430px), 1fr)); gap: 0 2.5rem; }
+.columns > div { min-width: 0; }
+.columns .charts { margin-top: .6rem; }
 """
 _NO_DEV = (
-    "No dev data were given, so there are no scores, no confusions, no reliability diagram and no sentences here. "
-    "Labelled data that the model was not trained on bring them: dev=DevData(X, y) in Python, --dev on the command "
-    "line."
+    "No held-out data were given, so there are no scores, no errors, no reliability diagram and no sentences here. "
+    "Labelled data that the model was not trained on bring them: model.report(path, X, y) or dev=DevData(X, y) in "
+    "Python, --dev on the command line."
 )
 
 
@@ -38,6 +44,7 @@ def training_page(
     dev: DevData | None = None,
     history: Iterable[tuple[float, float, str, float]] = (),
     sentences: Any = None,
+    command: str | None = None,
 ) -> Html:
     """Compose the report of a training.
 
@@ -45,18 +52,20 @@ def training_page(
     ----------
     model : fitted model
         :class:`dualfield.CRF`, the one of :mod:`dualfield.estimators.crfsuite`, :class:`dualfield.StructuredSVM`, or
-        :class:`dualfield.KernelLogisticRegression`. One that has no probabilities gets no reliability diagram and no
-        sentences.
+        :class:`dualfield.KernelLogisticRegression`, or another one that predicts labels. One that has no probabilities
+        gets no log-loss and no reliability diagram.
     title : str
         The heading.
     facts : iterable of (name, value), default=()
-        What is shown at the top, before what can be read off the model: files, sizes, versions.
+        What is shown at the end, before what can be read off the model: files, sizes, versions.
     dev : DevData, default=None
-        Data that the model was not trained on. Scores, confusions, reliability and sentences are computed from them.
+        Data that the model was not trained on. Scores, errors, reliability and sentences are computed from them.
     history : iterable of (passes, seconds, name of score, value), default=()
         Validation scores during the training.
     sentences : list of lists of str, default=None
         The tokens of the dev data, in place of ``dev.tokens``.
+    command : str, default=None
+        The command line that made the page, which is shown at the end.
 
     Returns
     -------
@@ -82,16 +91,25 @@ def training_page(
     data = None if dev is None else DevData(*dev)
     if data is not None and sentences is not None:
         data = data._replace(tokens=sentences)
-    return page(title, _body(model, title, facts, data, history), style=_STYLE)
+    return page(title, _body(model, title, data, history, facts_section(model, facts, command)), style=_STYLE)
 
 
 def _body(
-    model: Any, title: str, facts: Iterable[Fact], dev: DevData | None, history: Iterable[Any]
+    model: Any, title: str, dev: DevData | None, history: Iterable[Any], facts: Iterable[object]
 ) -> Iterator[object]:
     yield Html(f"<h1>{escape(title)}</h1>")
+    result = None if dev is None else evaluated(model, dev)
+    if result is None:
+        yield _paragraph(_NO_DEV)
+    elif not result.n_tokens:
+        yield _paragraph("The held-out data have no labels, so there is nothing to score.")
+    else:
+        yield from score_section(result)
+        yield Html("<h2>Errors</h2>")
+        yield from error_section(result)
+    yield from _model_section(model)
+    yield Html("<h2>Training</h2>")
     yield _paragraph(f"{model.status_.sentence} {gap_sentences(model)}")
-    yield from facts_section(model, facts)
-    yield Html("<h2>Convergence</h2>")
     course = ConvergenceDisplay.from_estimator(model, history=history)
     yield course.html()
     if course.has_bounds:
@@ -100,36 +118,24 @@ def _body(
             "by the bound.",
             soft=True,
         )
-    result = None if dev is None else evaluated(model, dev)
-    yield Html("<h2>Dev data</h2>")
-    if result is None:
-        yield _paragraph(_NO_DEV)
-    elif not result.n_tokens:
-        yield _paragraph("The dev data have no labels, so there is nothing to score.")
-    else:
-        yield from score_section(result)
-    if hasattr(model, "structure_"):
-        yield from _weights(model)
-    if result is not None and result.tokens is not None and result.n_tokens and result.marginals is not None:
-        yield Html("<h2>Sentences</h2>")
-        yield from sentence_section(result)
+    yield from facts
 
 
-def _weights(model: Any) -> Iterator[Html]:
-    if not is_classifier(model):
-        yield from _transitions(model)
-    if getattr(model, "expansion_", None) is not None:
-        return  # a kernel gives columns no weights
-    yield Html("<h2>Attributes</h2>")
-    yield _paragraph(
-        "The largest weights of both signs for each label; all bars have the same scale.",
-        soft=True,
-    )
-    yield TopFeaturesDisplay.from_estimator(model).html()
+def _model_section(model: Any) -> Iterator[Html]:
+    """Show the weights of transitions and attributes, where the model has them."""
+    parts = []
+    if not has_single_nodes(model) and hasattr(getattr(model, "structure_", None), "order"):
+        parts += [Html("<h3>Transitions</h3>"), *_transitions(model)]
+    # A kernel gives columns no weights.
+    if hasattr(model, "coef_") and hasattr(model, "vocabulary_") and getattr(model, "expansion_", None) is None:
+        note = "The largest weights of both signs for each label; all bars have the same scale."
+        parts += [Html("<h3>Attributes</h3>"), _paragraph(note, soft=True)]
+        parts.append(TopFeaturesDisplay.from_estimator(model).html())
+    if parts:
+        yield from [Html("<h2>Model</h2>"), *parts]
 
 
 def _transitions(model: Any) -> Iterator[Html]:
-    yield Html("<h2>Transitions</h2>")
     if model.structure_.order == 1:
         yield TransitionDisplay.from_estimator(model).html()
     else:

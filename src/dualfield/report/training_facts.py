@@ -40,7 +40,7 @@ def model_facts(model: Any) -> Iterator[Fact]:
         yield "features", f"{model.n_features_in_:,}"
     if hasattr(model, "dual_coef_"):
         yield "points of the expansion", f"{model.dual_coef_.shape[1]:,}"
-    yield "solver", model.solver_
+    yield "solver", getattr(model, "solver_", "none")
     trace = getattr(model, "trace_", None)
     if trace is not None and len(trace):
         what = "data" if hasattr(model, "structure_") else "kernel matrix"
@@ -49,13 +49,13 @@ def model_facts(model: Any) -> Iterator[Fact]:
             yield "seconds in the solver", rounded(trace.seconds[-1], 3)
     if math.isfinite(model.objective_):
         yield "objective", rounded(model.objective_, 6)
-    if math.isfinite(model.dual_gap_):
+    if math.isfinite(getattr(model, "dual_gap_", math.nan)):
         yield "duality gap", rounded(model.dual_gap_, 3)
 
 
 def gap_sentences(model: Any) -> str:
     """State the certificate of the weights: a bound on the improvement by others."""
-    objective, gap = float(model.objective_), float(model.dual_gap_)
+    objective, gap = float(model.objective_), float(getattr(model, "dual_gap_", math.nan))
     if math.isnan(objective):
         return (
             "The objective of these weights and its distance from the best are not known: "
@@ -64,7 +64,7 @@ def gap_sentences(model: Any) -> str:
     if math.isnan(gap):
         return (
             f"The objective is {rounded(objective, 6)}. There is no bound on how much better other weights could be: "
-            "with partly labelled sequences the problem is not convex."
+            "with latent variables or partly labelled sequences the problem is not convex."
         )
     dual = objective - gap
     relative = f" (relative gap {rounded(max(gap, 0.0) / dual, 2)})" if dual > 0.0 else ""
@@ -82,19 +82,23 @@ def changed_parameters(model: Any) -> list[Fact]:
     ]
 
 
-def facts_section(model: Any, facts: Iterable[Fact]) -> Iterator[Html]:
-    """Lay out the given facts, those of the model, and its parameters."""
+def facts_section(model: Any, facts: Iterable[Fact], command: str | None = None) -> Iterator[Html]:
+    """Lay out the given facts, those of the model, and its parameters, folded; the command line comes last."""
+    yield Html('<details class="facts"><summary>Facts and parameters</summary>')
     yield _facts_table("fact", [*facts, *model_facts(model)])
     changed = changed_parameters(model)
     if changed:
         yield _facts_table("parameter", changed, "Parameters that differ from their defaults")
     else:
         yield Html("<p>All parameters have their default values.</p>")
+    if command is not None:
+        yield Html(f"<p>The command line:</p><pre>{escape(command)}</pre>")
+    yield Html("</details>")
 
 
 def _facts_table(kind: str, rows: Sequence[Fact], caption: str = "") -> Html:
     cells = [(name, Html(f'<span class="fact">{escape(value)}</span>')) for name, value in rows]
-    return Html(f'<div class="facts">{table((kind, "value"), cells, caption=caption)}</div>')
+    return table((kind, "value"), cells, caption=caption)
 
 
 def _same(value: Any, default: Any) -> bool:

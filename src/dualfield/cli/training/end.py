@@ -11,7 +11,7 @@ from typing import Any
 import click
 import numpy as np
 
-from dualfield.cli.program import warn
+from dualfield.cli.program import COMMAND_LINE, warn
 from dualfield.cli.reading.data_files import LabelledData
 
 Options = dict[str, Any]
@@ -117,4 +117,6 @@ def _write_report(given: Options, data: LabelledData, dev: LabelledData | None, 
     tokens = [[row[0] for row in sentence] for sentence in dev.X] if dev is not None and dev.format == "conll" else None
     shown_data = None if dev is None else DevData(dev.X, dev.y, tokens)
     title = f"Training of {given['target'].name}"
-    write_page(given["report"], training_page(model, title=title, facts=facts, dev=shown_data, history=history))
+    command = click.get_current_context().meta.get(COMMAND_LINE)
+    document = training_page(model, title=title, facts=facts, dev=shown_data, history=history, command=command)
+    write_page(given["report"], document)

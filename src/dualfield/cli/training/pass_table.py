@@ -32,6 +32,9 @@ class PassTable:
         Whether the solver knows objective and gap on its way.
     quiet : bool
         Whether to show nothing; scores are kept all the same.
+    factor : float
+        A pass has a line if its gap is smaller by this factor than that of the line before, or first within the
+        tolerance.
     """
 
     def __init__(
@@ -42,12 +45,13 @@ class PassTable:
         *,
         certified: bool = True,
         quiet: bool = False,
+        factor: float = 0.0,
     ) -> None:
         self.tol, self.score, self.score_name, self.quiet = tol, score, score_name, quiet
-        self.certified = certified
+        self.certified, self.factor = certified, factor
         self.history: list[tuple[float, float, str, float]] = []  # passes, seconds, name of the score, score
         self._live: Live | None = None
-        self._first_gap = math.nan
+        self._first_gap, self._last_gap = math.nan, math.inf
         self._begun = False
         self._shown_at = 0.0
 
@@ -78,8 +82,11 @@ class PassTable:
             return
         if not self._begun:
             self._begin(model)
-        self._line(self._row(moment, value))
-        self._show_bar(float(moment.relative_gap))
+        gap = float(moment.relative_gap)
+        if not gap * self.factor > self._last_gap or gap <= self.tol < self._last_gap:
+            self._line(self._row(moment, value))
+            self._last_gap = gap
+        self._show_bar(gap)
 
     def _begin(self, model: Any) -> None:
         self._begun = True

@@ -37,7 +37,7 @@ class MarginalQP(Solver):
         \max_{\mu \ge 0} \; \sum_i c_i \langle \Delta_i, \mu_i \rangle - \tfrac{1}{2} \|w(\mu)\|^2 \quad
         \text{with} \quad \sum_{c \to s} \mu_{t}(c) = \sum_{s \to c} \mu_{t+1}(c), \qquad \sum_s \mu_0(s) = 1
 
-    Clarabel, an interior-point solver, does the work: ``pip install dualfield[qp]``. For small problems, and as an
+    Clarabel, an interior-point solver, does the work: ``pip install clarabel``. For small problems, and as an
     independent answer. Needs chains, costs that are sums over nodes, and no signs of weights.
 
     Parameters
@@ -187,7 +187,7 @@ def _quadratic_programme(flows: _Flows, tol: float, interrupt: _Interrupt) -> Fl
     try:
         clarabel: Any = importlib.import_module("clarabel")
     except ImportError as error:
-        raise ImportError("solver='marginal' needs the package clarabel: pip install 'dualfield[qp]'.") from error
+        raise ImportError("solver='marginal' needs the package clarabel: pip install clarabel.") from error
     n, used = flows.n, np.unique(flows.features.indices)
     p = len(used)
     mixed = (scipy.sparse.diags_array(flows.weights) @ flows.features[:, used]).T
