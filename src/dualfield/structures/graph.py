@@ -196,6 +196,10 @@ class Graph(Pairwise):
             neighbours=self.neighbours,
         )
 
+    def __repr__(self) -> str:
+        how = "" if self.inference == "auto" else f", inference={self.inference!r}"
+        return f"Graph(n_labels={self.n_labels}, n_types={self.n_types}{how})"
+
     def _types(self, shape: Shape) -> NDArray[np.int32] | None:
         return shape.types if isinstance(shape, GraphShape) else None
 
