@@ -75,8 +75,7 @@ class ConvertedData:
 
     def labels_in(self, scheme: str) -> list[list[str]]:
         """Return the labels in a scheme; those that break their own are refused by file and line."""
-        from dualfield.data.span_labels import marks_spans
-        from dualfield.data.span_labels import SchemeError, convert_scheme
+        from dualfield.data.span_labels import SchemeError, convert_scheme, marks_spans
 
         data = self.data
         for label in data.labels:
