@@ -52,7 +52,7 @@ DRAWING_STYLE = (
 svg { display: block; max-width: 100%; height: auto; overflow: visible; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 250px), 1fr)); gap: 1rem 2rem;
   align-items: start; }
-.charts svg { width: 100%; max-width: 560px; }
+.charts svg { width: 100%; max-width: min(100%, 440px); }
 .charts table { margin: 0; font-size: .85rem; }
 .charts .data th, .charts .data td { padding: .2rem .5rem; }
 .grid-box { overflow-x: auto; margin: .8rem 0; }
