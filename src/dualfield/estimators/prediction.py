@@ -433,7 +433,7 @@ class StructuredPredictor:
             raise ValueError(f"Spans are parts of sequences; this model labels a {type(structure).__name__}.")
         return predict_spans(structure, scores, model.names, outside, min_proba, model.probability_temperature, threads)
 
-    def explain(self, xseq: Any, top: int = 10) -> Explanation:
+    def explain(self, xseq: Any, top: int = 10, *, tokens: Any = None) -> Explanation:
         """Say why each token of a sequence has its label.
 
         For each token the predicted labelling is held against the best one that has another label there. Their scores
@@ -446,6 +446,8 @@ class StructuredPredictor:
             One sequence.
         top : int, default=10
             How many contributions are printed for a token; the record has them all.
+        tokens : sequence of str, default=None
+            What is written at each node; None: its word, where its attributes tell it.
 
         Returns
         -------
@@ -458,12 +460,12 @@ class StructuredPredictor:
         >>> X = [[["the"], ["dog"]], [["dogs"], ["run"]], [["the"], ["run"]]]
         >>> model = CRF(tol=1e-12).fit(X, [["DT", "NN"], ["NN", "VB"], ["DT", "NN"]])
         >>> print(model.explain([["the"], ["run"]])[1])
-        1: NN with probability 0.47, not VB; the scores differ by 0.90
+        1 (run): NN with probability 0.47, not VB; the scores differ by 0.90
             +1.025  transition: DT > NN, not DT > VB
             -0.128  run: NN, not VB
         """
         check_integer("explain", "top", top, 1)
-        return explain(self._ask(), xseq, int(top))
+        return explain(self._ask(), xseq, int(top), tokens)
 
     @property
     def state_features_(self) -> dict[tuple[str, Any], float]:

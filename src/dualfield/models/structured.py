@@ -21,6 +21,7 @@ from dualfield.data.shapes import Shape
 from dualfield.data.value_records import names_record, read_names
 from dualfield.features import Template
 from dualfield.features.reading import read_examples
+from dualfield.models.listings import RankedLabellings
 from dualfield.models.temperature_scaling import Calibration
 from dualfield.scores import Expansion, LinearScores
 from dualfield.scores.stored import LinearWeights, Scored, StoredWeights
@@ -317,10 +318,10 @@ class StructuredModel:
         total = self.structure.log_partition(scores, temperature=T, n_jobs=n_threads)
         probability, found = np.exp((best.scores - total[:, None]) / T), np.isfinite(best.scores)
         ranked = [self.decoded(np.maximum(codes, 0), scores.shape) for codes in best.labels]
-        return [
-            [(ranked[r][i], float(probability[i, r])) for r in range(k) if found[i, r]]
+        return RankedLabellings(
+            RankedLabellings((ranked[r][i], float(probability[i, r])) for r in range(k) if found[i, r])
             for i in range(scores.n_examples)
-        ]
+        )
 
     def sample(
         self, X: Any, n_samples: int, random_state: Any, lengths: ArrayLike | None = None, n_threads: int = 1
