@@ -1,6 +1,6 @@
 """
-Calibrated probabilities
-========================
+Calibrated probabilities: kernel logistic regression and SVC
+============================================================
 
 A support vector machine has no probabilities: a second model must be fitted to its
 scores. Kernel logistic regression has the same kernels and the same kind of boundary,

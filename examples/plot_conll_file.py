@@ -1,6 +1,6 @@
 """
-Your own file of columns
-========================
+Train, evaluate and save a CRF on a CoNLL file
+==============================================
 
 Corpora for sequence labelling mostly come as text files in columns: a line for each
 word, a blank line between sentences, the label last. This example goes the whole way

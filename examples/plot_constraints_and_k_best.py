@@ -1,6 +1,6 @@
 """
-Constraints and the k best labellings
-=====================================
+Word segmentation: constraints and n-best labellings
+====================================================
 
 How should ``nowhere`` be split: *no where* or *now here*? This example trains a CRF to
 split words that were written together, letter by letter. It uses constraints on
@@ -133,10 +133,8 @@ for text, best in zip(QUESTIONS, answers, strict=True):
 # An application can use this: accept the first answer if its probability is high, and
 # ask a person otherwise.
 
-fig, axes = plt.subplots(
-    1, len(QUESTIONS), figsize=(11, 2.6), sharex=True, layout="constrained"
-)
-for ax, text, best in zip(axes, QUESTIONS, answers, strict=True):
+fig, axes = plt.subplots(2, 2, figsize=(6.4, 4.4), sharex=True, layout="constrained")
+for ax, text, best in zip(axes.flat, QUESTIONS, answers, strict=True):
     ax.barh(
         [split(text, labels) for labels, _ in best],
         [probability for _, probability in best],

@@ -1,6 +1,6 @@
 """
-Numeric features: reading handwritten codes
-===========================================
+Numeric features: sequences of handwritten digits
+=================================================
 
 Attributes need not be strings. Here every item is a row of 64 numbers, the pixels of a
 handwritten digit, and a sequence is a code of eight digits. The CRF learns the shapes

@@ -1,6 +1,6 @@
 """
-The duality gap
-===============
+Duality gap: when has training converged?
+=========================================
 
 When has training converged? Most programs stop when the objective changes little.
 dualfield computes two numbers: the objective, an upper bound on the optimum, and the
@@ -47,6 +47,7 @@ print(bool(model.objective_ - model.dual_gap_ <= exact.objective_ <= model.objec
 # between them.
 
 close = CRF(random_state=0, tol=1e-6).fit(X, y)
+# sphinx_gallery_thumbnail_number = 2
 ConvergenceDisplay.from_estimator(close).plot(against="passes")
 plt.show()
 
@@ -55,7 +56,7 @@ plt.show()
 # unknown during training. The gap is always above it, and not by much.
 
 trace = close.trace_
-fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
+fig, ax = plt.subplots(figsize=(6, 4.2), layout="constrained")
 ax.semilogy(
     trace.passes,
     trace.gap / exact.objective_,

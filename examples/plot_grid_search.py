@@ -1,6 +1,6 @@
 """
-Choose C by the F1 score of spans
-=================================
+Grid search over C by span F1
+=============================
 
 A CRF is an estimator like any other of scikit-learn, so ``GridSearchCV`` can choose its
 parameters. The criterion is the F1 score of whole spans, not accuracy: a model that

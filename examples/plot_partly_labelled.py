@@ -1,6 +1,6 @@
 """
-Missing annotations are not O
-=============================
+Train a CRF on partly labelled data
+===================================
 
 In many corpora some names are annotated and others are missing, or annotations come
 from an incomplete list. Training on such data as they are teaches the model that
@@ -109,7 +109,7 @@ for share, one, other in zip(shares, *scores.values(), strict=True):
 # not names. With partial labels it holds until more than half of the annotations are
 # gone. Below that there is too little data for either.
 
-fig, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
+fig, axes = plt.subplots(2, 1, figsize=(6, 5), sharex=True, layout="constrained")
 for ax, measure in zip(axes, ("precision", "recall"), strict=True):
     for (name, results), marker in zip(scores.items(), "os", strict=True):
         ax.plot(
@@ -118,11 +118,8 @@ for ax, measure in zip(axes, ("precision", "recall"), strict=True):
             marker=marker,
             label=name,
         )
-    ax.set(
-        xlabel="share of names that are marked",
-        title=f"{measure} of whole names",
-        ylim=(-0.03, 1.03),
-    )
-    ax.invert_xaxis()
-axes[1].legend(loc="lower left", fontsize=8)
+    ax.set(ylabel=f"{measure} of whole names", ylim=(-0.03, 1.03))
+axes[0].legend(loc="lower left")
+axes[1].set(xlabel="share of names that are marked")
+axes[1].invert_xaxis()
 plt.show()

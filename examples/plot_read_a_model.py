@@ -1,6 +1,6 @@
 """
-What has the model learned?
-===========================
+Inspect a CRF: weights, transitions, explanations
+=================================================
 
 A linear model can be read. This example trains a CRF that understands commands to a
 house, then looks at its weights, at its transitions, and at the reasons for one of its

@@ -1,6 +1,6 @@
 """
-Inference on your own scores
-============================
+Viterbi and marginals on the scores of any classifier
+=====================================================
 
 A classifier uses one time step at a time. Often we know more: states last for a while,
 and some never follow others. The structures of dualfield take scores from any source,

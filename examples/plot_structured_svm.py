@@ -1,6 +1,6 @@
 """
-Matching stars: a custom output space
-=====================================
+Structural SVM with a custom output space: matching
+===================================================
 
 A structural SVM learns to choose one output among very many, and the outputs need not
 be label sequences. Here an input is a pair of photographs of the same dozen stars, and

@@ -1,6 +1,6 @@
 """
-Filtering with a supervised HMM
-===============================
+Supervised HMM: filtering and smoothing of states
+=================================================
 
 A machine is warming up, running, or worn. Its state is hidden, but sensors measure
 vibration, noise and temperature. For some past shifts the states are labelled. That is

@@ -1,6 +1,6 @@
 """
-Find names in a text
-====================
+Named entity recognition with a CRF
+===================================
 
 A conditional random field learns from sentences with annotated names of people and
 places. Then it finds names in new sentences, with a probability for every label.
@@ -118,7 +118,7 @@ plt.show()
 # exactly; nothing was fitted afterwards.
 
 marginals = model.predict_proba([describe(words)])[0]
-fig, ax = plt.subplots(figsize=(8, 2.8), layout="constrained")
+fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 image = ax.imshow(marginals.T, cmap="Blues", vmin=0, vmax=1, aspect="auto")
 ax.set_xticks(range(len(words)), words)
 ax.set_yticks(range(len(model.classes_)), model.classes_)

@@ -93,7 +93,7 @@ def test_task(script, files, tmp_path):
         assert len(shown) == 3
         for value in shown:
             assert "object at 0x" not in repr(value)
-        assert "<" in shown[0]._repr_html_()
+            assert "</" in value._repr_html_()
         return
     program = ["bash", "-e"] if script.suffix == ".sh" else [sys.executable]
     result = subprocess.run(
