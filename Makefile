@@ -25,7 +25,7 @@ endif
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo      build, read handwritten numbers, write report.html"
+	@echo "make demo      build, train a CRF that finds names, show what it answers, write report.html"
 	@echo "make check     lint, types and the quick tests, for while you work"
 	@echo "make test      lint, native tests, Python tests, doctests, documentation"
 	@echo "make lint      ruff, mypy --strict, clang-format"

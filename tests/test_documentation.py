@@ -66,11 +66,11 @@ def broken_links(text: str, folder: Path) -> list[str]:
     return [file for file in files if file and not (folder / file).exists()]
 
 
-def states(readme: str) -> dict[str, str]:
-    """Return the names in the first column of README's tables that have a column 'state', with that state."""
+def states(text: str) -> dict[str, str]:
+    """Return the names in the first column of tables that have a column 'state', with that state."""
     found: dict[str, str] = {}
     column: int | None = None
-    for line in readme.splitlines():
+    for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")] if line.startswith("|") else []
         if not cells:
             column = None
@@ -149,12 +149,12 @@ def test_api_lists_every_public_name():
     assert len({id(one) for one in listed}) == len(listed), "a name stands in docs/api.md twice"
 
 
-def test_readme_states():
-    found = states((ROOT / "README.md").read_text(encoding="utf-8"))
+def test_states():
+    found = states((DOCS / "state.md").read_text(encoding="utf-8"))
     assert {"CRF", "dualfield.structures.Chain"} <= set(found)
     assert set(found.values()) <= {"available", "planned"}
     for name, state in found.items():
-        assert exists(name) == (state == "available"), f"README.md says that {name} is {state}"
+        assert exists(name) == (state == "available"), f"docs/state.md says that {name} is {state}"
 
 
 def test_readme_names_the_commands():
@@ -210,8 +210,8 @@ def test_installation_from_an_index_is_found():
 
 def test_states_are_read():
     other = "| a | b |\n|---|---|\n| `No` | planned |\n\n"
-    readme = other + "| name | state |\n|---|---|\n| `x.Y`, `Z` | planned |\n| `W` | available |\n"
-    assert states(readme) == {"x.Y": "planned", "Z": "planned", "W": "available"}
+    text = other + "| name | state |\n|---|---|\n| `x.Y`, `Z` | planned |\n| `W` | available |\n"
+    assert states(text) == {"x.Y": "planned", "Z": "planned", "W": "available"}
 
 
 def test_exists():
@@ -221,10 +221,10 @@ def test_exists():
     assert not exists("NoSuchEstimator")
 
 
-def test_the_readme_lists_every_model_that_can_be_saved():
+def test_the_states_list_every_model_that_can_be_saved():
     from dualfield.estimators.loading import ESTIMATORS
 
-    found = states((ROOT / "README.md").read_text(encoding="utf-8"))
+    found = states((DOCS / "state.md").read_text(encoding="utf-8"))
     names = {name for name, state in found.items() if state == "available" and "." not in name}
     assert names == {one.__name__ for one in ESTIMATORS.values()}
 

@@ -1,4 +1,4 @@
-"""The page on the first hour is true: its commands are run in a folder of their own, and say what it shows."""
+"""The pages on the first hour and the demo are true: their commands are run in a folder, and say what is shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
-PAGE = Path(__file__).parents[1] / "docs" / "first_hour.md"
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE, DEMO = DOCS / "first_hour.md", DOCS / "guide" / "demo.md"
 
 FILE = r"\{code-block\} python\n:caption: (?P<file>\S+)\n\n"
 BLOCK = re.compile(rf"^```(?:{FILE}|console\n)(?P<text>.*?)^```$", re.M | re.S)
@@ -94,9 +95,17 @@ def walk(page: str, folder: Path) -> list[str]:
     return wrong
 
 
-def test_first_hour(tmp_path):
-    wrong = walk(PAGE.read_text(encoding="utf-8"), tmp_path)
+@pytest.mark.parametrize("page", [PAGE, DEMO], ids=lambda page: page.stem)
+def test_first_hour(page, tmp_path):
+    wrong = walk(page.read_text(encoding="utf-8"), tmp_path)
     assert not wrong, "\n\n".join(wrong)
+
+
+def test_what_the_first_hour_shows_of_the_demo_is_on_its_page():
+    shown = re.search(r"^```text\n(A new sentence.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S)
+    page = DEMO.read_text(encoding="utf-8")
+    for part in shown[1].split("...\n"):
+        assert part in page
 
 
 def test_page_has_the_steps_of_a_first_hour():

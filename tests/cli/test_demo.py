@@ -153,6 +153,13 @@ def test_a_terminal_gets_colours_in_the_width_it_has(model):
     assert max(map(len, plain.splitlines())) <= 80
 
 
+def test_without_colours_names_are_in_brackets(model):
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, color_system="truecolor", width=80, no_color=True)
+    demo_names._show_sentence(console, model, demo_names.SENTENCE.split())
+    assert "[May Weston PER 0.880] of [Weston Ferries ORG 0.866]" in out.getvalue()
+
+
 @pytest.mark.parametrize("is_on_path", [True, False])
 def test_how_to_reach_the_command_is_said_where_needed(is_on_path, monkeypatch, tmp_path):
     (tmp_path / "bin").mkdir()

@@ -243,7 +243,7 @@ def test_warm_start(files):
     [
         ("a B\nb I\nc\n", [], "bad:3: has 1 column; the first row, in line 1, has 2."),
         ("a\nb\n", [], "bad:1: has 1 column; expected 2 or more, the label last."),
-        ("", [], "bad: is empty; expected CoNLL columns, CRFsuite items or svmlight."),
+        ("", [], "bad: is empty; expected CoNLL columns, CRFsuite items, svmlight or JSON."),
         ("\n\n", ["--format", "conll"], "bad: is empty; expected CoNLL columns."),
         ("B\tw:x\nI\tw:y\n", ["--format", "crfsuite"], "bad:1: the weight of 'w' must be a finite number."),
         ("1 1:2\n1 0:2\n", ["--format", "svmlight"], "bad:2: indices must rise from 1. Got 0 after 0."),

@@ -114,7 +114,7 @@ def test_forced_label_has_no_runner_up():
     chain = Chain(2, allowed=np.array([[False, True], [True, True]]), allowed_start=np.array([True, False]))
     model = CRF(chain).fit([[["a"], ["b"], ["a"]], [["a"], ["b"], ["b"]]], [["x", "y", "x"], ["x", "y", "y"]])
     token = model.explain([["a"], ["b"]])[1]
-    assert str(token) == "1: y with probability 1.00; no other label is allowed"
+    assert str(token) == "1 (b): y with probability 1.00; no other label is allowed"
 
 
 def test_text():
@@ -122,7 +122,7 @@ def test_text():
     xseq = max(X, key=len)
     token = model.explain(xseq, top=2)[1]
     lines = str(token).splitlines()
-    assert lines[0].startswith(f"1: {token.label} with probability 0.")
+    assert lines[0].startswith(f"1 ({token.token}): {token.label} with probability 0.")
     assert lines[0].endswith(f"not {token.runner_up}; the scores differ by {token.difference:.2f}")
     assert len(lines) == 4
     assert lines[-1].endswith(f"{len(token.contributions) - 2} more")

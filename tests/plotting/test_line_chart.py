@@ -68,7 +68,7 @@ def test_points_and_texts_are_inside_the_picture():
         x, y = (10.0 ** rng.uniform(-3, 3)) * rng.normal(size=5), (10.0 ** rng.uniform(-6, 6)) * rng.normal(size=5)
         chart = draw(Line("a", tuple(np.abs(x)), tuple(y)), log_x=True)
         width, height = (float(parsed(chart).get(side)) for side in ("width", "height"))
-        assert width >= 420
+        assert width >= 310
         places = [point for piece in polyline(chart, 0) for point in piece]
         places += [tuple(map(float, place)) for place in re.findall(r'<text x="([-\d.]+)" y="([-\d.]+)"', chart)]
         for px, py in places:

@@ -9,8 +9,10 @@ import pytest
 
 from dualfield.metrics import calibration_bins
 from dualfield.plotting import (
+    CalibrationChangeDisplay,
     ConfusionDisplay,
     ConvergenceDisplay,
+    LearningCurveDisplay,
     MarginalsDisplay,
     ReliabilityDisplay,
     TopFeaturesDisplay,
@@ -18,7 +20,7 @@ from dualfield.plotting import (
 )
 from dualfield.plotting.style import LIGHT
 
-NAMES = ("transitions", "top_features", "convergence", "reliability", "confusion", "marginals")
+NAMES = ("transitions", "top_features", "convergence", "reliability", "confusion", "marginals", "learning", "change")
 
 
 def made(name: str):
@@ -34,6 +36,10 @@ def made(name: str):
         ),
         "reliability": lambda: ReliabilityDisplay(calibration_bins([0.9, 0.6, 0.55], [1, 0, 1])),
         "confusion": lambda: ConfusionDisplay([[5, 1, 0], [0, 7, 2], [0, 0, 0]], labels),
+        "learning": lambda: LearningCurveDisplay([10, 100], [0.5, 0.7], [1.0, 0.9], score_name="$F_1$"),
+        "change": lambda: CalibrationChangeDisplay(
+            calibration_bins([0.99, 0.9], [1, 0]), calibration_bins([0.8, 0.6], [1, 0]), 2.0, (0.9, 0.5)
+        ),
         "marginals": lambda: MarginalsDisplay(
             ["a $ sign $"] * 30, ["$x_1$"] * 30, np.linspace(0, 1, 30), truth=["$x_1$"] * 29 + ["b"]
         ),
@@ -121,9 +127,29 @@ def test_reliability_of_two_models_shares_its_axes():
     names = [text.get_text() for text in second.ax_.get_legend().get_texts()]
     assert names == ["exactly as sure as right", "model (calibration error 0.083)", "other (calibration error 0.300)"]
     assert sorted(text.get_text() for text in first.ax_.texts) == ["1", "2"]
+    third = ReliabilityDisplay(calibration_bins([0.6], [1]), name="third").plot(first.ax_)
+    assert list(first.ax_.texts) == []  # no numbers where several models share the axes
+    assert third.line_.get_marker() != second.line_.get_marker()
     assert first.line_.get_marker() != second.line_.get_marker()
     assert first.line_.get_color() != second.line_.get_color()
     plt.close(first.figure_)
+
+
+def test_reliability_has_error_bars_and_a_legend_within_the_figure():
+    figure, ax = plt.subplots()
+    bins = calibration_bins([0.9, 0.8, 0.85, 0.6], [1, 0, 1, 1])
+    display = ReliabilityDisplay(bins).plot(ax)
+    (bars,) = (one for one in ax.collections if hasattr(one, "get_segments"))
+    for (low, high), x, y, count in zip(bars.get_segments(), bins.confidence, bins.accuracy, bins.count, strict=True):
+        spread = 2 * np.sqrt(x * (1 - x) / count)
+        assert (low[0], low[1], high[1]) == pytest.approx((x, max(y - spread, 0), min(y + spread, 1)))
+    figure.canvas.draw()
+    legend, whole = (one.get_window_extent() for one in (display.ax_.get_legend(), figure))
+    plane = ax.get_window_extent()
+    assert legend.y1 < plane.y0  # it covers nothing
+    assert whole.x0 <= legend.x0 <= legend.x1 <= whole.x1
+    assert whole.y0 <= legend.y0
+    plt.close(figure)
 
 
 def test_confusion_shows_counts():

@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dualfield import __version__
 from dualfield.cli.outputs import written_page
 from dualfield.cli.training.pass_table import PassTable
 from dualfield.datasets import TownNews, load_town_news
@@ -23,7 +22,6 @@ from dualfield.io import write_conll
 from dualfield.metrics import sequence_accuracy_score, span_f1_score, span_f1_scorer, token_log_loss
 from dualfield.plotting import MarginalsDisplay
 from dualfield.plotting.sentence import rounded
-from dualfield.report import DevData, training_page, write_page
 from dualfield.report.digit_words_records import percent
 from dualfield.report.training_facts import gap_sentences
 
@@ -78,7 +76,8 @@ def show_names(report: Path) -> None:
     console.print("The held-out sentences, each label predicted alone and in a chain:", style="bold")
     console.print(_comparison({"independent labels": alone, "chain (CRF)": model}, news))
     with written_page(report):
-        write_page(report, _page(model, news, passes.history))
+        title = "Names in local news, all of them fictional"
+        model.report(report, news.X_test, news.y_test, title=title, history=passes.history)
     console.print(f"\nScores, errors, weights and sentences: {report}", markup=False, soft_wrap=True)
     console.print(f"Next, type{_activation()}:", markup=False, soft_wrap=True)
     for line in _NEXT:
@@ -100,7 +99,8 @@ def _score_on(news: TownNews) -> Any:
 
 def _show_sentence(console: Console, model: CRF, words: Sequence[str]) -> None:
     display = MarginalsDisplay.from_estimator(model, words)
-    console.print(display if console.color_system else Text(str(display)))
+    has_colours = console.color_system is not None and not console.no_color
+    console.print(display if has_colours else Text(str(display)))
     console.print()
     console.print("Its three most probable labellings:", style="bold")
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_header=False)
@@ -126,13 +126,3 @@ def _comparison(models: dict[str, CRF], news: TownNews) -> Table:
             f"{token_log_loss(news.y_test, marginals, model.classes_):.3f}",
         )
     return table
-
-
-def _page(model: CRF, news: TownNews, history: list[Any]) -> Any:
-    facts = [
-        ("training data", f"load_town_news(): {len(news.X_train)} sentences, generated; all names are fictional"),
-        ("dev data", f"{len(news.X_test)} sentences, with names that training does not have"),
-        ("dualfield", __version__),
-    ]
-    dev = DevData(news.X_test, news.y_test, news.X_test)
-    return training_page(model, title="Names in local news", facts=facts, dev=dev, history=history)

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from dualfield.cli import options
+from dualfield.cli.help_pages import Command
 from dualfield.cli.program import COMMAND_LINE, INTERRUPTED, tell
 
 __all__ = ["tune"]
@@ -29,10 +30,19 @@ class Listed(click.ParamType[list[Any]]):
         return sorted({self._each.convert(part.strip(), param, ctx) for part in str(value).split(",")})
 
 
-@click.command(
-    epilog="Examples: dualfield tune train.txt --dev dev.txt --model best.model; "
-    "dualfield tune train.txt --cv 5 --C 1,10,100 --order 1,2 --report tuning.html"
-)
+_SECTIONS = {
+    "Candidates and score": ("Cs", "loss", "orders", "min_freqs", "dev", "cv", "by"),
+    "Data": ("kind", "delimiter", "encoding", "columns", "label", "alignment", "label_names"),
+    "Model and training": ("template", "features", "constraints", "tol", "threads", "seed"),
+    "Output": ("target", "report", "as_json", "quiet"),
+}
+_EXAMPLES = [
+    "dualfield tune train.txt --dev dev.txt --model best.model",
+    "dualfield tune train.txt --cv 5 --C 1,10,100 --order 1,2 --report tuning.html",
+]
+
+
+@click.command(cls=Command, sections=_SECTIONS, examples=_EXAMPLES)
 @click.argument("data", type=options.INPUT, nargs=-1, required=True)
 @click.option("--dev", type=options.INPUT, default=None, help="Held-out data that every candidate is scored on.")
 @click.option(
@@ -93,6 +103,8 @@ class Listed(click.ParamType[list[Any]]):
 @options.encoding
 @options.columns
 @options.label_column
+@options.alignment
+@options.label_names
 @options.template
 @click.option(
     "--features",

@@ -141,6 +141,9 @@ class CRF(StructuredPredictor, Estimator):
     dual_gap_ : float
         A proven bound on its distance from the minimum, computed from the returned weights. NaN for partly labelled
         sequences, where the problem is not convex.
+    relaxation_ : str or None
+        "trw" where graphs were too wide for exact answers: then `objective_` is an upper bound of the exact one, and
+        `dual_gap_` that of the relaxed problem. See :class:`dualfield.structures.Graph`.
     n_iter_ : int
         Iterations of the solver.
     solver_, status_, trace_

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dualfield.data.tables import Columns, Tabular, text_table
 from dualfield.metrics.sequences import as_lists
 
 _ROUNDING = 1e-6  # by how much a probability may miss [0, 1], single precision included
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CalibrationBins:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CalibrationBins(Tabular):
     """Accuracy of predictions of about the same confidence; see :func:`calibration_bins`.
 
     Attributes
@@ -38,6 +39,12 @@ class CalibrationBins:
     confidence: NDArray[np.float64]
     accuracy: NDArray[np.float64]
     count: NDArray[np.int64]
+
+    def _columns(self) -> Columns:
+        return {name: getattr(self, name).tolist() for name in ("confidence", "accuracy", "count")}
+
+    def __repr__(self) -> str:
+        return text_table(self._columns())
 
     @property
     def error(self) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dualfield.data.span_labels import found_spans
+from dualfield.data.tables import Columns, Tabular
 from dualfield.metrics.sequences import flat, paired
 
 
@@ -61,8 +62,8 @@ class SpanScore:
         return f"precision: {precision:6.2f}%; recall: {recall:6.2f}%; FB1: {f1:6.2f}"
 
 
-@dataclass(frozen=True)
-class SpanScores:
+@dataclass(frozen=True, repr=False)
+class SpanScores(Tabular):
     """Scores of all spans together and of each type; made by :func:`span_scores`, printed as conlleval prints them.
 
     Attributes
@@ -88,6 +89,14 @@ class SpanScores:
     types: Mapping[str, SpanScore]
     accuracy: float
     n_tokens: int
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _columns(self) -> Columns:
+        rows = {"all": self.overall, **self.types}
+        names = ("precision", "recall", "f1", "found", "support")
+        return {"type": list(rows)} | {name: [getattr(one, name) for one in rows.values()] for name in names}
 
     def __str__(self) -> str:
         total = self.overall

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from dualfield.data import Vocabulary
 from dualfield.data.arrays import Codes, Floats
+from dualfield.data.tables import Columns, Tabular, html_table
+from dualfield.data.token_texts import token_texts
 from dualfield.models.spans import Restriction, restricted_copies
 from dualfield.models.structured import StructuredModel
 from dualfield.scores import FeatureTable
@@ -19,9 +21,11 @@ from dualfield.structures import Scores, Structure
 
 __all__ = ["Explanation", "TokenExplanation"]
 
+_IN_TABLE = 3  # contributions of a token in the table of a notebook
 
-@dataclass(frozen=True)
-class TokenExplanation:
+
+@dataclass(frozen=True, repr=False)
+class TokenExplanation(Tabular):
     """Why a token has its label: the best labelling against the best one that has another label there.
 
     Attributes
@@ -43,6 +47,8 @@ class TokenExplanation:
         labellings differ.
     n_shown : int
         How many of them are printed.
+    token : str
+        What is written at the token; empty if that is not known.
 
     Examples
     --------
@@ -52,7 +58,7 @@ class TokenExplanation:
     >>> token.label, token.runner_up, token.alternative
     ('y', 'x', ['x', 'x'])
     >>> print(token)
-    1: y with probability 0.68, not x; the scores differ by 1.00
+    1 (b): y with probability 0.68, not x; the scores differ by 1.00
         +0.641  b: y, not x
         +0.364  transition: x > y, not x > x
     """
@@ -66,9 +72,11 @@ class TokenExplanation:
     difference: float
     contributions: list[tuple[str, float]]
     n_shown: int = 10
+    token: str = ""
 
     def __str__(self) -> str:
-        head = f"{self.position}: {self.label} with probability {self.probability:.2f}"
+        place = f"{self.position} ({self.token})" if self.token else str(self.position)
+        head = f"{place}: {self.label} with probability {self.probability:.2f}"
         if self.runner_up is None:
             return f"{head}; no other label is allowed"
         lines = [f"{head}, not {self.runner_up}; the scores differ by {self.difference:.2f}"]
@@ -78,9 +86,21 @@ class TokenExplanation:
             lines.append(f"    {sum(value for _, value in rest):+.3f}  {len(rest)} more")
         return "\n".join(lines)
 
+    def __repr__(self) -> str:
+        return str(self)
 
-@dataclass(frozen=True)
-class Explanation:
+    def _columns(self) -> Columns:
+        names, values = [what for what, _ in self.contributions], [value for _, value in self.contributions]
+        return {"contribution": names, "value": values}
+
+    def _repr_html_(self) -> str:
+        head = str(self).partition("\n")[0]
+        shown = {name: list(values)[: self.n_shown] for name, values in self._columns().items()}
+        return html_table(shown, head)
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation(Tabular):
     """Why a sequence has its labels, token by token; made by ``explain`` of a model.
 
     Attributes
@@ -114,18 +134,47 @@ class Explanation:
     def __str__(self) -> str:
         return "\n".join(map(str, self.tokens))
 
+    def __repr__(self) -> str:
+        return str(self)
 
-def explain(model: StructuredModel, xseq: Any, n_shown: int) -> Explanation:
+    def _columns(self) -> Columns:
+        """Return a row for each contribution to each token."""
+        nothing: list[tuple[Any, Any]] = [(None, None)]
+        rows = [
+            (one.position, one.token, one.label, one.probability, one.runner_up, *part)
+            for one in self.tokens
+            for part in one.contributions or nothing
+        ]
+        names = ("position", "token", "label", "probability", "runner_up", "contribution", "value")
+        return {name: [row[at] for row in rows] for at, name in enumerate(names)}
+
+    def _repr_html_(self) -> str:
+        """Return a row for each token, with its largest contributions."""
+        most = [
+            ", ".join(f"{value:+.2f} {what}" for what, value in one.contributions[:_IN_TABLE]) for one in self.tokens
+        ]
+        columns: Columns = {
+            "token": [f"{one.position} {one.token}".strip() for one in self.tokens],
+            "label": self.labels,
+            "probability": [one.probability for one in self.tokens],
+            "not": [one.runner_up for one in self.tokens],
+            "because of": most,
+        }
+        return html_table(columns)
+
+
+def explain(model: StructuredModel, xseq: Any, n_shown: int, tokens: Any = None) -> Explanation:
     """Hold the best labelling of an example against the best one with another label, for each node."""
     sequence = _LinearSequence(model, xseq)
     structure, scores, classes = model.structure, sequence.scores, model.names
     best = structure.argmax(scores)
+    texts = _token_names(xseq, len(best), tokens)
     likely = structure.marginals(scores, temperature=model.probability_temperature).node
-    tokens = []
+    found = []
     for position, other in enumerate(_alternatives(structure, scores, best)):
         label, probability = classes[best[position]], float(likely[position, best[position]])
         if other is None:
-            tokens.append(
+            found.append(
                 TokenExplanation(
                     position,
                     label,
@@ -135,13 +184,14 @@ def explain(model: StructuredModel, xseq: Any, n_shown: int) -> Explanation:
                     difference=np.inf,
                     contributions=[],
                     n_shown=n_shown,
+                    token=texts[position],
                 )
             )
             continue
         contributions = sorted(sequence.contributions(best, other, position), key=lambda item: -abs(item[1]))
         difference = float((structure.score(scores, best) - structure.score(scores, other))[0])
         labels = [classes[code] for code in other]
-        tokens.append(
+        found.append(
             TokenExplanation(
                 position,
                 label,
@@ -151,9 +201,20 @@ def explain(model: StructuredModel, xseq: Any, n_shown: int) -> Explanation:
                 difference=difference,
                 contributions=contributions,
                 n_shown=n_shown,
+                token=texts[position],
             )
         )
-    return Explanation(tokens)
+    return Explanation(found)
+
+
+def _token_names(xseq: Any, length: int, tokens: Any) -> list[str]:
+    """Return what is written at each node: the given texts, or the words, where there are any."""
+    if tokens is None:
+        return ["" if text == f"token {at}" else text for at, text in enumerate(token_texts(xseq, length))]
+    texts = [str(token) for token in tokens]
+    if len(texts) != length:
+        raise ValueError(f"tokens has {len(texts)} entries; xseq has {length} nodes.")
+    return texts
 
 
 class _LinearSequence:

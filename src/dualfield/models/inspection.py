@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.data.arrays import Floats
+from dualfield.data.tables import Columns, Tabular
 from dualfield.models.explanation import column_name, window_labels
 from dualfield.models.structured import StructuredModel
 
@@ -17,8 +18,8 @@ __all__ = ["TopFeatures"]
 Ranked = list[tuple[Any, float]]
 
 
-@dataclass(frozen=True)
-class TopFeatures:
+@dataclass(frozen=True, repr=False)
+class TopFeatures(Tabular):
     """The weights that matter most; made by ``top_features`` of a model.
 
     Attributes
@@ -55,6 +56,19 @@ class TopFeatures:
             lines += [title] if ranked else []
             lines += [f"    {weight:+.3f}  {' -> '.join(map(str, key))}" for key, weight in ranked]
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _columns(self) -> Columns:
+        kinds = ("attribute", self.positive), ("attribute", self.negative), ("transition", self.likely)
+        rows = [
+            (kind, " -> ".join(map(str, key[:-1])), key[-1], weight)
+            for kind, ranked in (*kinds, ("transition", self.unlikely))
+            for key, weight in ranked
+        ]
+        names = ("kind", "from", "label", "weight")
+        return {name: [row[at] for row in rows] for at, name in enumerate(names)}
 
 
 def state_features(model: StructuredModel) -> dict[tuple[str, Any], float]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dualfield.data.arrays import Flags, Floats
 from dualfield.metrics import spans
+from dualfield.models.listings import SpanList
 from dualfield.structures import Chain, Scores, Structure
 
 __all__ = ["PredictedSpan"]
@@ -160,7 +161,7 @@ def predict_spans(
         mine = np.array([one.example for one in wanted[part]], dtype=np.int64)
         values = _log_partition(chain, allowed, copies, temperature, n_jobs)
         np.add.at(probability, owner[part], np.exp((values - total[mine]) / temperature))
-    result: list[list[PredictedSpan]] = [[] for _ in range(scores.n_examples)]
+    result: list[list[PredictedSpan]] = SpanList(SpanList() for _ in range(scores.n_examples))
     for (i, kind, start, stop), p in zip(found, np.minimum(probability, 1.0).tolist(), strict=True):
         if p >= min_proba:
             result[i].append(PredictedSpan(kind, start, stop, p))

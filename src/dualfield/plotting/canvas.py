@@ -56,7 +56,7 @@ def points_below(ax: Any, points: float) -> Any:
 
 def legend_below(ax: Any) -> None:
     """Put the legend of all lines below the plane, where it hides no data; any text will do as a label."""
-    lines = [line for line in ax.get_lines() if not line.get_label().startswith("_child")]
+    lines = [line for line in ax.get_lines() if not line.get_label().startswith(("_child", "_nolegend"))]
     names = [printable(line.get_label()) for line in lines]
     place = {"loc": "upper left", "bbox_to_anchor": (0.0, 0.0), "bbox_transform": points_below(ax, 46.0)}
     legend = ax.legend(lines, names, **place, borderaxespad=0.0, borderpad=0.0, handlelength=3.0, frameon=False)

@@ -7,13 +7,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dualfield.data.tables import Columns
 from dualfield.plotting.canvas import one_axes
+from dualfield.plotting.display import Display
 from dualfield.plotting.heat_map import cell_size, cells_html, draw_cells
 from dualfield.plotting.labels import flat_pair, in_order, label_list, most_of, short_labels, shown_note
 from dualfield.plotting.markup import Html
 
 
-class ConfusionDisplay:
+class ConfusionDisplay(Display):
     """Confusion matrix: the true label is the row, the predicted label the column.
 
     Cells are shaded by their share of the row and hold the number of tokens.
@@ -110,6 +112,15 @@ class ConfusionDisplay:
         ['x', 'y', 'z']
         """
         return cls.from_predictions(y, model.predict(X), labels=model.classes_)
+
+    def _summary(self) -> str:
+        total = int(self.counts.sum())
+        right = 100.0 * float(np.trace(self.counts)) / max(total, 1)
+        return f"{len(self.labels)} labels, {total:,} predictions, {right:.2f} % right"
+
+    def _columns(self) -> Columns:
+        columns = dict(zip(map(str, self.labels), self.counts.T.tolist(), strict=True))
+        return {"true": [str(label) for label in self.labels]} | columns
 
     def plot(self, ax: Any = None, *, max_labels: int = 25, cmap: Any = None) -> Self:
         """Draw with matplotlib.

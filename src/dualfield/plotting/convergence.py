@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dualfield.data.arrays import Floats
+from dualfield.data.tables import Columns
 from dualfield.plotting.canvas import several_axes
+from dualfield.plotting.display import Display
 from dualfield.plotting.line_chart import Line, draw_lines, line_chart
 from dualfield.plotting.markup import Html
 
@@ -20,7 +22,7 @@ _NOTHING = "There is no convergence curve to draw: the objective was evaluated f
 _MOST_SCORES = 6  # lines of a chart
 
 
-class ConvergenceDisplay:
+class ConvergenceDisplay(Display):
     """Objective and relative duality gap during a fit, with validation scores.
 
     The objective is drawn with the lower bound that the dual gives: the optimum lies between the two lines. The
@@ -119,6 +121,15 @@ class ConvergenceDisplay:
         none = np.full(len(trace.objective), np.nan)  # steps with latent variables have no dual value
         dual, gap = getattr(trace, "dual", none), getattr(trace, "gap", none)
         return cls(trace.objective, dual, gap, trace.passes, trace.seconds, history)
+
+    def _summary(self) -> str:
+        bounds = self.relative_gap[np.isfinite(self.relative_gap)]
+        gap = f", relative gap {bounds[-1]:.1e}" if len(bounds) else ""
+        return f"{len(self.objective)} looks{gap}"
+
+    def _columns(self) -> Columns:
+        names = ("passes", "seconds", "objective", "dual", "gap", "relative_gap")
+        return {name: getattr(self, name).tolist() for name in names}
 
     def plot(self, ax: Any = None, *, against: Against = "seconds") -> Self:
         """Draw with matplotlib: objective, gap, and scores if there are any, side by side.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 
+from dualfield.data.tables import Tabular
 from dualfield.plotting.markup import Html
 from dualfield.plotting.style import DRAWING_STYLE, TABLE_STYLE, variables
 
@@ -11,10 +12,10 @@ _DARK = ('[data-jp-theme-light="false"]', ".vscode-dark", '[data-theme="dark"]')
 _LIGHT = ('[data-jp-theme-light="true"]', ".vscode-light", '[data-theme="light"]')
 
 
-class Display(ABC):
+class Display(Tabular):
     """Base of displays: the last line of a notebook's cell shows the HTML, unless a figure was drawn already.
 
-    A subclass has ``html()`` and says in ``_summary`` what it holds, in one line.
+    A subclass has ``html()``, says in ``_summary`` what it holds, in one line, and has its data as columns.
     """
 
     @abstractmethod

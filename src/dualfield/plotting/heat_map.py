@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from dualfield.plotting.markup import Html, printable
 from dualfield.plotting.style import UNDER_TEXT
 
 _FEW = 12  # labels up to which cells are large
+_ENLARGED = 1.35  # of a table, where there is room for it
 _LETTER = 6.5  # points that a letter of a label takes, at most
 
 
@@ -87,7 +89,8 @@ def cells_html(
         drawn.ax_.set_title("")
         picture = inline_svg(drawn.figure_, title=title)
     # Smaller than three quarters of its size it could not be read, and is scrolled instead.
-    box = f'<div class="grid-box" style="--least:{0.75 * width * n:.0f}px">'
+    own = float(re.search(r' width="(\d+)"', picture)[1])  # type: ignore[index]
+    box = f'<div class="grid-box" style="--least:{0.72 * own:.0f}px;--full:{_ENLARGED * own:.0f}px">'
     return Html(f"{box}{picture}</div>" + (f'<p class="soft">{note}.</p>' if note else ""))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dualfield.data.span_labels import found_spans
+from dualfield.data.tables import Columns
 from dualfield.data.token_texts import token_texts
 from dualfield.plotting.canvas import one_axes
 from dualfield.plotting.display import Display
@@ -187,6 +188,12 @@ class MarginalsDisplay(Display):
 
     def _summary(self) -> str:
         return repr(shortened(self, 120))
+
+    def _columns(self) -> Columns:
+        columns: dict[str, Any] = {"token": self.tokens, "label": self.labels}
+        if self.probabilities is not None:
+            columns["probability"] = self.probabilities.tolist()
+        return columns if self.truth is None else columns | {"truth": self.truth}
 
     def __str__(self) -> str:
         return plain_sentence(self._pieces(), is_stacked=not self.marks_spans)

@@ -7,16 +7,21 @@ from typing import Any, Self
 
 import numpy as np
 
+from dualfield.data.tables import Columns
 from dualfield.metrics import CalibrationBins, calibration_bins
 from dualfield.metrics.calibration import confidences
 from dualfield.plotting.canvas import legend_below, one_axes
+from dualfield.plotting.display import Display
 from dualfield.plotting.inline_svg import inline_svg, page_axes, page_style
 from dualfield.plotting.labels import as_sequences
 from dualfield.plotting.line_chart import LOOKS
-from dualfield.plotting.markup import Html, escape
+from dualfield.plotting.markup import Html
+from dualfield.plotting.tables import table
+
+_CURVE, _COUNT = "dualfield-curve", "dualfield-count"  # names of artists
 
 
-class ReliabilityDisplay:
+class ReliabilityDisplay(Display):
     """Reliability diagram: the share of right predictions against their confidence, in bins.
 
     On the diagonal, a label that gets 80 % is right in 80 of 100 cases; below it, the model is too sure.
@@ -121,7 +126,13 @@ class ReliabilityDisplay:
         label = type(model).__name__ if name is None else name
         return cls.from_predictions(y, model.predict_proba(X), model.classes_, n_bins=n_bins, name=label)
 
-    def plot(self, ax: Any = None, *, counts: bool = True) -> Self:
+    def _summary(self) -> str:
+        return f"{self.name!r}, {int(self.bins.count.sum()):,} predictions, calibration error {self.error:.4f}"
+
+    def _columns(self) -> Columns:
+        return {name: getattr(self.bins, name).tolist() for name in ("confidence", "accuracy", "count")}
+
+    def plot(self, ax: Any = None, *, counts: bool | None = None) -> Self:
         """Draw with matplotlib.
 
         The area of a mark grows with the number of predictions in its bin; the bars are two standard errors,
@@ -131,8 +142,8 @@ class ReliabilityDisplay:
         ----------
         ax : matplotlib axes, default=None
             Where to draw, for instance beside the line of another model; None: a new figure.
-        counts : bool, default=True
-            Whether the number of predictions stands beside each mark.
+        counts : bool, default=None
+            Whether the number of predictions stands beside each mark; None: while there is one model in the axes.
 
         Returns
         -------
@@ -154,25 +165,34 @@ class ReliabilityDisplay:
         diagonal = "exactly as sure as right"
         if diagonal not in [line.get_label() for line in self.ax_.get_lines()]:
             self.ax_.plot([0, 1], [0, 1], ":", color="grey", label=diagonal)
+        others = [text for text in self.ax_.texts if text.get_gid() == _COUNT]
+        n_before = sum(line.get_gid() == _CURVE for line in self.ax_.get_lines())
+        if counts is None:
+            counts = n_before == 0
+            for text in others:  # of the model that was alone before
+                text.remove()
         bins = self.bins
         x, y = bins.confidence, bins.accuracy
-        look = LOOKS[(len(self.ax_.get_lines()) - 1) % len(LOOKS)]
+        look = LOOKS[n_before % len(LOOKS)]
         label = f"{self.name} (calibration error {self.error:.3f})"
-        (self.line_,) = self.ax_.plot(x, y, label=label, **look)
+        (self.line_,) = self.ax_.plot(x, y, label=label, gid=_CURVE, **look)
         self.line_.set_markevery([])
         colour = self.line_.get_color()
         sure = np.clip(x, 0.0, 1.0)
         spread = 2.0 * np.sqrt(sure * (1.0 - sure) / bins.count)
-        self.ax_.vlines(x, np.clip(y - spread, 0.0, 1.0), np.clip(y + spread, 0.0, 1.0), colors=colour, linewidths=1.0)
+        ends = np.clip([y - spread, y + spread], 0.0, 1.0)
+        self.ax_.errorbar(x, y, np.abs(ends - y), fmt="none", ecolor=colour, elinewidth=1.2, capsize=3.0)
         sizes = (5.0 + 11.0 * np.sqrt(bins.count / bins.count.sum())) ** 2
         self.ax_.scatter(x, y, sizes, color=colour, marker=look["marker"], linewidths=0.0, zorder=3, clip_on=False)
         if counts:
             for one, share, count in zip(x, y, bins.count, strict=True):
                 below = (4, -10) if share > 0.5 else (4, 6)
-                self.ax_.annotate(f"{count}", (one, share), below, textcoords="offset points", fontsize=7)
+                self.ax_.annotate(f"{count}", (one, share), below, textcoords="offset points", fontsize=7, gid=_COUNT)
         self.ax_.set(xlim=(-0.02, 1.14 if counts else 1.02), ylim=(-0.02, 1.02), aspect="equal")
         self.ax_.set(xlabel="confidence in the most probable label", ylabel="share that is right")
         legend_below(self.ax_)
+        if self.ax_.get_subplotspec() is not None and self.figure_.get_layout_engine() is None:
+            self.figure_.set_layout_engine("constrained")  # which makes room for the legend
         return self
 
     def html(self) -> Html:
@@ -191,16 +211,13 @@ class ReliabilityDisplay:
         True
         """
         picture = reliability_diagram({self.name: self.bins}, title="Share of right labels against confidence")
-        rows = "".join(
-            f"<tr><td>{sure:.3f}</td><td>{right:.3f}</td><td>{count}</td></tr>"
+        rows = [
+            (f"{sure:.3f}", f"{right:.3f}", count)
             for sure, right, count in zip(self.bins.confidence, self.bins.accuracy, self.bins.count, strict=True)
-        )
-        heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in ("confidence", "right", "number"))
+        ]
         caption = f"Expected calibration error: {self.error:.4f}"
-        return Html(
-            f'<div class="charts">{picture}<table class="data"><caption>{caption}</caption>'
-            f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
-        )
+        numbers = table(("confidence", "right", "number"), rows, caption=caption)
+        return Html(f'<div class="charts">{picture}{numbers}</div>')
 
 
 def reliability_diagram(curves: Mapping[str, CalibrationBins], *, title: str) -> Html:

@@ -39,7 +39,8 @@ def _span(piece: Piece) -> str:
     first, blank, last = piece.text.rpartition(" ")
     if len(last) <= _SHORT:  # a name stays on the line of the last word
         text, named = Html(f"{escape(first)}{blank}"), f'<span class="last">{escape(last)}{named}</span>'
-    note = f' <span class="note">{escape(piece.note)}</span>' if piece.note else ""
+    whole = piece.note.replace(" ", "\N{NO-BREAK SPACE}") if len(piece.note) <= _SHORT else piece.note
+    note = f' <span class="note">{escape(whole)}</span>' if piece.note else ""
     fault = f" {piece.fault}" if piece.fault else ""
     return f'<mark class="span{fault}"{_look(piece)}>{text}{named}{note}</mark>'
 

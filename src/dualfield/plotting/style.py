@@ -43,6 +43,7 @@ caption { text-align: left; padding-bottom: .3rem; }
   font-variant-numeric: tabular-nums; }
 .data th:first-child, .data td:first-child { text-align: left; }
 .data td:first-child { white-space: nowrap; }
+.scroll { overflow-x: auto; }
 """
 SVG_STYLE = "svg text { font-family: system-ui, sans-serif; } svg path { stroke-linejoin: round; }"
 DRAWING_STYLE = (
@@ -51,22 +52,24 @@ DRAWING_STYLE = (
 svg { display: block; max-width: 100%; height: auto; overflow: visible; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 250px), 1fr)); gap: 1rem 2rem;
   align-items: start; }
-.charts svg { width: 100%; max-width: 560px; }
+.charts svg { width: 100%; max-width: min(100%, 440px); }
+.charts table { margin: 0; font-size: .85rem; }
+.charts .data th, .charts .data td { padding: .2rem .5rem; }
 .grid-box { overflow-x: auto; margin: .8rem 0; }
-.grid-box svg { min-width: var(--least); overflow: hidden; }
+.grid-box svg { width: var(--full); min-width: var(--least); overflow: hidden; }
 .weights { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 330px), 1fr)); gap: 12px; }
 .weights section { background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: 8px 10px; }
 .weights h4 { font-size: .95rem; margin: 0 0 .2rem; overflow-wrap: anywhere; }
 .weights table { width: 100%; margin: 0; table-layout: fixed; font-size: .85rem; }
 .weights td { padding: 1px 4px 1px 0; vertical-align: top; }
 .weights td:first-child { overflow-wrap: anywhere; }
-.weights .sign { width: 5rem; background: linear-gradient(90deg, transparent 50%, var(--line) 50%,
+.weights .sign { width: 6.5rem; background: linear-gradient(90deg, transparent 50%, var(--line) 50%,
   var(--line) calc(50% + 1px), transparent calc(50% + 1px)); }
 .weights .number { width: 4.2rem; text-align: right; font-variant-numeric: tabular-nums; }
 .weights .bar { display: block; height: .7em; margin-top: .35em; background: var(--accent); }
 .weights .bar.minus { background: var(--second); }
 .sentence { display: flex; flex-wrap: wrap; gap: 4px; margin: .5rem 0 1rem; line-height: 1.25; }
-.sentence.spans { display: block; line-height: 2.1; overflow-wrap: anywhere; }
+.sentence.spans { display: block; line-height: 2.1; padding-right: .4em; overflow-wrap: anywhere; }
 .span { color: inherit; padding: .2em .4em; margin: 0 .1em; border: 1px solid var(--hue); border-radius: .4em;
   background: color-mix(in srgb, var(--hue) var(--strength), transparent);
   -webkit-box-decoration-break: clone; box-decoration-break: clone; }

@@ -10,14 +10,16 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from dualfield.data.tables import Columns
 from dualfield.plotting.canvas import several_axes
+from dualfield.plotting.display import Display
 from dualfield.plotting.labels import label_list, most_of, shown_note
 from dualfield.plotting.markup import Html, escape, shortened
 
 Ranked = list[tuple[str, float]]
 
 
-class TopFeaturesDisplay:
+class TopFeaturesDisplay(Display):
     """The attributes with the largest positive and negative weights for each label, as bars to both sides.
 
     Parameters
@@ -89,6 +91,13 @@ class TopFeaturesDisplay:
                 for column, weight in zip(columns[chosen].tolist(), values[chosen].tolist(), strict=True)
             ]
         return cls(found)
+
+    def _summary(self) -> str:
+        return f"{len(self.features)} labels, {sum(map(len, self.features.values()))} weights"
+
+    def _columns(self) -> Columns:
+        rows = [(label, *one) for label, ranked in self.features.items() for one in ranked]
+        return {name: [row[at] for row in rows] for at, name in enumerate(("label", "attribute", "weight"))}
 
     def plot(self, ax: Any = None, *, max_labels: int = 24, n_columns: int = 3) -> Self:
         """Draw with matplotlib, one axes for each label.

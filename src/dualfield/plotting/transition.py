@@ -7,7 +7,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dualfield.data.tables import Columns
 from dualfield.plotting.canvas import one_axes
+from dualfield.plotting.display import Display
 from dualfield.plotting.heat_map import cell_size, cells_html, draw_cells
 from dualfield.plotting.labels import label_list, most_of, short_labels, shown_note
 from dualfield.plotting.markup import Html
@@ -15,7 +17,7 @@ from dualfield.plotting.markup import Html
 _WITH_NUMBERS = 25  # up to so many labels the weights are written into the cells
 
 
-class TransitionDisplay:
+class TransitionDisplay(Display):
     """Heat map of the weights of transitions: the label on the left is the row, the next label the column.
 
     Weights above 0 and below 0 have different colours, and 0 is blank. Transitions that the model forbids are
@@ -88,6 +90,16 @@ class TransitionDisplay:
                 "the weights of longer windows of labels."
             )
         return cls(model.transitions_, labels, chain.clique_allowed.reshape(len(labels), len(labels)))
+
+    def _summary(self) -> str:
+        forbidden = int((~self.allowed).sum())
+        return f"{len(self.labels)} labels, {forbidden} transitions forbidden"
+
+    def _columns(self) -> Columns:
+        weights = np.where(self.allowed, self.weights, -np.inf)
+        return {"left": [str(label) for label in self.labels]} | dict(
+            zip(map(str, self.labels), weights.T.tolist(), strict=True)
+        )
 
     def plot(self, ax: Any = None, *, max_labels: int = 45, cmap: Any = None, numbers: bool | None = None) -> Self:
         """Draw with matplotlib.

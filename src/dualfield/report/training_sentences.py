@@ -41,8 +41,11 @@ def chosen_sentences(result: DevResult) -> Iterator[tuple[str, list[Window]]]:
         )
         yield rule, [window_around(result, at, least[at]) for at in unsure]
     right = [at for at in others if at not in unsure and not wrong[at].any()]
+    with_spans = [at for at in right if result.marks_spans and spans(result.predicted[at])]
+    right = with_spans or right
     if right:
-        rule = f"Right throughout: the first in order ({len(right[:_PER_GROUP])} of {len(right):,} others)"
+        first = "the first that have a span" if with_spans else "the first in order"
+        rule = f"Right throughout: {first} ({len(right[:_PER_GROUP])} of {len(right):,} others)"
         yield rule, [window_around(result, at, 0) for at in right[:_PER_GROUP]]
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dualfield.plotting.markup import Html, escape
+from dualfield.plotting.tables import table
 from dualfield.plotting.tuning_curve import TuningCurveDisplay
-from dualfield.report.page import page, table
+from dualfield.report.page import page
 
 _STYLE = """
 .facts .data td { text-align: left; overflow-wrap: anywhere; }

@@ -23,9 +23,11 @@ from dualfield.cli.reading.data_files import (
     read_labelled,
     read_sources,
 )
+from dualfield.cli.reading.json_data import JsonChoice
 from dualfield.cli.reading.sources import opened, shown
 from dualfield.cli.reading.templates import BUILT_IN, read_template
 from dualfield.cli.solver_names import suited_solvers
+from dualfield.cli.training.calibration import calibrate, check_calibrate
 from dualfield.cli.training.end import Options, complain, finish
 from dualfield.cli.training.pass_table import PassTable
 from dualfield.data.span_labels import marks_spans
@@ -54,12 +56,13 @@ def run(given: Options, chosen: set[str]) -> str:
         Those that the user has given.
     """
     _check_files(given)
+    calibration = check_calibrate(given)
     say: Callable[[str], None] = (lambda text: None) if given["quiet"] else tell
     sources = [(shown(path), opened(path, given["encoding"])) for path in given["data"]]
     kind = guess_format(sources[0][1], sources[0][0]) if given["kind"] == "auto" else given["kind"]
     _check_choice(kind, given, chosen)
-    data = read_sources(sources, kind, given["delimiter"], column_choice(given))
-    say(f"{data.name}: {FORMATS[data.format]}: {data}")
+    data = read_sources(sources, kind, given["delimiter"], column_choice(given), json=json_choice(given))
+    say(f"{data.name}: {FORMATS[data.form]}: {data}")
     dev = read_dev(given, data)
     if dev is not None:
         say(f"{dev.name}: {dev}")
@@ -68,9 +71,14 @@ def run(given: Options, chosen: set[str]) -> str:
         from dualfield.cli.training.tuning import choose_c
 
         given = given | {"C": choose_c(given, data, dev, say)}
+    history: list[Any] = []
     if data.format == "svmlight" and given["loss"] == "log":
-        return finish(given, data, dev, _fit_kernel_machine(given, data, dev), [])
-    model, history, stopping = _fit_in_passes(given, data, dev, say)
+        model, stopping = _fit_kernel_machine(given, data, dev), None
+    else:
+        model, history, stopping = _fit_in_passes(given, data, dev, say)
+    if given["calibrate"] is not None:
+        held_out = dev if calibration is None else _read_like(data, calibration, given)
+        calibrate(model, data, held_out if given["calibrate"] != "cv" else None, say)
     ended = finish(given, data, dev, model, history)
     if stopping is not None and not given["quiet"]:
         click.echo(_dev_line(stopping, _scorer(dev, data.labels)[0], given["keep"]))
@@ -84,11 +92,17 @@ def column_choice(given: Options) -> ColumnChoice:
     return ColumnChoice(given["columns"], given["label"])
 
 
+def json_choice(given: Options) -> JsonChoice:
+    """Return how JSON is read, as the options say."""
+    return JsonChoice(given["alignment"], given["label_names"])
+
+
 def _check_files(given: Options) -> None:
     """Refuse outputs that would replace an input or each other, or that cannot be written."""
     template = None if given["template"] in BUILT_IN else given["template"]
     inputs = [*(("DATA", path) for path in given["data"]), ("--dev", given["dev"]), ("--template", template)]
-    inputs.append(("--warm-start", given["warm_start"]))
+    calibration = None if given["calibrate"] in ("dev", "cv") else given["calibrate"]
+    inputs += [("--warm-start", given["warm_start"]), ("--calibrate", calibration)]
     outputs = [("--model", given["target"]), ("--report", given["report"]), ("--checkpoint", given["checkpoint"])]
     check_outputs(inputs, [*outputs, STANDARD_OUTPUT])
     for _, path in outputs:
@@ -142,17 +156,23 @@ def read_dev(given: Options, data: LabelledData) -> LabelledData | None:
         return None
     if given["dev"] == "-" and "-" in given["data"]:
         raise click.UsageError("Standard input cannot be both DATA and --dev.")
+    return _read_like(data, given["dev"], given)
+
+
+def _read_like(data: LabelledData, path: str, given: Options) -> LabelledData:
+    """Read other data of the same kind."""
     width = data.X.shape[1] if data.format == "svmlight" else None
-    dev = read_labelled(
-        [given["dev"]],
+    found = read_labelled(
+        [path],
         data.format,
         given["delimiter"],
         column_choice(given),
         encoding=given["encoding"],
         n_features=width,
+        json=json_choice(given),
     )
-    check_same_columns(dev, data)
-    return dev
+    check_same_columns(found, data)
+    return found
 
 
 def _check_labels(given: Options, data: LabelledData, dev: LabelledData) -> None:
@@ -265,6 +285,7 @@ def _check_scheme(given: Options, data: LabelledData) -> None:
                 where = f"after {labels[at - 1]!r}" if at else "at the beginning of a sentence"
                 where = where if not after else "at the end of a sentence"
                 said = f"the label {labels[at]!r} {where} does not fit --constraints {scheme}."
+                said += f" `dualfield convert --scheme {scheme.lower()}` converts labels of other schemes."
                 raise click.ClickException(f"{data.place(seen + at)}: {said}")
         seen += len(labels)
 

@@ -40,8 +40,8 @@ def run(given: Options, command: str | None) -> None:
     kind = guess_format(sources[0][1], sources[0][0]) if given["kind"] == "auto" else given["kind"]
     if kind == "svmlight":
         raise click.UsageError("tune is for sequences; the data are svmlight. Use GridSearchCV in Python.")
-    data = read_sources(sources, kind, given["delimiter"], fit.column_choice(given))
-    say(f"{data.name}: {FORMATS[data.format]}: {data}")
+    data = read_sources(sources, kind, given["delimiter"], fit.column_choice(given), json=fit.json_choice(given))
+    say(f"{data.name}: {FORMATS[data.form]}: {data}")
     dev = fit.read_dev(given, data)
     if dev is not None:
         say(f"{dev.name}: {dev}")
