@@ -139,4 +139,4 @@ $(VENV)/.built: $(VENV)/.tools $(NATIVE)
 	@touch $@
 
 clean:
-	rm -rf $(BUILD) $(VENV) dist docs/_build docs/gallery report.html src/dualfield/_native.pyi
+	rm -rf $(BUILD) $(VENV) dist docs/_build docs/api docs/gallery report.html src/dualfield/_native.pyi

@@ -23,6 +23,7 @@ CASES = (
     "crf_tagging",
     "crf_scaling",
     "structured_svm",
+    "confidence",
     "latent_chunking",
     "kernel_structured",
     "unseen_words",

@@ -14,24 +14,31 @@ release = version = __version__
 
 extensions = [
     "mathml",
+    "api_pages",
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "sphinx_copybutton",
 ]
 exclude_patterns = ["_build"]
 
 # Pages are Markdown; ```{math} blocks and $inline$ formulas go through mathml.py.
-myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 html_math_renderer = "mathml"
 
-# The docstrings are numpydoc; a class page lists its own methods, not a table of links to further pages.
+# The docstrings are numpydoc; api_pages.py writes a page for each public name.
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 autosummary_generate = False
 numpydoc_show_class_members = False
+
+# Buttons copy code without prompts and outputs.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_here_doc_delimiter = "END"
 
 # The scripts in examples/ are run and become pages in docs/gallery; those that have not changed are not run again.
 sphinx_gallery_conf = {

@@ -10,6 +10,8 @@ logger = logging.getLogger(__name__)
 
 # Commands that docutils does not know, by one that it knows.
 SYNONYMS = {r"\dots": r"\ldots"}
+# Bars that browsers would stretch to the height of a sum beside them.
+BARS = "‖|∣"
 
 
 def _render(node: nodes.math | nodes.math_block, as_block: bool) -> str:
@@ -17,11 +19,14 @@ def _render(node: nodes.math | nodes.math_block, as_block: bool) -> str:
     for command, known in SYNONYMS.items():
         source = source.replace(command, known)
     try:
-        return str(tex2mathml(source, as_block=as_block))
+        drawn = str(tex2mathml(source, as_block=as_block))
     except MathError as error:
         # A warning, and so an error in `make docs`, rather than a page with a hole.
         logger.warning("cannot render the formula %r: %s", source, error, location=node)
         return ""
+    for bar in BARS:
+        drawn = drawn.replace(f"<mo>{bar}</mo>", f'<mo stretchy="false">{bar}</mo>')
+    return drawn
 
 
 def _visit_inline(translator, node):

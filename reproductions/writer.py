@@ -49,8 +49,14 @@ def write_folder(folder: Path, paper: Paper, settings: Settings, results: Sequen
 
 
 def _chart(figure: Figure) -> Html:
-    axes = {"x_axis": figure.x_axis, "y_axis": figure.y_axis}
-    return line_chart(figure.lines, title=figure.title, log_x=figure.log_x, log_y=figure.log_y, **axes)
+    return line_chart(
+        figure.lines,
+        title=figure.title,
+        x_axis=figure.x_axis,
+        y_axis=figure.y_axis,
+        log_x=figure.log_x,
+        log_y=figure.log_y,
+    )
 
 
 def _environment(settings: Settings) -> dict[str, str | int]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import doctest
 import fnmatch
 import importlib
+import importlib.util
+import pkgutil
 import re
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -22,6 +25,16 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 FENCE = re.compile(r"^(?P<indent> *)(?P<ticks>`{3,})(?P<kind>\S*)")
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 OUTSIDE = re.compile(r"^(https?:|mailto:)")
+
+
+def load_script(name: str) -> ModuleType:
+    """Import a file of the repository that belongs to no package."""
+    spec = importlib.util.spec_from_file_location(Path(name).stem, ROOT / name)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def name_of(path: Path) -> str:
@@ -102,7 +115,7 @@ def test_examples_run(path):
 
 
 def test_guide_is_made_of_examples():
-    for page in (DOCS / "guide" / "structures.md", DOCS / "formula.md", DOCS / "quickstart.md", ROOT / "README.md"):
+    for page in (DOCS / "guide" / "structures.md", DOCS / "formula.md", DOCS / "guide" / "ner.md", ROOT / "README.md"):
         assert examples_of(page.read_text(encoding="utf-8"), name_of(page)).examples, f"{name_of(page)} has no example"
 
 
@@ -118,6 +131,22 @@ def test_every_page_can_be_reached():
         reached.add(page)
         waiting |= listed_pages(page) - reached
     assert sorted(map(name_of, set(PAGES) - reached)) == [], "pages that no toctree lists"
+
+
+def test_api_lists_every_public_name():
+    """What a package offers stands in docs/api.md, one line each, from which docs/api_pages.py makes the pages."""
+    pages = load_script("docs/api_pages.py")
+    listed = [pages.resolve(name) for name in pages.listed_names((DOCS / "api.md").read_text(encoding="utf-8"))]
+    packages = [one.name for one in pkgutil.iter_modules(dualfield.__path__, "dualfield.") if one.name[10] != "_"]
+    missing = [
+        f"{package}.{name}"
+        for package in ["dualfield", *packages]
+        if package not in ("dualfield.cli", "dualfield.models")
+        for name in getattr(importlib.import_module(package), "__all__", ())
+        if not any(getattr(importlib.import_module(package), name) is one for one in listed)
+    ]
+    assert missing == [], "add a line for each to docs/api.md"
+    assert len({id(one) for one in listed}) == len(listed), "a name stands in docs/api.md twice"
 
 
 def test_states():

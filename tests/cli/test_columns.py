@@ -8,10 +8,9 @@ import re
 import pytest
 
 import dualfield
-from dualfield.cli.reading.plain_text import tokens_of
 from dualfield.data.records import Record
 from dualfield.features import Template
-from dualfield.io import FileColumns, read_conll
+from dualfield.io import FileColumns, read_conll, split_tokens
 from dualfield.persistence import ModelFileError, read_model_header
 from dualfield.persistence.file import open_model, write_model
 
@@ -262,7 +261,7 @@ def test_a_model_of_python_warns_where_most_columns_are_not_read(from_python, sh
     ids=["words", "numbers", "hyphens", "accents", "number last", "empty", "blank"],
 )
 def test_tokens(text, tokens):
-    found = list(tokens_of(text))
+    found = split_tokens(text)
     assert [token for token, _, _ in found] == tokens.split()
     assert [text[begin:end] for _, begin, end in found] == tokens.split()
 

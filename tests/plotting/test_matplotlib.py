@@ -9,8 +9,10 @@ import pytest
 
 from dualfield.metrics import calibration_bins
 from dualfield.plotting import (
+    CalibrationChangeDisplay,
     ConfusionDisplay,
     ConvergenceDisplay,
+    LearningCurveDisplay,
     MarginalsDisplay,
     ReliabilityDisplay,
     TopFeaturesDisplay,
@@ -18,7 +20,7 @@ from dualfield.plotting import (
 )
 from dualfield.plotting.style import LIGHT
 
-NAMES = ("transitions", "top_features", "convergence", "reliability", "confusion", "marginals")
+NAMES = ("transitions", "top_features", "convergence", "reliability", "confusion", "marginals", "learning", "change")
 
 
 def made(name: str):
@@ -34,6 +36,10 @@ def made(name: str):
         ),
         "reliability": lambda: ReliabilityDisplay(calibration_bins([0.9, 0.6, 0.55], [1, 0, 1])),
         "confusion": lambda: ConfusionDisplay([[5, 1, 0], [0, 7, 2], [0, 0, 0]], labels),
+        "learning": lambda: LearningCurveDisplay([10, 100], [0.5, 0.7], [1.0, 0.9], score_name="$F_1$"),
+        "change": lambda: CalibrationChangeDisplay(
+            calibration_bins([0.99, 0.9], [1, 0]), calibration_bins([0.8, 0.6], [1, 0]), 2.0, (0.9, 0.5)
+        ),
         "marginals": lambda: MarginalsDisplay(
             ["a $ sign $"] * 30, ["$x_1$"] * 30, np.linspace(0, 1, 30), truth=["$x_1$"] * 29 + ["b"]
         ),

@@ -43,7 +43,10 @@ def test_a_model_without_probabilities(dev):
     assert page.facts["solver"] == "flow_swap"
     calibrated = read(training_page(model.calibrate(*corpus(30, BIO, 2)), title="t", facts=[], dev=dev))
     assert "Are the probabilities calibrated?" in calibrated.texts["h3"]
+    assert "Before and after calibrate" in calibrated.texts["h3"]
     assert {"log-loss", "calibration error"} <= set(calibrated.cards)
+    temperatures = [row[0] for row in calibrated.rows if len(row) == 3]
+    assert {"1", f"{model.temperature:.4g}"} <= set(temperatures)
     assert not any("margins" in text for text in calibrated.texts["p"])
 
 

@@ -181,7 +181,7 @@ def test_the_documentation_has_the_table_of_solvers():
     }
     api = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     for solver in solver_classes().values():
-        assert f".. autoclass:: dualfield.solvers.{solver.__name__}\n" in api
+        assert f"   solvers.{solver.__name__}\n" in api
 
 
 def test_the_documentation_says_which_solvers_suit():

@@ -119,8 +119,11 @@ def test_what_is_no_graph_is_refused():
 @pytest.mark.parametrize(
     ("example", "message"),
     [
-        (np.zeros((2, 1)), r"X\[0\] must be a graph, a tuple \(nodes, edges\) or"),
-        ((np.zeros((2, 1)), [0, 1]), r"X\[0\]\[1\] must be pairs of nodes, of shape \(n_edges, 2\). Got shape \(2,\)"),
+        (np.zeros((2, 1)), r"X\[0\] must be a graph: a tuple \(nodes, edges\), "),
+        (
+            (np.zeros((2, 1)), [0, 1]),
+            r"X\[0\]\[1\] must be pairs of nodes, of shape \(n_edges, 2\), or a square sparse matrix. Got shape \(2,\)",
+        ),
         ((np.zeros((2, 1)), [(0.0, 1.0)]), r"X\[0\]\[1\] must be pairs of nodes"),
         ((np.zeros((2, 1)), [(0, 2)]), r"X\[0\]\[1\] has the edge \(0, 2\); its graph has nodes 0 to 1"),
         ((np.zeros((2, 1)), [(0, 1)], [0, 0]), r"X\[0\]\[2\] has 2 types; X\[0\]\[1\] has 1 edges"),

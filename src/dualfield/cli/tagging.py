@@ -14,8 +14,8 @@ from dualfield.cli.program import warn
 from dualfield.cli.reading.columns import counted
 from dualfield.cli.reading.data_files import DELIMITERS, DOCUMENT
 from dualfield.cli.reading.line_groups import Numbered, counted_from, line_groups, opened_as_it_comes
-from dualfield.cli.reading.plain_text import tokens_of
 from dualfield.cli.reading.sources import placed, shown
+from dualfield.io import split_tokens
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,7 +182,7 @@ def _behind(text: str, fields: Sequence[str]) -> str:
 def _tagged_text(loaded: LoadedModel, style: Style, groups: Iterator[Numbered]) -> Iterator[list[str]]:
     """Tag plain text, a sentence in each line: a line for each token with its place, and a blank line."""
     for group in groups:
-        sentences = [list(tokens_of(text)) for _, text in group]
+        sentences = [split_tokens(text) for _, text in group]
         full = [sentence for sentence in sentences if sentence]
         found = iter(_labellings(loaded, [[(token,) for token, *_ in sentence] for sentence in full], style))
         lines: list[str] = []

@@ -89,6 +89,36 @@ class Shape:
         offsets, rows = rows_of_examples(self.offsets, examples)
         return self._taken(offsets, rows)
 
+    def flat_labels(self, y: Any) -> Any:
+        """Return labels as sequences, one for each example, if users arrange those of some examples otherwise.
+
+        Parameters
+        ----------
+        y : list
+            Labels as users pass them.
+
+        Returns
+        -------
+        list
+            The same, unless a derived class knows better.
+        """
+        return y
+
+    def arranged(self, rows: Any) -> Any:
+        """Return what there is for each example, with an entry for each node, as users arrange the nodes.
+
+        Parameters
+        ----------
+        rows : list of arrays or lists
+            One for each example.
+
+        Returns
+        -------
+        list
+            The same, unless a derived class knows better.
+        """
+        return rows
+
     def _taken(self, offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> Self:
         """Return the shape of examples with these nodes of the old ones; for derived classes."""
         return type(self)(offsets)

@@ -233,8 +233,8 @@ class LatentCRF(LatentPredictor, Estimator):
         array([[0.27, 0.73],
                [0.5 , 0.5 ]])
         """
-        offsets, rows = self.model_.marginals(X, lengths, n_threads(self.n_jobs))
-        return self.model_.cut(rows, offsets)
+        shape, rows = self.model_.marginals(X, lengths, n_threads(self.n_jobs))
+        return self.model_.cut(rows, shape)
 
     def predict(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
         """Return the most probable label of each node, summed over sub-states.
@@ -263,8 +263,8 @@ class LatentCRF(LatentPredictor, Estimator):
         >>> model.predict([[0.0, 3.0], [-2.0, 0.0]])
         ['up or down', 'left or right']
         """
-        offsets, rows = self.model_.marginals(X, lengths, n_threads(self.n_jobs))
-        return self.model_.named(rows.argmax(axis=1), offsets)
+        shape, rows = self.model_.marginals(X, lengths, n_threads(self.n_jobs))
+        return self.model_.named(rows.argmax(axis=1), shape)
 
     def _warn(self, best: Solution[Floats] | LatentSolution) -> None:
         if best.status not in (Status.CONVERGED, Status.STOPPED, LatentStatus.SETTLED, LatentStatus.SMALL_STEP):

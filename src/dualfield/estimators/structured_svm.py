@@ -349,7 +349,7 @@ class StructuredSVM(StructuredPredictor, Estimator):
         scores = self.decision_scores(X, lengths=lengths)
         if not scores.n_nodes:
             raise ValueError("X must have at least one node. Got none.")
-        codes = model.encoded(y, scores.offsets)
+        codes = model.encoded(y, scores.shape)
         self._model = replace(model, calibration=choose_temperature(model.structure, scores, codes, self.n_jobs))
         return self
 

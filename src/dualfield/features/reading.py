@@ -20,18 +20,36 @@ def read_examples(
     *,
     grow: bool = False,
     n_columns: int | None = None,
+    n_edge_columns: int | None = None,
 ) -> tuple[Batch, Batch | None]:
-    """Return the nodes of examples, connected as their structure says, and what a template makes for label pairs.
+    """Return the nodes of examples, connected as their structure says, and what scores label pairs.
 
-    The vocabularies, `grow` and `n_columns` are those of :meth:`dualfield.data.Batch.build`. A batch is taken as it is.
+    That is what a template makes for them, or the features that edges come with; None if there is neither. The
+    vocabularies, `grow` and the numbers of columns are those of :meth:`dualfield.data.Batch.build`. A batch is taken as
+    it is.
     """
     if isinstance(X, Batch):
         return Batch.build(X, lengths=lengths, vocabulary=vocabulary, grow=grow, n_columns=n_columns), None
-    rows, lengths, connect = structure.open(X, lengths)
+    opened = structure.open(X, lengths)
     if template is None:
-        nodes = Batch.build(rows, lengths=lengths, vocabulary=vocabulary, grow=grow, n_columns=n_columns)
-        return nodes.connect(connect), None
-    if lengths is not None:
-        raise ValueError("lengths must be None with a template: X is a list of sentences.")
-    made = template.read(rows, vocabulary, pair_vocabulary, grow=grow)
-    return made.nodes.connect(connect), made.pairs
+        nodes = Batch.build(opened.nodes, lengths=opened.lengths, vocabulary=vocabulary, grow=grow, n_columns=n_columns)
+        pairs = None
+    else:
+        if opened.lengths is not None:
+            raise ValueError("lengths must be None with a template: X is a list of sentences.")
+        made = template.read(opened.nodes, vocabulary, pair_vocabulary, grow=grow)
+        nodes, pairs = made.nodes, made.pairs
+    nodes = nodes.connect(opened.connect)
+    if opened.edges is None:
+        return nodes, pairs
+    if pairs is not None:
+        raise ValueError("Edges have features of their own: the template must not make attributes for pairs of labels.")
+    edges = Batch.build(
+        opened.edges,
+        lengths=opened.edge_lengths,
+        vocabulary=pair_vocabulary,
+        grow=grow and pair_vocabulary is not None,
+        n_columns=n_edge_columns,
+        name="edge_features",
+    )
+    return nodes, edges

@@ -1,14 +1,19 @@
-"""Files of other tools: CoNLL columns, CRFsuite's items and models, svmlight."""
+"""Files of other tools: CoNLL columns, JSON of annotation tools, CRFsuite's items and models, svmlight."""
 
+from dualfield.io.annotated_text import AnnotatedText
 from dualfield.io.atomic import atomic_write
 from dualfield.io.conll import iter_conll, read_conll, write_conll
 from dualfield.io.crfsuite_items import read_crfsuite_items, write_crfsuite_items
 from dualfield.io.crfsuite_model import CrfsuiteModel, StateWeights, TransitionWeights, read_crfsuite_model
 from dualfield.io.crfsuite_model_writer import write_crfsuite_model
 from dualfield.io.file_columns import FileColumns
+from dualfield.io.json_spans import read_json_spans, write_json_spans
+from dualfield.io.json_tokens import read_json_tokens, write_json_tokens
+from dualfield.io.plain_text import split_tokens
 from dualfield.io.svmlight import read_svmlight, write_svmlight
 
 __all__ = [
+    "AnnotatedText",
     "CrfsuiteModel",
     "FileColumns",
     "StateWeights",
@@ -18,9 +23,14 @@ __all__ = [
     "read_conll",
     "read_crfsuite_items",
     "read_crfsuite_model",
+    "read_json_spans",
+    "read_json_tokens",
     "read_svmlight",
+    "split_tokens",
     "write_conll",
     "write_crfsuite_items",
     "write_crfsuite_model",
+    "write_json_spans",
+    "write_json_tokens",
     "write_svmlight",
 ]

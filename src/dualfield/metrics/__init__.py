@@ -1,5 +1,6 @@
 """Metrics of predicted label sequences: tokens, whole sequences, spans, probabilities."""
 
+from dualfield.data.span_labels import SchemeError, convert_scheme, span_labels, spans
 from dualfield.metrics.calibration import CalibrationBins, calibration_bins, calibration_error
 from dualfield.metrics.cross_validation import cross_val_predict
 from dualfield.metrics.probabilities import token_brier_score, token_log_loss
@@ -12,7 +13,7 @@ from dualfield.metrics.scorers import (
     token_f1_scorer,
 )
 from dualfield.metrics.span_errors import SpanError, span_errors
-from dualfield.metrics.span_metrics import SpanScore, SpanScores, span_f1_score, span_scores, spans
+from dualfield.metrics.span_metrics import SpanScore, SpanScores, span_f1_score, span_scores
 from dualfield.metrics.span_report import span_report
 from dualfield.metrics.token_metrics import (
     flat_accuracy_score,
@@ -26,11 +27,13 @@ from dualfield.metrics.token_metrics import (
 
 __all__ = [
     "CalibrationBins",
+    "SchemeError",
     "SpanError",
     "SpanScore",
     "SpanScores",
     "calibration_bins",
     "calibration_error",
+    "convert_scheme",
     "cross_val_predict",
     "flat_accuracy_score",
     "flat_classification_report",
@@ -45,6 +48,7 @@ __all__ = [
     "span_errors",
     "span_f1_score",
     "span_f1_scorer",
+    "span_labels",
     "span_report",
     "span_scores",
     "spans",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
+from dualfield.data.span_labels import Span, found_spans
 from dualfield.metrics.sequences import paired
-from dualfield.metrics.span_metrics import Span, read_spans
 
 Kind = Literal["missed", "spurious", "boundary", "type"]
 
@@ -82,7 +82,7 @@ def span_errors(y_true: Any, y_pred: Any) -> list[SpanError]:
     return [
         SpanError(kind, i, one, other)
         for i, (labels, guesses) in enumerate(zip(true, pred, strict=True))
-        for kind, one, other in compared(read_spans(labels, f"y_true[{i}]"), read_spans(guesses, f"y_pred[{i}]"))
+        for kind, one, other in compared(found_spans(labels, f"y_true[{i}]"), found_spans(guesses, f"y_pred[{i}]"))
     ]
 
 

@@ -1,22 +1,15 @@
-"""Spans in label sequences, and their precision and recall as conlleval computes them."""
+"""Precision and recall of spans, as conlleval computes them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from dualfield.data.span_labels import found_spans
 from dualfield.data.tables import Columns, Tabular
 from dualfield.metrics.sequences import flat, paired
-
-Span = tuple[str, int, int]
-
-_PREFIXES = frozenset("BIES")
-_GOES_ON = frozenset("BI")  # prefixes after which a span may go on
-_INNER = frozenset("IE")  # prefixes that go on with a span, if one of their type is there
 
 
 @dataclass(frozen=True)
@@ -117,47 +110,6 @@ class SpanScores(Tabular):
         return "\n".join(lines + [f"{kind:>17}: {score}  {score.found}" for kind, score in self.types.items()])
 
 
-def spans(labels: Sequence[str]) -> list[Span]:
-    """Return the spans that a label sequence marks, by conlleval's rules.
-
-    A label is ``O`` or a prefix, a dash and a type. In IOB2 the first token of a span has the prefix ``B``, the others
-    ``I``; in IOB1 the first has ``B`` only right after another span of its type; in IOBES the last of several tokens
-    has ``E``, a single one ``S``. One rule reads them all, and sequences that break the rules of their scheme: a token
-    belongs to the span before it if that ended in ``B`` or ``I``, its own prefix is ``I`` or ``E``, and the types are
-    the same; every other token but ``O`` begins a span.
-
-    Parameters
-    ----------
-    labels : sequence of str
-        One label sequence. A label may be a prefix alone; its type is then the empty string.
-
-    Returns
-    -------
-    list of (type, start, stop)
-        The spans from left to right; the tokens of each are ``start`` to ``stop - 1``.
-
-    Raises
-    ------
-    ValueError
-        If a label is not ``O`` and has none of the prefixes.
-
-    See Also
-    --------
-    dualfield.structures.span_constraints : For models that never break the rules.
-
-    Examples
-    --------
-    >>> from dualfield.metrics import spans
-    >>> spans(["B-NP", "I-NP", "B-VP", "O", "I-NP"])
-    [('NP', 0, 2), ('VP', 2, 3), ('NP', 4, 5)]
-    >>> spans(["S-PER", "B-LOC", "I-LOC", "E-LOC"])
-    [('PER', 0, 1), ('LOC', 1, 4)]
-    """
-    if isinstance(labels, str):
-        raise TypeError("'labels' must be a sequence of str. Got str instead.")
-    return read_spans(labels.tolist() if isinstance(labels, np.ndarray) else list(labels), "labels")
-
-
 def span_scores(y_true: Any, y_pred: Any) -> SpanScores:
     """Score the spans that labels mark: a span is correct if type, beginning and end are those of a true one.
 
@@ -187,7 +139,7 @@ def span_scores(y_true: Any, y_pred: Any) -> SpanScores:
     found: Counter[str] = Counter()
     support: Counter[str] = Counter()
     for i, (one, other) in enumerate(zip(true, pred, strict=True)):
-        expected, predicted = read_spans(one, f"y_true[{i}]"), read_spans(other, f"y_pred[{i}]")
+        expected, predicted = found_spans(one, f"y_true[{i}]"), found_spans(other, f"y_pred[{i}]")
         support.update(kind for kind, _, _ in expected)
         found.update(kind for kind, _, _ in predicted)
         correct.update(kind for kind, _, _ in set(expected).intersection(predicted))
@@ -223,28 +175,3 @@ def span_f1_score(y_true: Any, y_pred: Any) -> float:
     0.666...
     """
     return span_scores(y_true, y_pred).overall.f1
-
-
-def read_spans(labels: list[Any], name: str) -> list[Span]:
-    """Return the spans of labels; errors call them by `name`."""
-    found: list[Span] = []
-    before, kind_before = "O", ""
-    for at, label in enumerate(labels):
-        prefix, kind = _split(label, at, name)
-        if prefix in _INNER and before in _GOES_ON and kind == kind_before:
-            found[-1] = (kind, found[-1][1], at + 1)
-        elif prefix != "O":
-            found.append((kind, at, at + 1))
-        before, kind_before = prefix, kind
-    return found
-
-
-def _split(label: Any, at: int, name: str) -> tuple[str, str]:
-    if not isinstance(label, str):
-        raise TypeError(f"{name}[{at}] must be a str. Got {type(label).__name__} instead.")
-    if label == "O":
-        return label, ""
-    prefix, _, kind = label.partition("-")
-    if prefix not in _PREFIXES:
-        raise ValueError(f"{name}[{at}] must be 'O' or begin with 'B-', 'I-', 'E-' or 'S-'. Got {label!r} instead.")
-    return prefix, kind

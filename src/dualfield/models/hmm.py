@@ -137,7 +137,7 @@ class HiddenMarkovModel(StructuredModel):
         if known is None and np.isfinite(self.parameters).all():
             return super().predict(X, lengths, n_threads)
         scores = self.known_scores(X, known, lengths, n_threads)
-        return self.decoded(self.structure.argmax(scores, n_jobs=n_threads), scores.offsets)
+        return self.decoded(self.structure.argmax(scores, n_jobs=n_threads), scores.shape)
 
     def predict_proba(
         self,

@@ -16,6 +16,7 @@ from dualfield.data.arrays import Floats
 from dualfield.data.input_forms import unwrapped
 from dualfield.data.mapped_vocabulary import read_vocabulary
 from dualfield.data.records import Fields, Record
+from dualfield.data.shapes import Shape
 from dualfield.models.structured import StructuredModel
 from dualfield.objectives.latent_bags import BagScores, best_in_bags
 from dualfield.objectives.latent_custom import LatentModel
@@ -67,28 +68,24 @@ class SubstateModel:
         """Return labels and sub-states of the best states."""
         score_map, parameters, nodes, pairs = self.states.scored(*self._opened(X, lengths), n_threads)
         states = _native.tag(score_map.bind(nodes, pairs), parameters, n_threads)
-        return self.named(self.space.label[states], nodes.offsets), self.cut(
-            self.space.substates(states), nodes.offsets
-        )
+        return self.named(self.space.label[states], nodes.shape), self.cut(self.space.substates(states), nodes.shape)
 
     def completed(self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Any:
         """Return the sub-states of the best states with given labels."""
         scores = self.scores(X, lengths, n_threads)
-        codes = self.labels.encode(y, None if self.is_flat else scores.offsets)
+        codes = self.labels.encode(scores.shape.flat_labels(y), None if self.is_flat else scores.offsets)
         if len(codes) != scores.n_nodes:
             raise ValueError(f"y must have a label for each of the {scores.n_nodes} rows of X. Got {len(codes)}.")
         node = np.where(self.space.label[None, :] == codes[:, None], scores.node, -np.inf)
         only = Scores(node, None, scores.transition, start=scores.start, stop=scores.stop, shape=scores.shape)
         states = self.states.structure.argmax(only, n_jobs=n_threads)
-        return self.cut(self.space.substates(states), scores.offsets)
+        return self.cut(self.space.substates(states), scores.shape)
 
-    def marginals(
-        self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1
-    ) -> tuple[NDArray[np.int64], Floats]:
-        """Return offsets, and the probability of each label at each node: the sum over its sub-states."""
+    def marginals(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> tuple[Shape, Floats]:
+        """Return shapes, and the probability of each label at each node: the sum over its sub-states."""
         scores = self.scores(X, lengths, n_threads)
         answer = self.states.structure.marginals(scores, temperature=1.0, n_jobs=n_threads)
-        return scores.offsets, np.add.reduceat(answer.node, self.space.first, axis=1)
+        return scores.shape, np.add.reduceat(answer.node, self.space.first, axis=1)
 
     def decision(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Floats:
         """Return the score of each label of single nodes: the maximum over its sub-states."""
@@ -103,16 +100,18 @@ class SubstateModel:
     def _opened(self, X: Any, lengths: ArrayLike | None) -> tuple[Any, ArrayLike | None]:
         return one_node_each(X, lengths) if self.is_flat else (X, lengths)
 
-    def named(self, codes: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
+    def named(self, codes: NDArray[Any], shape: Shape) -> Any:
         """Return labels in the form in which those of training came."""
         if not self.is_flat:
-            return self.labels.decode(codes, offsets)
+            return shape.arranged(self.labels.decode(codes, shape.offsets))
         names = self.labels.classes[codes]
         return names if self.arrays else names.tolist()
 
-    def cut(self, values: NDArray[Any], offsets: NDArray[np.int64]) -> Any:
+    def cut(self, values: NDArray[Any], shape: Shape) -> Any:
         """Return values of nodes as one array for each example, or in a row for single nodes."""
-        return values if self.is_flat else [values[a:b] for a, b in itertools.pairwise(offsets.tolist())]
+        if self.is_flat:
+            return values
+        return shape.arranged([values[a:b] for a, b in itertools.pairwise(shape.offsets.tolist())])
 
     def record(self) -> Fields:
         """Return what the model consists of."""

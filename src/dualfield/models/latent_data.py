@@ -89,5 +89,6 @@ class StateData:
             pair_vocabulary=None if data.pairs is None else data.pairs.vocabulary,
             weights=LinearWeights(self.score_map, parameters),
             template=data.template,
+            has_edge_features=data.has_edge_features,
         )
         return SubstateModel(states, data.labels, space, self.single, self.arrays)

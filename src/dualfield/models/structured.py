@@ -17,6 +17,7 @@ from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_column_names
 from dualfield.data.mapped_vocabulary import read_vocabulary
 from dualfield.data.records import Fields, Record
+from dualfield.data.shapes import Shape
 from dualfield.data.value_records import names_record, read_names
 from dualfield.features import Template
 from dualfield.features.reading import read_examples
@@ -60,6 +61,8 @@ class StructuredModel:
         The temperature of margins.
     column_names : tuple of str, default=None
         Names of the columns, where the training data had names.
+    has_edge_features : bool, default=False
+        Whether edges come with features of their own, which score pairs of labels.
 
     Examples
     --------
@@ -79,12 +82,15 @@ class StructuredModel:
     temperature: float | None = 1.0
     calibration: Calibration | None = None
     column_names: tuple[str, ...] | None = None
+    has_edge_features: bool = False
 
     def __post_init__(self) -> None:
         """Check that the template makes what the vocabularies hold: attributes of tokens, and of pairs or not."""
         own_pairs = self.pair_vocabulary is not None and self.pair_vocabulary is not self.vocabulary
         given = self.template
-        if own_pairs != (given is not None and given.has_pairs) or (given is not None and self.vocabulary is None):
+        makes_pairs = given is not None and given.has_pairs
+        fits = not makes_pairs if self.has_edge_features else own_pairs == makes_pairs
+        if not fits or (given is not None and self.vocabulary is None):
             raise ValueError("The template does not make the attributes that the model has weights for.")
 
     # What it consists of
@@ -167,7 +173,7 @@ class StructuredModel:
         """Whether weights are looked up in a mapped file, as input needs them."""
         stored = self.weights
         waits = isinstance(stored, StoredWeights) and not stored.is_read
-        return waits and self.vocabulary is not None and self.expansion is None
+        return waits and self.vocabulary is not None and self.expansion is None and not self.has_edge_features
 
     def need_columns(self, what: str) -> None:
         """Raise where node scores come from a kernel, which gives columns no weights."""
@@ -180,12 +186,31 @@ class StructuredModel:
         """Turn input into rows of the columns seen in training; the second batch has those that score label pairs."""
         numeric = None if self.vocabulary is not None else self.n_columns
         nodes, pairs = read_examples(
-            self.structure, X, lengths, self.template, self.vocabulary, self.pair_vocabulary, n_columns=numeric
+            self.structure,
+            X,
+            lengths,
+            self.template,
+            self.vocabulary,
+            self.pair_vocabulary,
+            n_columns=numeric,
+            n_edge_columns=self.n_edge_columns,
         )
         if self.template is None or isinstance(X, Batch):
             check_column_names(self.column_names, nodes, "as in training")
+        if self.has_edge_features:
+            if pairs is None and len(self.structure.edge_rows(nodes.shape)):
+                raise ValueError("X has no edge features; the training data had some.")
+        elif self.template is None or isinstance(X, Batch):
+            if pairs is not None:
+                raise ValueError("X has edge features; the training data had none.")
             pairs = self.structure.pair_batch(nodes) if self.weights.has_pairs else None
         return nodes, pairs if self.weights.has_pairs else None
+
+    @property
+    def n_edge_columns(self) -> int | None:
+        """Columns of numbers that edges come with; None if they have attributes, or nothing."""
+        pair = self.score_map.pair if self.has_edge_features and self.pair_vocabulary is None else None
+        return None if pair is None else pair.n_columns
 
     def scored(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Scored:
         """Read input, and find the weights that score it: all, or those in a mapped file that it needs."""
@@ -206,15 +231,17 @@ class StructuredModel:
         read = self.scored(X, lengths, n_threads)
         return read.score_map.scores(read.parameters, read.nodes, read.pairs, n_threads)
 
-    def decoded(self, codes: NDArray[np.int32], offsets: NDArray[np.int64]) -> Any:
+    def decoded(self, codes: NDArray[np.int32], shape: Shape) -> Any:
         """Return labels as users pass them: for each example, or in a row where every node is one."""
-        return self.labels.decode(codes, None if self.structure.is_flat else offsets)
+        if self.structure.is_flat:
+            return self.labels.decode(codes, None)
+        return shape.arranged(self.labels.decode(codes, shape.offsets))
 
-    def encoded(self, y: Any, offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+    def encoded(self, y: Any, shape: Shape) -> NDArray[np.int32]:
         """Return the codes of labels that users pass."""
         if not self.structure.is_flat:
-            return self.labels.encode(y, offsets)
-        targets, n = np.asarray(y), int(offsets[-1])
+            return self.labels.encode(shape.flat_labels(y), shape.offsets)
+        targets, n = np.asarray(y), shape.n_nodes
         if targets.shape != (n,):
             raise ValueError(f"y must have shape ({n},), a label for each row of X. Got {targets.shape}.")
         unknown = sorted(set(targets.tolist()) - set(self.names), key=str)
@@ -227,7 +254,7 @@ class StructuredModel:
     def predict(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Any:
         """Return the best labelling of each example."""
         score_map, parameters, nodes, pairs = self.scored(X, lengths, n_threads)
-        return self.decoded(_native.tag(score_map.bind(nodes, pairs), parameters, n_threads), nodes.offsets)
+        return self.decoded(_native.tag(score_map.bind(nodes, pairs), parameters, n_threads), nodes.shape)
 
     def predict_proba(
         self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1, *, pairwise: bool = False
@@ -246,7 +273,7 @@ class StructuredModel:
         )
         if self.structure.is_flat:
             return answer.node
-        nodes = _split(answer.node, scores.offsets)
+        nodes = scores.shape.arranged(_split(answer.node, scores.offsets))
         if answer.clique is None:
             return nodes
         return nodes, _split(answer.clique, self.structure.edge_offsets(scores.shape))
@@ -254,7 +281,7 @@ class StructuredModel:
     def log_probabilities(self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Floats:
         """Return the log-probability of given labellings."""
         scores, T = self.scores(X, lengths, n_threads), self.probability_temperature
-        codes = self.encoded(y, scores.offsets)
+        codes = self.encoded(y, scores.shape)
         total = self.structure.log_partition(scores, temperature=T, n_jobs=n_threads)
         return np.asarray((self.structure.score(scores, codes, n_jobs=n_threads) - total) / T)
 
@@ -266,7 +293,7 @@ class StructuredModel:
         best = self.structure.k_best(scores, k, n_jobs=n_threads)
         total = self.structure.log_partition(scores, temperature=T, n_jobs=n_threads)
         probability, found = np.exp((best.scores - total[:, None]) / T), np.isfinite(best.scores)
-        ranked = [self.decoded(np.maximum(codes, 0), scores.offsets) for codes in best.labels]
+        ranked = [self.decoded(np.maximum(codes, 0), scores.shape) for codes in best.labels]
         return RankedLabellings(
             RankedLabellings((ranked[r][i], float(probability[i, r])) for r in range(k) if found[i, r])
             for i in range(scores.n_examples)
@@ -280,7 +307,7 @@ class StructuredModel:
         draws = self.structure.sample(
             scores, n_samples, random_state=random_state, temperature=self.probability_temperature, n_jobs=n_threads
         )
-        by_draw = [self.decoded(codes, scores.offsets) for codes in draws]
+        by_draw = [self.decoded(codes, scores.shape) for codes in draws]
         return [[one[i] for one in by_draw] for i in range(scores.n_examples)]
 
     # Records
@@ -296,6 +323,7 @@ class StructuredModel:
             "calibration": None if self.calibration is None else self.calibration.record(),
             "structure": self.structure.record(),
             **vocabularies_record(self.vocabulary, self.pair_vocabulary),
+            "edge_features": self.has_edge_features,
             "weights": self.weights.record(),
         }
 
@@ -323,6 +351,7 @@ class StructuredModel:
             temperature=record.number("temperature", above=0.0) if record.has("temperature") else None,
             calibration=Calibration.from_record(record.child("calibration")) if record.has("calibration") else None,
             column_names=None if names is None else tuple(names),
+            has_edge_features=record.flag("edge_features"),
         )
 
 

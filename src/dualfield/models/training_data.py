@@ -49,6 +49,8 @@ class TrainingData:
         Δ of the formula; None: wrong labels cost nothing.
     template : Template or None
         What made the attributes.
+    has_edge_features : bool, default=False
+        Whether the pairs are features that edges came with.
     """
 
     nodes: Batch
@@ -61,6 +63,7 @@ class TrainingData:
     weights: Floats
     cost: Floats | None
     template: Template | None
+    has_edge_features: bool = False
 
     @property
     def examples(self) -> Examples:
@@ -93,6 +96,7 @@ class TrainingData:
             template=self.template,
             temperature=temperature,
             column_names=self.nodes.column_names,
+            has_edge_features=self.has_edge_features,
         )
 
 
@@ -143,11 +147,14 @@ def read_training_data(
     template = template_of(settings.template, X)
     prototype = structure_of(owner, settings.structure)
     nodes, pairs = _read_nodes(prototype, template, X, lengths, grown_from)
-    read = y if isinstance(y, PartialLabels) else read_labels(y, nodes.offsets, known)
+    read = y if isinstance(y, PartialLabels) else read_labels(nodes.shape.flat_labels(y), nodes.offsets, known)
     labels, codes, allowed = read
     structure = prototype.for_labels(labels.classes.tolist(), codes, nodes.shape, settings.constraints, owner)
     chosen = pair_columns(settings.pair_features, nodes, owner)
-    if pairs is None and chosen is not None:
+    has_edge_features = pairs is not None and not (template is not None and template.has_pairs)
+    if has_edge_features:
+        _check_edge_features(settings, owner)
+    elif pairs is None and chosen is not None:
         pairs = structure.pair_batch(nodes)
     is_matrix = structure.is_flat and nodes.vocabulary is None  # whose columns have weights for every class
     score_map = build_score_map(
@@ -180,7 +187,19 @@ def read_training_data(
         weights=weights,
         cost=cost,
         template=template,
+        has_edge_features=has_edge_features,
     )
+
+
+def _check_edge_features(settings: Any, owner: str) -> None:
+    """Refuse what does not go together with features that edges come with."""
+    if settings.pair_features is not False and settings.pair_features is not None:
+        raise ValueError(
+            f"The 'pair_features' parameter of {owner} must be False where edges have features of their own. Add those "
+            "of the nodes to them."
+        )
+    if settings.kernel is not None:
+        raise ValueError(f"The 'kernel' parameter of {owner} must be None where edges have features: these are linear.")
 
 
 def _read_nodes(
@@ -192,7 +211,15 @@ def _read_nodes(
     grow = vocabulary is not None
     width = None if before is None or grow else before.weights.n_columns
     nodes, pairs = read_examples(
-        structure, X, lengths, template, vocabulary, pair_vocabulary, grow=grow, n_columns=width
+        structure,
+        X,
+        lengths,
+        template,
+        vocabulary,
+        pair_vocabulary,
+        grow=grow,
+        n_columns=width,
+        n_edge_columns=None if before is None else before.n_edge_columns,
     )
     if before is not None:
         check_column_names(before.column_names, nodes, "as in the calls before")

@@ -4,16 +4,20 @@ Each has ``plot(ax=None)``, which draws with matplotlib (``pip install matplotli
 pages of :mod:`dualfield.report`: what ``plot`` draws as inline SVG, or text and tables where those read better.
 """
 
+from dualfield.plotting.calibration_change import CalibrationChangeDisplay
 from dualfield.plotting.confusion import ConfusionDisplay
 from dualfield.plotting.convergence import ConvergenceDisplay
+from dualfield.plotting.learning_curve import LearningCurveDisplay
 from dualfield.plotting.marginals import MarginalsDisplay
 from dualfield.plotting.reliability import ReliabilityDisplay
 from dualfield.plotting.top_features import TopFeaturesDisplay
 from dualfield.plotting.transition import TransitionDisplay
 
 __all__ = [
+    "CalibrationChangeDisplay",
     "ConfusionDisplay",
     "ConvergenceDisplay",
+    "LearningCurveDisplay",
     "MarginalsDisplay",
     "ReliabilityDisplay",
     "TopFeaturesDisplay",

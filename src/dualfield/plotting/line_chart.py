@@ -50,7 +50,14 @@ class Line:
 
 
 def draw_lines(
-    ax: Any, lines: Sequence[Line], *, x_axis: str, y_axis: str, log_x: bool = False, log_y: bool = False
+    ax: Any,
+    lines: Sequence[Line],
+    *,
+    x_axis: str,
+    y_axis: str,
+    log_x: bool = False,
+    log_y: bool = False,
+    x_ticks: Sequence[int] = (),
 ) -> None:
     """Draw up to six series into axes, with a legend below unless the axis names the only one."""
     for line, look in zip(lines, LOOKS, strict=False):
@@ -58,13 +65,23 @@ def draw_lines(
         marks = look if np.isfinite(y).sum() <= _FEW else look | {"marker": ""}
         ax.plot(x, y, label=line.name, **marks)
     ax.set(xlabel=x_axis, ylabel=y_axis, xscale="log" if log_x else "linear", yscale="log" if log_y else "linear")
+    if x_ticks:
+        ax.set_xticks(x_ticks, [f"{tick:,}" for tick in x_ticks])
+        ax.minorticks_off()
     ax.grid(True, alpha=0.6)
     if len(lines) > 1 or lines[0].name != y_axis:
         legend_below(ax)
 
 
 def line_chart(
-    lines: Sequence[Line], *, title: str, x_axis: str, y_axis: str, log_x: bool = False, log_y: bool = False
+    lines: Sequence[Line],
+    *,
+    title: str,
+    x_axis: str,
+    y_axis: str,
+    log_x: bool = False,
+    log_y: bool = False,
+    x_ticks: Sequence[int] = (),
 ) -> Html:
     """Draw series as lines, with a legend below.
 
@@ -78,6 +95,8 @@ def line_chart(
         What the axes measure.
     log_x, log_y : bool, default=False
         Whether an axis is logarithmic.
+    x_ticks : sequence of int, default=()
+        Where the horizontal axis has numbers; () chooses places by itself.
 
     Returns
     -------
@@ -97,7 +116,7 @@ def line_chart(
         raise ValueError(f"The lines of the chart '{title}' have no point that can be shown.")
     with page_style():
         ax = page_axes(310, 215)
-        draw_lines(ax, lines, x_axis=x_axis, y_axis=y_axis, log_x=log_x, log_y=log_y)
+        draw_lines(ax, lines, x_axis=x_axis, y_axis=y_axis, log_x=log_x, log_y=log_y, x_ticks=x_ticks)
         return inline_svg(ax.figure, title=title)
 
 

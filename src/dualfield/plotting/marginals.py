@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dualfield.data.span_labels import found_spans
 from dualfield.data.tables import Columns
 from dualfield.data.token_texts import token_texts
-from dualfield.metrics.span_metrics import read_spans
 from dualfield.plotting.canvas import one_axes
 from dualfield.plotting.display import Display
 from dualfield.plotting.labels import label_list
@@ -93,7 +93,7 @@ class MarginalsDisplay(Display):
         self.marks_spans = mark_spans([*self.classes, *self.labels, *(self.truth or [])])
         self.spans = None if spans is None else [tuple(span) for span in spans]
         if self.spans is not None:
-            marked = read_spans(self.labels, "labels")
+            marked = found_spans(self.labels, "labels")
             if [span[:3] for span in self.spans] != marked:
                 raise ValueError(f"spans must be those that the labels mark, {marked}. Got {self.spans} instead.")
 
@@ -275,8 +275,8 @@ class MarginalsDisplay(Display):
         chances = None if self.probabilities is None else self.probabilities.tolist()
         if not self.marks_spans:
             return token_pieces(self.tokens, self.labels, chances, self.truth, of)
-        truth = None if self.truth is None else read_spans(self.truth, "truth")
-        predicted = read_spans(self.labels, "labels") if self.spans is None else self.spans
+        truth = None if self.truth is None else found_spans(self.truth, "truth")
+        predicted = found_spans(self.labels, "labels") if self.spans is None else self.spans
         return span_pieces(self.tokens, predicted, chances, truth, of)
 
 

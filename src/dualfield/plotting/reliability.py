@@ -15,7 +15,8 @@ from dualfield.plotting.display import Display
 from dualfield.plotting.inline_svg import inline_svg, page_axes, page_style
 from dualfield.plotting.labels import as_sequences
 from dualfield.plotting.line_chart import LOOKS
-from dualfield.plotting.markup import Html, escape
+from dualfield.plotting.markup import Html
+from dualfield.plotting.tables import table
 
 _CURVE, _COUNT = "dualfield-curve", "dualfield-count"  # names of artists
 
@@ -210,16 +211,13 @@ class ReliabilityDisplay(Display):
         True
         """
         picture = reliability_diagram({self.name: self.bins}, title="Share of right labels against confidence")
-        rows = "".join(
-            f"<tr><td>{sure:.3f}</td><td>{right:.3f}</td><td>{count}</td></tr>"
+        rows = [
+            (f"{sure:.3f}", f"{right:.3f}", count)
             for sure, right, count in zip(self.bins.confidence, self.bins.accuracy, self.bins.count, strict=True)
-        )
-        heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in ("confidence", "right", "number"))
+        ]
         caption = f"Expected calibration error: {self.error:.4f}"
-        return Html(
-            f'<div class="charts">{picture}<table class="data"><caption>{caption}</caption>'
-            f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
-        )
+        numbers = table(("confidence", "right", "number"), rows, caption=caption)
+        return Html(f'<div class="charts">{picture}{numbers}</div>')
 
 
 def reliability_diagram(curves: Mapping[str, CalibrationBins], *, title: str) -> Html:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dualfield.data.span_labels import Span, found_spans
 from dualfield.metrics.span_errors import compared
-from dualfield.metrics.span_metrics import Span, read_spans
 from dualfield.plotting.labels import in_order
 from dualfield.plotting.style import HUES
 
@@ -35,7 +35,7 @@ class Piece:
 def mark_spans(labels: Iterable[Any]) -> bool:
     """Return whether labels are those of spans: "O", or B, I, E or S with a type."""
     try:
-        read_spans(list(labels), "labels")
+        found_spans(list(labels), "labels")
     except (TypeError, ValueError):
         return False
     return True

@@ -43,6 +43,7 @@ caption { text-align: left; padding-bottom: .3rem; }
   font-variant-numeric: tabular-nums; }
 .data th:first-child, .data td:first-child { text-align: left; }
 .data td:first-child { white-space: nowrap; }
+.scroll { overflow-x: auto; }
 """
 SVG_STYLE = "svg text { font-family: system-ui, sans-serif; } svg path { stroke-linejoin: round; }"
 DRAWING_STYLE = (

@@ -9,7 +9,8 @@ from dualfield.plotting.inline_svg import svg_document
 from dualfield.plotting.line_chart import Line, line_chart
 from dualfield.plotting.markup import Html, escape
 from dualfield.plotting.reliability import reliability_diagram
-from dualfield.report.page import page, table, write_page
+from dualfield.plotting.tables import table
+from dualfield.report.page import page, write_page
 from dualfield.report.training import training_page
 from dualfield.report.training_dev import DevData
 

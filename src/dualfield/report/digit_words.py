@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from dualfield.plotting.heat_map import heat_map
 from dualfield.plotting.markup import Html, escape
 from dualfield.plotting.reliability import reliability_diagram
+from dualfield.plotting.tables import table
 from dualfield.report.digit_words_records import DigitWordsReport, WordCard, percent
-from dualfield.report.page import page, table
+from dualfield.report.page import page
 
 _PICTURE = 32  # pixels of a digit on the page, four for each of its own eight
 _CELL = _PICTURE + 2

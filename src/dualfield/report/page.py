@@ -1,7 +1,7 @@
-"""Tables and the page around them."""
+"""The page around all that a report shows."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from dualfield.io.atomic import atomic_write
@@ -21,7 +21,6 @@ p { max-width: 46rem; margin: .5rem 0; }
 """
     + TABLE_STYLE
     + """
-.scroll { overflow-x: auto; }
 @media (max-width: 40rem) { .data th, .data td { padding: .3rem .2rem; font-size: .8rem; } }
 figure { margin: .8rem 0; }
 figcaption { margin-top: .6rem; }
@@ -48,46 +47,6 @@ _PRINT = f"""@page {{ margin: 14mm; }}
   details::details-content {{ content-visibility: visible; height: auto; }}
 }}
 """
-
-
-def table(header: Sequence[object], rows: Iterable[Sequence[object]], *, caption: object = "") -> Html:
-    r"""Lay out a table of data: first column to the left, the others to the right.
-
-    Parameters
-    ----------
-    header : sequence
-        One heading per column.
-    rows : iterable of sequences
-        The cells, as many in each row as there are headings.
-    caption : object, default=""
-        A sentence above the table.
-
-    Returns
-    -------
-    Html
-        The table, in a box that scrolls sideways on a narrow screen.
-
-    Examples
-    --------
-    >>> from dualfield.report import table
-    >>> "<td>1 &lt; 2</td>" in table(["claim", "true"], [["1 < 2", "yes"]])
-    True
-    >>> "<td>7.0 ± 0.2</td>" in table(["error"], [["7.0 ± 0.2"]]).replace("\N{NO-BREAK SPACE}", " ")
-    True
-    """
-    lines = ['<div class="scroll"><table class="data">']
-    if caption:
-        lines.append(f"<caption>{escape(caption)}</caption>")
-    lines.append("<thead><tr>" + "".join(f'<th scope="col">{escape(cell)}</th>' for cell in header) + "</tr></thead>")
-    lines.append("<tbody>")
-    for number, row in enumerate(rows):
-        if len(row) != len(header):
-            raise ValueError(f"rows[{number}] has {len(row)} cells; expected {len(header)}, as in the header.")
-        # A number and its uncertainty stay on one line.
-        cells = (escape(cell).replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}") for cell in row)
-        lines.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-    lines.append("</tbody></table></div>")
-    return Html("\n".join(lines))
 
 
 def page(title: str, body: Iterable[object], *, style: str = "") -> Html:

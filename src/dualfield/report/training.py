@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from dualfield.plotting import ConvergenceDisplay, TopFeaturesDisplay, TransitionDisplay
 from dualfield.plotting.canvas import check_matplotlib
 from dualfield.plotting.markup import Html, escape
-from dualfield.report.page import page, table
+from dualfield.plotting.tables import table
+from dualfield.report.page import page
 from dualfield.report.training_dev import DevData, evaluated, has_single_nodes
 from dualfield.report.training_errors import error_section
 from dualfield.report.training_facts import Fact, facts_section, gap_sentences

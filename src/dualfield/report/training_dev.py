@@ -14,7 +14,7 @@ from sklearn.base import is_classifier
 from dualfield.data.token_texts import token_texts
 from dualfield.metrics import SpanScores, span_scores
 from dualfield.metrics.sequences import paired
-from dualfield.plotting import MarginalsDisplay
+from dualfield.plotting import CalibrationChangeDisplay, MarginalsDisplay
 from dualfield.plotting.labels import as_sequences, label_list
 from dualfield.plotting.marginals import span_probabilities
 from dualfield.plotting.sentence import mark_spans
@@ -57,6 +57,7 @@ class DevResult:
     classes: list[Any]
     tokens: list[list[str]] | None  # None: examples are single nodes
     spans: list[list[Any]] | None = None  # with their probabilities; None: these are not known
+    calibration: CalibrationChangeDisplay | None = None  # of a model whose temperature was chosen after the fit
 
     @property
     def n_tokens(self) -> int:
@@ -116,7 +117,14 @@ def evaluated(model: Any, dev: DevData) -> DevResult:
     truth, predicted = paired(as_sequences(dev.y), as_sequences(model.predict(X)))
     if has_single_nodes(model):
         rows = None if marginals is None else [np.asarray(marginals)] if truth else []
-        return DevResult(truth=truth, predicted=predicted, marginals=rows, classes=classes, tokens=None)
+        return DevResult(
+            truth=truth,
+            predicted=predicted,
+            marginals=rows,
+            classes=classes,
+            tokens=None,
+            calibration=_change(model, X, truth),
+        )
     spans = span_probabilities(model, X)
     return DevResult(
         truth=truth,
@@ -125,7 +133,16 @@ def evaluated(model: Any, dev: DevData) -> DevResult:
         classes=classes,
         tokens=_texts(X, truth, dev.tokens),
         spans=spans,
+        calibration=_change(model, X, truth),
     )
+
+
+def _change(model: Any, X: Any, truth: list[list[Any]]) -> CalibrationChangeDisplay | None:
+    """Return how probabilities changed by calibrate; None where it was not called, or labels are not known."""
+    known = {label for labels in truth for label in labels}.issubset(label_list(model.classes_))
+    if not hasattr(model, "calibration_") or not known or not any(truth):
+        return None
+    return CalibrationChangeDisplay.from_estimator(model, X, truth)
 
 
 def has_single_nodes(model: Any) -> bool:

@@ -11,7 +11,7 @@ from dualfield.metrics import SpanError, span_errors
 from dualfield.metrics.span_errors import KINDS
 from dualfield.plotting import ConfusionDisplay
 from dualfield.plotting.markup import Html, escape
-from dualfield.report.page import table
+from dualfield.plotting.tables import table
 from dualfield.report.training_dev import DevResult
 from dualfield.report.training_scores import counted
 from dualfield.report.training_sentences import chosen_sentences, sentence_html, window_around

@@ -11,7 +11,7 @@ import numpy as np
 
 from dualfield.plotting.labels import label_list
 from dualfield.plotting.markup import Html, escape, shortened
-from dualfield.report.page import table
+from dualfield.plotting.tables import table
 
 _MOST_LABELS = 60  # that are named
 _LONGEST = 200  # characters of a value

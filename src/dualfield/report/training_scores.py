@@ -10,7 +10,7 @@ from dualfield.metrics import SpanScores, calibration_error, sequence_accuracy_s
 from dualfield.plotting import ConfusionDisplay, ReliabilityDisplay
 from dualfield.plotting.labels import most_of, shown_note
 from dualfield.plotting.markup import Html, escape
-from dualfield.report.page import table
+from dualfield.plotting.tables import table
 from dualfield.report.training_dev import DevResult
 
 _MOST_ROWS = 45  # labels in a table
@@ -88,6 +88,9 @@ def _calibration(result: DevResult) -> Iterator[Html]:
         '<p class="soft">The most probable label of each token, in ten bins by its probability. Larger marks hold more '
         "labels, bars are two standard errors. Below the diagonal the model is too sure, above it too cautious.</p>"
     )
+    if result.calibration is not None:
+        yield Html("<h3>Before and after calibrate</h3>")
+        yield result.calibration.html()
 
 
 def counted(n: int, what: str) -> str:

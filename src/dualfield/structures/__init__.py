@@ -6,9 +6,11 @@ from dualfield.structures.constraints import span_constraints
 from dualfield.structures.custom import CustomProblem, check_custom_problem
 from dualfield.structures.factor_graph import FactorGraph
 from dualfield.structures.graph import Graph, GraphShape
+from dualfield.structures.graph_input import FlatGraphs, grid_edges
 from dualfield.structures.learnt_trees import mutual_information, spanning_tree
 from dualfield.structures.network import Network
 from dualfield.structures.network.hidden import Conditioned
+from dualfield.structures.opened import Opened
 from dualfield.structures.scores import KBest, Marginals, Scores
 from dualfield.structures.single import Single
 from dualfield.structures.tree import Tree, TreeShape
@@ -19,11 +21,13 @@ __all__ = [
     "Conditioned",
     "CustomProblem",
     "FactorGraph",
+    "FlatGraphs",
     "Graph",
     "GraphShape",
     "KBest",
     "Marginals",
     "Network",
+    "Opened",
     "Scores",
     "Single",
     "Structure",
@@ -31,6 +35,7 @@ __all__ = [
     "TreeShape",
     "UserStructure",
     "check_custom_problem",
+    "grid_edges",
     "mutual_information",
     "span_constraints",
     "spanning_tree",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +23,7 @@ from dualfield.structures.checks import (
     draw_seed,
     n_threads,
 )
+from dualfield.structures.opened import Opened
 from dualfield.structures.scores import KBest, LabellingParts, Marginals, Scores
 
 
@@ -427,10 +428,8 @@ class Structure(ABC):
         """
         return cliques
 
-    def open(
-        self, X: Any, lengths: ArrayLike | None = None
-    ) -> tuple[Any, ArrayLike | None, Callable[[NDArray[np.int64]], Shape | None]]:
-        """Split the input of users: the nodes of each example, and how they are connected.
+    def open(self, X: Any, lengths: ArrayLike | None = None) -> Opened:
+        """Split the input of users: the nodes of each example, how they are connected, and features of edges.
 
         Parameters
         ----------
@@ -441,12 +440,10 @@ class Structure(ABC):
 
         Returns
         -------
-        nodes, lengths
-            Examples as :meth:`dualfield.data.Batch.build` takes them.
-        connect : callable
-            From the offsets of the nodes to their shape; None: one after another.
+        Opened
+            Its parts.
         """
-        return X, lengths, lambda offsets: None
+        return Opened(X, lengths)
 
     def edge_scores(self, cliques: Floats, shape: Shape) -> Floats:
         """Return what each edge scores by scores that all edges share.

@@ -14,7 +14,9 @@ from dualfield.data import Batch
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape, rows_of_examples
 from dualfield.structures.checks import check_int
-from dualfield.structures.pairwise import Pairwise, integers, read_tuples
+from dualfield.structures.graph_input import FlatEdges, FlatGraphs, GraphExample, read_graphs
+from dualfield.structures.opened import Opened
+from dualfield.structures.pairwise import Pairwise
 
 __all__ = ["Graph", "GraphShape"]
 
@@ -35,6 +37,8 @@ class GraphShape(Shape):
         Example i has edges ``edge_offsets[i]`` to ``edge_offsets[i + 1] - 1``.
     types : int32 array of shape (n_edges,), default=None
         The type of each edge; None: all are 0.
+    grids : int32 array of shape (n_examples, 2), default=None
+        Height and width of examples that are images, whose labels are arranged so; 0 for the others.
 
     Examples
     --------
@@ -48,6 +52,7 @@ class GraphShape(Shape):
     edges: NDArray[np.int32]
     edge_offsets: NDArray[np.int64]
     types: NDArray[np.int32] | None = None
+    grids: NDArray[np.int32] | None = None
 
     @property
     def n_edges(self) -> int:
@@ -59,7 +64,32 @@ class GraphShape(Shape):
         offsets, _ = rows_of_examples(self.offsets, examples)
         edge_offsets, rows = rows_of_examples(self.edge_offsets, examples)
         types = None if self.types is None else self.types[rows]
-        return type(self)(offsets, self.edges[rows], edge_offsets, types)
+        grids = None if self.grids is None else self.grids[examples]
+        return type(self)(offsets, self.edges[rows], edge_offsets, types, grids)
+
+    def flat_labels(self, y: Any) -> Any:
+        """Return the labels of images, of shape (height, width), row by row, and those of other graphs as they are."""
+        if self.grids is None or len(y) != self.n_examples:
+            return y
+        found = list(y)
+        for i, (height, width) in enumerate(self.grids.tolist()):
+            if height and np.ndim(found[i]) != 1:
+                labels = np.asarray(found[i])
+                if labels.shape != (height, width):
+                    raise ValueError(
+                        f"y[{i}] must have shape {(height, width)}, as its image. Got {labels.shape} instead."
+                    )
+                found[i] = labels.ravel()
+        return found
+
+    def arranged(self, rows: Any) -> Any:
+        """Return what images have for each pixel as an array of their height and width."""
+        if self.grids is None:
+            return rows
+        return [
+            np.reshape(one, (height, width, *np.shape(one)[1:])) if height else one
+            for one, (height, width) in zip(rows, self.grids.tolist(), strict=True)
+        ]
 
 
 class Graph(Pairwise):
@@ -75,9 +105,19 @@ class Graph(Pairwise):
     are proportional to the sum over the steps of n_labels to the power of the number of neighbours plus one; a graph
     that needs more memory than `budget` is refused before anything is allocated. Trees are faster as :class:`Tree`.
 
-    In estimators an example of X is a tuple ``(nodes, edges)`` or ``(nodes, edges, types)``: the nodes as for
-    sequences, an array of shape (n_edges, 2), and the type of each edge. With ``pair_features`` the features of the
-    node that an edge leads to also score the pair of its labels.
+    In estimators an example of X is one of
+
+    - a tuple ``(nodes, edges)``, ``(nodes, edges, types)``, ``(nodes, edges, edge_features)`` or
+      ``(nodes, edges, types, edge_features)``. Nodes are as for sequences. Edges are an array of shape (n_edges, 2) or
+      a sparse adjacency matrix, row by row; a symmetric one gives each pair once, from the lower index to the higher.
+      Types are integers. Edge features are a row of numbers or attributes for each edge, and score the pair of labels
+      at its ends;
+    - a NetworkX graph, whose nodes have the attribute ``features``, and whose edges may have ``features`` and ``type``;
+    - an image, an array of shape (height, width, n_features), whose pixels are joined to their neighbours, with an edge
+      type for each direction; labels and predictions have shape (height, width);
+
+    or X is a :class:`FlatGraphs`. With ``pair_features`` the features of the node that an edge leads to also score the
+    pair of its labels, where edges have no features of their own.
 
     Parameters
     ----------
@@ -89,6 +129,8 @@ class Graph(Pairwise):
         Which labels an edge may join, that of the node it comes from first (row). None: all.
     budget : int, default=10**9
         Bytes that the tables of one example may take, for each thread.
+    neighbours : {4, 8}, default=4
+        Of a pixel, where examples are images.
 
     Examples
     --------
@@ -114,12 +156,16 @@ class Graph(Pairwise):
         allowed: ArrayLike | None = None,
         *,
         budget: int = _BUDGET,
+        neighbours: int = 4,
     ) -> None:
         super().__init__(n_labels, n_types, allowed)
         self.budget = check_int("Graph", "budget", budget, 1)
+        if neighbours not in (4, 8):
+            raise ValueError(f"The 'neighbours' parameter of Graph must be 4 or 8. Got {neighbours!r} instead.")
+        self.neighbours = int(neighbours)
 
     def _like(self, n_labels: int, n_types: int, allowed: ArrayLike | None) -> Graph:
-        return Graph(n_labels, n_types, allowed, budget=self.budget)
+        return Graph(n_labels, n_types, allowed, budget=self.budget, neighbours=self.neighbours)
 
     def _types(self, shape: Shape) -> NDArray[np.int32] | None:
         return shape.types if isinstance(shape, GraphShape) else None
@@ -129,13 +175,15 @@ class Graph(Pairwise):
 
     def record(self) -> Fields:
         """Return the record of the graph."""
-        return {**super().record(), "budget": self.budget}
+        return {**super().record(), "budget": self.budget, "neighbours": self.neighbours}
 
     @classmethod
     def from_record(cls, record: Record) -> Graph:
         """Build a graph from its record, which is checked."""
         record.text("kind", (cls.name,))
-        return cls(*cls._read_tables(record), budget=record.integer("budget", 1))
+        neighbours = record.integer("neighbours", 4)
+        record.check(neighbours in (4, 8), f"its pixels must have 4 or 8 neighbours. Got {neighbours}.")
+        return cls(*cls._read_tables(record), budget=record.integer("budget", 1), neighbours=neighbours)
 
     def native(self, shape: Shape, *, with_edges: bool = False, with_ends: bool = False) -> _native.GraphStructure:
         """Create the native twin for graphs of given shapes."""
@@ -188,55 +236,64 @@ class Graph(Pairwise):
         """Return where the edges of each example begin."""
         return _connected(shape).edge_offsets
 
-    def open(
-        self, X: Any, lengths: ArrayLike | None = None
-    ) -> tuple[Any, ArrayLike | None, Callable[[NDArray[np.int64]], Shape | None]]:
-        """Take tuples apart: nodes, edges, and types of edges.
+    def open(self, X: Any, lengths: ArrayLike | None = None) -> Opened:
+        """Take graphs apart: nodes, edges, types and features of edges.
 
         Parameters
         ----------
-        X : list of (nodes, edges) or (nodes, edges, types)
-            Graphs as users pass them.
+        X : list of graphs, array of images of shape (n, height, width, n_features), or FlatGraphs
+            A graph is a tuple ``(nodes, edges)``, followed by types of edges, features of edges, or both; a NetworkX
+            graph; or an image of shape (height, width, n_features).
         lengths : None
             Every graph says how many nodes it has.
 
         Returns
         -------
-        nodes, lengths, connect
+        Opened
             As in :meth:`Structure.open`.
 
         Examples
         --------
         >>> import numpy as np
         >>> from dualfield.structures import Graph
-        >>> nodes, _, connect = Graph().open([([["a"], ["b"]], [(0, 1)])])
-        >>> nodes, connect(np.array([0, 2])).edges
+        >>> opened = Graph().open([([["a"], ["b"]], [(0, 1)])])
+        >>> opened.nodes, opened.connect(np.array([0, 2])).edges
         ([[['a'], ['b']]], array([[0, 1]], dtype=int32))
+        >>> Graph().open([np.zeros((2, 3, 1))]).connect(np.array([0, 6])).grids
+        array([[2, 3]], dtype=int32)
         """
-        examples, typed = read_tuples(X, lengths, "graph", "edges")
-        pairs = "pairs of nodes, of shape (n_edges, 2)"
-        edges = [integers(f"X[{i}][1]", example[1], pairs, 2) for i, example in enumerate(examples)]
-        types = None
-        if typed:
-            each = [
-                integers(f"X[{i}][2]", example[2], "integers, one for each edge") for i, example in enumerate(examples)
-            ]
-            for i, (mine, theirs) in enumerate(zip(each, edges, strict=True)):
-                if len(mine) != len(theirs):
-                    raise ValueError(f"X[{i}][2] has {len(mine)} types; X[{i}][1] has {len(theirs)} edges.")
-            types = np.concatenate(each)
-        rows = np.concatenate([np.zeros((0, 2), dtype=np.int32), *edges])
-        edge_offsets = np.concatenate([[0], np.cumsum([len(one) for one in edges])]).astype(np.int64)
+        if lengths is not None:
+            raise ValueError("lengths must be None for graphs: pass a list of them, or FlatGraphs.")
+        if isinstance(X, FlatGraphs):
+            connect = _connecting(X.flat_edges(), "edges of FlatGraphs, graph {},")
+            edge_lengths = None if X.edge_features is None else X.edge_lengths
+            return Opened(X.nodes, X.lengths, connect, X.edge_features, edge_lengths)
+        graphs = read_graphs(X, self.neighbours)
+        return Opened(
+            [graph.nodes for graph in graphs],
+            connect=_connecting(FlatEdges.of(graphs), "X[{}][1]"),
+            edges=_edge_features(graphs),
+        )
 
-        def connect(offsets: NDArray[np.int64]) -> GraphShape:
-            for i, (given, length) in enumerate(zip(edges, np.diff(offsets).tolist(), strict=True)):
-                wrong = np.flatnonzero(((given < 0) | (given >= length)).any(axis=1))
-                if wrong.size:
-                    edge = tuple(given[wrong[0]].tolist())
-                    raise ValueError(f"X[{i}][1] has the edge {edge}; its graph has nodes 0 to {length - 1}.")
-            return GraphShape(offsets, rows, edge_offsets, types)
 
-        return [example[0] for example in examples], None, connect
+def _connecting(flat: FlatEdges, place: str) -> Callable[[NDArray[np.int64]], GraphShape]:
+    """Return what makes a shape of the edges, once the nodes are known."""
+
+    def connect(offsets: NDArray[np.int64]) -> GraphShape:
+        flat.check(np.diff(offsets), place)
+        edge_offsets = np.concatenate([[0], np.cumsum(flat.sizes)]).astype(np.int64)
+        return GraphShape(offsets, flat.edges, edge_offsets, flat.types, flat.grids)
+
+    return connect
+
+
+def _edge_features(graphs: list[GraphExample]) -> list[Any] | None:
+    """Return the features of the edges of each graph, in the form that one with edges has; None if there are none."""
+    some: Any = next((graph.features for graph in graphs if graph.features is not None and len(graph.edges)), None)
+    if some is None:
+        return None
+    none: Any = np.zeros((0, some.shape[1])) if np.ndim(some) == 2 and hasattr(some, "shape") else []
+    return [graph.features if len(graph.edges) else none for graph in graphs]
 
 
 def _connected(shape: Shape) -> GraphShape:

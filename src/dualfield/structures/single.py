@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dualfield import _native
 from dualfield.data.records import Record
 from dualfield.data.shapes import Shape
 from dualfield.structures.base import Structure
 from dualfield.structures.checks import as_floats, check_int
+from dualfield.structures.opened import Opened
 from dualfield.structures.scores import Scores
 
 
@@ -85,9 +85,7 @@ class Single(Structure):
     def _with_labels(self, n_labels: int, shape: Shape) -> Single:
         return Single(n_labels)
 
-    def open(
-        self, X: Any, lengths: ArrayLike | None = None
-    ) -> tuple[Any, ArrayLike | None, Callable[[NDArray[np.int64]], Shape | None]]:
+    def open(self, X: Any, lengths: ArrayLike | None = None) -> Opened:
         """Take rows of a matrix, or items of a list, as one node each.
 
         Parameters
@@ -99,7 +97,7 @@ class Single(Structure):
 
         Returns
         -------
-        nodes, lengths, connect
+        Opened
             As in :meth:`Structure.open`.
 
         Examples
@@ -116,10 +114,10 @@ class Single(Structure):
             X = np.asarray(items, dtype=np.float64) if items and _is_numbers(items[0]) else [[item] for item in items]
             shape = getattr(X, "shape", None)
         if shape is None:
-            return X, None, lambda offsets: None
+            return Opened(X)
         if len(shape) != 2:
             raise ValueError(f"X must have shape (n, d), a row for each example. Got shape {tuple(shape)} instead.")
-        return X, np.ones(shape[0], dtype=np.int64), lambda offsets: None
+        return Opened(X, np.ones(shape[0], dtype=np.int64))
 
 
 def _is_numbers(item: Any) -> bool:

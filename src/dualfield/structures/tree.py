@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from dualfield import _native
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
+from dualfield.structures.opened import Opened
 from dualfield.structures.pairwise import Pairwise, check_flags, integers, read_tuples
 
 __all__ = ["Tree", "TreeShape"]
@@ -152,9 +152,7 @@ class Tree(Pairwise):
         """Return all nodes: each has a row for the edge to its parent, which says nothing for a root."""
         return np.arange(shape.n_nodes)
 
-    def open(
-        self, X: Any, lengths: ArrayLike | None = None
-    ) -> tuple[Any, ArrayLike | None, Callable[[NDArray[np.int64]], Shape | None]]:
+    def open(self, X: Any, lengths: ArrayLike | None = None) -> Opened:
         """Take tuples apart: nodes, parents, and types of edges.
 
         Parameters
@@ -166,15 +164,15 @@ class Tree(Pairwise):
 
         Returns
         -------
-        nodes, lengths, connect
+        Opened
             As in :meth:`Structure.open`.
 
         Examples
         --------
         >>> import numpy as np
         >>> from dualfield.structures import Tree
-        >>> nodes, _, connect = Tree().open([([["a"], ["b"]], [-1, 0])])
-        >>> nodes, connect(np.array([0, 2])).parents
+        >>> opened = Tree().open([([["a"], ["b"]], [-1, 0])])
+        >>> opened.nodes, opened.connect(np.array([0, 2])).parents
         ([[['a'], ['b']]], array([-1,  0], dtype=int32))
         """
         examples, typed = read_tuples(X, lengths, "tree", "parents")
@@ -194,4 +192,4 @@ class Tree(Pairwise):
             flat = [np.concatenate([np.zeros(0, dtype=np.int32), *column]) for column in columns]
             return TreeShape(offsets, *flat)
 
-        return [example[0] for example in examples], None, connect
+        return Opened([example[0] for example in examples], None, connect)
