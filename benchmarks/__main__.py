@@ -28,6 +28,7 @@ CASES = (
     "kernel_structured",
     "unseen_words",
     "discriminative_hmm",
+    "snakes",
     "start_up",
 )
 BESIDES = ("two_builds",)  # which needs another build, and is run by itself

@@ -25,7 +25,7 @@ extensions = [
 exclude_patterns = ["_build"]
 
 # Pages are Markdown; ```{math} blocks and $inline$ formulas go through mathml.py.
-myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 html_math_renderer = "mathml"
 

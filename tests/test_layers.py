@@ -26,6 +26,7 @@ TRUNK = (
     "solvers",
     "models",
     "persistence",
+    "tuning",
     "estimators",
     "dualfield",
     "cli",
@@ -45,6 +46,7 @@ SIDE = {
 SIDE_OF = {
     "models": {"features", "metrics"},
     "persistence": {"features", "io"},
+    "tuning": {"features", "metrics"},
     "estimators": {"features", "io", "metrics", "report"},
     "cli": set(SIDE),
 }

@@ -43,12 +43,13 @@ class BoundObjective {
     auto evaluate(const Numbers& w) {
         const double* point = problem_.checked(w);
         Output<double> gradient({w.size()});
-        double value, magnitude;
+        double value;
+        Objective::Doubt doubt;
         {
             const nb::gil_scoped_release unlocked;
-            value = objective_.loss_and_gradient(point, gradient.data(), &magnitude);
+            value = objective_.loss_and_gradient(point, gradient.data(), &doubt);
         }
-        return std::make_tuple(value, gradient.release(), magnitude);
+        return std::make_tuple(value, gradient.release(), doubt.magnitude, doubt.slack);
     }
 
   private:
@@ -263,7 +264,7 @@ void register_problems(nb::module_& module) {
         .def("loss", &BoundObjective::loss, "w"_a.noconvert())
         .def("losses", &BoundObjective::losses, "w"_a.noconvert(), "Of each example, without its weight.")
         .def("evaluate", &BoundObjective::evaluate, "w"_a.noconvert(),
-             "Returns the loss, its gradient, and the size of what was subtracted from each other.");
+             "Returns the loss, its gradient, the size of what was subtracted from each other, and the slack.");
     module.def("tag", &tag_all, "problem"_a, "w"_a.noconvert(), "n_threads"_a, "with_cost"_a = false,
                "Best labels of all nodes, with the cost of wrong ones if it is asked for.");
     module.def("score_own", &score_all, "problem"_a, "w"_a.noconvert(), "n_threads"_a,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dualfield.estimators import (
         CRF,
+        CRFCV,
         ConditionalGraphicalModel,
         DiscriminativeBayesNet,
         DiscriminativeHMM,
@@ -18,12 +19,14 @@ if TYPE_CHECKING:
         LatentPosition,
         LatentStructuredSVM,
         StructuredSVM,
+        StructuredSVMCV,
         load,
     )
 
 __version__ = "0.1.0.dev0"
 __all__ = [
     "CRF",
+    "CRFCV",
     "ConditionalGraphicalModel",
     "DiscriminativeBayesNet",
     "DiscriminativeHMM",
@@ -34,6 +37,7 @@ __all__ = [
     "LatentPosition",
     "LatentStructuredSVM",
     "StructuredSVM",
+    "StructuredSVMCV",
     "load",
 ]
 
@@ -41,7 +45,7 @@ __all__ = [
 _HOMES = dict.fromkeys(__all__, "dualfield.estimators")
 _MODULES = (
     *("data", "datasets", "estimators", "features", "io", "kernels", "metrics", "models", "objectives", "persistence"),
-    *("plotting", "regularisers", "report", "scores", "solvers", "structures"),
+    *("plotting", "regularisers", "report", "scores", "solvers", "structures", "tuning"),
     *("attributes", "batch", "labels"),  # other names of what is in data
 )
 

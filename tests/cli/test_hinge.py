@@ -220,3 +220,53 @@ def test_models_of_cliques_are_for_python(shell):
         assert "training     clique by clique, converged" in shell("inspect", "m").stdout
         said = shell("tag", "--model", "m", code=1, stdin="a\n").stderr
         assert said == "Error: m: works on matrices of numbers, for which there is no file format here.\n"
+
+
+# --calibrate
+
+
+@pytest.mark.parametrize("how", ["file", "dev", "cv"])
+def test_calibrated_models_print_probabilities(shell, hinge, how):
+    train, dev = hinge.path("train.txt"), hinge.path("dev.txt")
+    options = ["--calibrate", dev if how == "file" else how, *(["--dev", dev] if how == "dev" else [])]
+    said = shell("train", train, "--model", "m", "--loss", "hinge", *options).stderr
+    found = dualfield.load("m")
+    X, y = columns(corpus(40, 0))
+    held_out = columns(corpus(12, 1))
+    expected = dualfield.load(hinge.path("svm"))
+    assert np.array_equal(found.parameters_, expected.parameters_)
+    if how == "cv":
+        expected.calibrate(X, y, cv=5)
+    else:
+        expected.calibrate(*held_out)
+    assert found.calibration_ == expected.calibration_
+    assert f"temperature {expected.calibration_.temperature:.3g}, log-loss" in said
+    rows = [line.split() for line in shell("tag", "--model", "m", dev, "--marginals").stdout.splitlines() if line]
+    codes = {label: code for code, label in enumerate(expected.classes_)}
+    every = [row for table in expected.predict_proba(held_out[0]) for row in table.tolist()]
+    own = [row[codes[line[-2]]] for row, line in zip(every, rows, strict=True)]
+    assert [float(line[-1]) for line in rows] == pytest.approx(own, abs=1e-6)
+    assert "log-loss" in shell("evaluate", "--model", "m", dev).stdout
+    assert "probability" in shell("inspect", "m", "--top", "0").stdout
+
+
+def test_examples_are_calibrated(shell, examples):
+    shell("train", "x.svm", "--model", "m", "--loss", "hinge", "--calibrate", "cv", "-q")
+    assert dualfield.load("m").calibration_.n_nodes == 40
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--calibrate", "cv"], 2, "--calibrate is for --loss hinge"),
+        (["--loss", "hinge", "--calibrate", "dev"], 2, "--calibrate dev needs --dev"),
+        (["--loss", "hinge", "--calibrate", "nowhere"], 2, "--calibrate nowhere: there is no such file"),
+        (["--loss", "hinge", "--calibrate", "other.txt"], 1, "other.txt:1: the label 'NEW' has no training example"),
+        (["--loss", "hinge", "--calibrate", "m"], 2, "--model m and --calibrate m are the same file"),
+    ],
+)
+def test_calibrate_where_it_cannot_be(shell, hinge, options, code, said):
+    shell.write("other.txt", "a DT NEW\n")
+    if options[-1] == "m":
+        shell.write("m", "a DT O\n")
+    assert said in shell("train", hinge.path("train.txt"), "--model", "m", "-q", *options, code=code).stderr

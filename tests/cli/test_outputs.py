@@ -160,3 +160,30 @@ def test_another_seed_is_another_training(files):
     options = ("--max-iter", 4, "--tol", "1e-9", "--seed", 5)
     said = files("train", "a.txt", "--model", "n", *keep, *options, code=1).stderr
     assert "state belongs to another fit: parameter random_state was 0, now 5." in said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs locks of files")
+@pytest.mark.parametrize("option", ["--model", "--report", "--checkpoint"])
+def test_what_killed_runs_have_left_is_removed_at_the_start(files, option):
+    """Also if the run fails: before, it was removed when the file was written, perhaps after hours."""
+    stale, other = files.path(".out.0123456789ab.part"), files.path(".elsewhere.0123456789ab.part")
+    for path in (stale, other):
+        path.write_text("half")
+    files.write("bad.txt", "a b c\nd e\n")
+    outputs = {"--model": "m2", option: "out"}
+    files("train", "bad.txt", *(word for pair in outputs.items() for word in pair), code=1)
+    assert not stale.exists()
+    assert other.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs locks of files")
+def test_what_another_run_is_writing_stays(files):
+    from dualfield.io import atomic_write
+
+    with atomic_write(files.path("out")) as file:
+        file.write(b"at work")
+        file.flush()
+        files("tag", "--model", "m", "a.txt", "--output", "out")
+        assert len(list(files.folder.glob(".out.*.part"))) == 1
+    assert files.path("out").read_bytes() == b"at work"
+    assert not list(files.folder.glob(".out.*.part"))

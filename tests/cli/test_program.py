@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -22,6 +23,14 @@ def commands():
     return {name: main.get_command(context, name) for name in main.list_commands(context)}
 
 
+def help_of(name):
+    """Return the help of a command, or of the program, for the terminal that the variable COLUMNS describes."""
+    context = main.make_context("dualfield", [], resilient_parsing=True)
+    if name is None:
+        return context.get_help()
+    return commands()[name].make_context(name, [], parent=context, resilient_parsing=True).get_help()
+
+
 def test_the_listed_lines_are_those_of_the_commands():
     assert main.lines == {name: command.get_short_help_str(limit=200) for name, command in commands().items()}
 
@@ -33,20 +42,56 @@ def test_all_commands_are_there():
 
 
 @pytest.mark.parametrize("name", [None, *commands()])
-def test_help_fits_a_terminal(shell, name, monkeypatch):
+@pytest.mark.parametrize(("columns", "width"), [(200, 100), (80, 80), (60, 60), (52, 52), (20, 52)])
+def test_help_fits_a_terminal(name, columns, width, monkeypatch):
+    """Lines are at most as long as the terminal, 100 on wide ones, and break between words; examples stay whole."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    text = help_of(name)
+    lines = re.split(r"^Examples?:", text, flags=re.M)[0].splitlines()
+    assert max(map(len, lines)) <= width
     monkeypatch.setenv("COLUMNS", "200")
-    lines = shell(*([name] if name else []), "--help").stdout.splitlines()
-    assert max(map(len, lines)) <= 80
+    wide = help_of(name)
+    assert "".join(text.split()) == "".join(wide.split())  # nothing is lost
+    assert {word for word in text.split() if "|" not in word} - {*wide.split()} <= {
+        "tokens]",
+        "json]",
+        "iobes]",
+        "any]",
+    }
 
 
 @pytest.mark.parametrize("name", commands())
-def test_help_has_an_example_that_the_command_takes(shell, name):
-    example = shell(name, "--help").stdout.splitlines()[-1].strip()
-    assert example.startswith(f"Example: dualfield {name}")
-    arguments = shlex.split(example.partition(" > ")[0])[3:]
-    for file in ("train.txt", "test.txt", "chunks.model"):
+def test_help_has_examples_that_the_command_takes(shell, name):
+    _, _, shown = re.split(r"^(Examples?:)", shell(name, "--help").stdout, flags=re.M)
+    examples = [line.strip() for line in shown.splitlines() if line.strip()]
+    assert examples
+    for file in ("train.txt", "test.txt", "letter.txt", "chunks.model", "names.model"):
         shell.write(file, "")
-    commands()[name].make_context(name, arguments)  # raises an error about options and files
+    for example in examples:
+        assert len(example) <= 78
+        _, command, *arguments = shlex.split(example.partition(" > ")[0].partition(" | ")[0])
+        commands()[command].make_context(command, arguments)  # raises an error about options and files
+        assert f"dualfield {name}" in example
+
+
+def test_every_option_is_in_one_section():
+    for name, command in commands().items():
+        sections = getattr(command, "sections", {})
+        listed = [option for options in sections.values() for option in options]
+        assert len(set(listed)) == len(listed), name
+        options = {param.name for param in command.params if isinstance(param, click.Option) and not param.hidden}
+        assert not sections or options <= set(listed), name
+        assert sections or len(options) <= 5, f"the options of {name} are too many for one section"
+
+
+def test_every_command_is_in_one_group(shell):
+    listed = [name for names in main.groups.values() for name in names]
+    assert len(set(listed)) == len(listed)
+    assert set(commands()) <= set(listed)
+    text = shell("--help").stdout
+    places = [text.index(f"\n{title}:") for title in main.groups]
+    assert places == sorted(places)
+    assert "Commands:" not in text
 
 
 def imported(statements, names):

@@ -70,12 +70,13 @@ def test_the_same_command_gives_the_same_file(files):
 def test_results_go_to_stdout_and_progress_to_stderr(files):
     result = files("train", "train.txt", "--model", "m", "--dev", "dev.txt")
     size = files.path("m").stat().st_size
-    ended, model = result.stdout.splitlines()
+    ended, model, dev_line = result.stdout.splitlines()
     assert re.fullmatch(
         r"The duality gap is within the tolerance: relative gap \S+ after \d+ passes, \d+\.\d s\.", ended
     )
     assert model == f"Model: m, {size:,} bytes"
-    read, dev, sizes, blank, header, *rows = result.stderr.splitlines()
+    assert re.fullmatch(r"dev F1 \d+\.\d\d \(best \d+\.\d\d, pass \d+\)", dev_line)
+    read, dev, sizes, blank, header, *rows, hint = result.stderr.splitlines()
     assert read.startswith("train.txt: CoNLL columns: 30 sentences, ")
     assert read.endswith(" tokens, 4 labels, 2 columns besides the label")
     assert dev.startswith("dev.txt: 10 sentences")
@@ -84,6 +85,7 @@ def test_results_go_to_stdout_and_progress_to_stderr(files):
     assert (blank, header.split()) == ("", ["pass", "objective", "gap", "dev", "F1", "seconds"])
     assert len(rows) == len(ROW.findall(result.stderr)) > 3
     assert len({len(line) for line in [header, *rows]}) == 1  # aligned
+    assert "--C auto" in hint
 
 
 def test_the_last_line_is_the_model_that_is_written(files):
@@ -117,7 +119,7 @@ def test_quiet(files):
 
 def test_report(files):
     result = files("train", "train.txt", "--model", "m", "--dev", "dev.txt", "--report", "page.html")
-    assert result.stdout.endswith("Report: page.html\n")
+    assert "\nReport: page.html\n" in result.stdout
     page = files.path("page.html").read_text(encoding="utf-8")
     assert "Training of m" in page
     assert "train.txt: CoNLL columns" not in page  # facts name the file and what is in it
@@ -241,7 +243,7 @@ def test_warm_start(files):
     [
         ("a B\nb I\nc\n", [], "bad:3: has 1 column; the first row, in line 1, has 2."),
         ("a\nb\n", [], "bad:1: has 1 column; expected 2 or more, the label last."),
-        ("", [], "bad: is empty; expected CoNLL columns, CRFsuite items or svmlight."),
+        ("", [], "bad: is empty; expected CoNLL columns, CRFsuite items, svmlight or JSON."),
         ("\n\n", ["--format", "conll"], "bad: is empty; expected CoNLL columns."),
         ("B\tw:x\nI\tw:y\n", ["--format", "crfsuite"], "bad:1: the weight of 'w' must be a finite number."),
         ("1 1:2\n1 0:2\n", ["--format", "svmlight"], "bad:2: indices must rise from 1. Got 0 after 0."),

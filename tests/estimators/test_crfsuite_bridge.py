@@ -371,7 +371,10 @@ def test_answers():
     assert crf.explain(X[0]).labels == crf.predict(X)[0]
 
 
-PUBLIC = ("classes_", "tagger_", "size_", "num_attributes_", "attributes_", "state_features_", "transition_features_")
+PUBLIC = (
+    *("classes_", "tagger_", "size_", "num_attributes_", "attributes_", "state_features_", "transition_features_"),
+    "training_log_",
+)
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -432,6 +435,48 @@ def test_development_data():
     assert not hasattr(crf.fit(X, Y), "dev_score_")
     with pytest.raises(ValueError, match="X_dev and y_dev must be given together"):
         crf.fit(X, Y, X)
+
+
+@pytest.mark.parametrize("params", [{}, {"c1": 1.0}, {"algorithm": "ap"}], ids=str)
+def test_training_log(tmp_path, params):
+    """Counts and the last loss are those that python-crfsuite reads from CRFsuite's log."""
+    tight = {"epsilon": 1e-12, "delta": 1e-14} if "algorithm" not in params else {}
+    theirs = train(tmp_path / "model", X, Y, **tight, **params)[0].logparser
+    crf = CRF(**({"delta": 1e-9} if tight else {}), **params).fit(X[:40], Y[:40], X[40:], Y[40:])
+    assert crf.training_log_.last_iteration["item_accuracy_float"] == crf.dev_score_
+    crf.fit(X, Y)
+    log = crf.training_log_
+    assert log.featgen_num_features == theirs.featgen_num_features
+    assert [one["num"] for one in log.iterations] == list(range(1, len(crf.trace_) + 1))
+    assert [one["loss"] for one in log.iterations] == pytest.approx(crf.trace_.objective.tolist(), nan_ok=True)
+    assert sum(one["time"] for one in log.iterations) == pytest.approx(log.training_seconds)
+    assert log.last_iteration is log.iterations[-1]
+    assert "item_accuracy_float" not in log.last_iteration
+    n_active = len(crf.state_features_) + len(crf.transition_features_)
+    assert log.last_iteration["active_features"] == n_active
+    if tight:
+        assert log.last_iteration["loss"] == pytest.approx(theirs.last_iteration["loss"], rel=1e-7)
+        assert log.last_iteration["feature_norm"] == pytest.approx(theirs.last_iteration["feature_norm"], rel=1e-3)
+    if "c1" in params:
+        assert n_active == pytest.approx(theirs.last_iteration["active_features"], rel=0.1)
+    assert pickle.loads(pickle.dumps(crf)).training_log_ == log
+
+
+def test_models_from_files_have_no_log(tmp_path):
+    path = str(tmp_path / "model.crfsuite")
+    CRF(model_filename=path).fit(X, Y)
+    assert CRF(model_filename=path).training_log_ is None
+
+
+def test_every_documented_name_is_there():
+    """The methods and arguments of sklearn_crfsuite.CRF, as its documentation lists them."""
+    crf = CRF().fit(X, Y, X_dev=X, y_dev=Y)
+    assert crf.predict_single(X[0]) == crf.predict(X)[0]
+    for one, other in zip(crf.predict_marginals_single(X[0]), crf.predict_marginals(X)[0], strict=True):
+        assert one == pytest.approx(other, rel=1e-12)
+    assert 0.0 < crf.score(X, Y) <= 1.0
+    assert all(getattr(crf, name) is not None for name in PUBLIC)
+    assert crf.modelfile.name is None
 
 
 def test_parameters_survive_cloning():

@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 
 from dualfield import CRF, StructuredSVM
-from dualfield.models.temperature_scaling import choose_temperature
+from dualfield.models.temperature_scaling import HeldOut, choose_temperature
 from dualfield.structures import Scores, Single
 from tests.estimators.tagging import sentences
 
@@ -96,8 +96,52 @@ def test_a_known_temperature_is_found(temperature):
     p = np.exp((node - node.max(axis=1, keepdims=True)) / temperature)
     p /= p.sum(axis=1, keepdims=True)
     codes = (rng.random((len(node), 1)) > p.cumsum(axis=1)).sum(axis=1).clip(max=2).astype(np.int32)
-    found = choose_temperature(Single(3), Scores(node, np.arange(len(node) + 1)), codes)
+    found = choose_temperature([HeldOut(Single(3), Scores(node, np.arange(len(node) + 1)), codes)])
     assert found.temperature == pytest.approx(temperature, rel=0.5 if temperature == 30.0 else 0.1)
+
+
+def test_cross_validation_takes_the_place_of_held_out_data():
+    """The temperature has the least log-loss over all folds together, each under the model of the others."""
+    X, y = TRAIN
+    model = StructuredSVM().fit(X, y)
+    before = model.parameters_.copy()
+    found = model.calibrate(X, y, cv=3).calibration_
+    assert np.array_equal(model.parameters_, before)
+    assert found.n_nodes == sum(map(len, y))
+    folds = [range(20 * at, 20 * at + 20) for at in range(3)]
+    rests = [[at for at in range(60) if at not in fold] for fold in folds]
+    models = [StructuredSVM().fit([X[at] for at in rest], [y[at] for at in rest]) for rest in rests]
+
+    def loss(temperature):
+        parts = []
+        for one, fold in zip(models, folds, strict=True):
+            scores = one.decision_scores([X[at] for at in fold])
+            codes = one.labels_.encode([y[at] for at in fold], scores.offsets)
+            rows = one.structure_.marginals(scores, temperature=temperature).node
+            parts.append(-np.log(rows[np.arange(len(codes)), codes]))
+        return np.concatenate(parts).mean()
+
+    assert found.log_loss == pytest.approx(loss(found.temperature), rel=1e-9)
+    for factor in (0.5, 0.9, 1.1, 2.0):
+        assert loss(factor * found.temperature) >= found.log_loss
+    held_out = StructuredSVM().fit(X, y).calibrate(*HELD_OUT).calibration_
+    assert 0.3 < found.temperature / held_out.temperature < 3.0
+
+
+def test_cross_validation_leaves_out_labels_that_occur_once():
+    X, y = TRAIN
+    y = [["rare", *y[0][1:]], *y[1:]]
+    found = StructuredSVM().fit(X, y).calibrate(X, y, cv=4).calibration_
+    assert found.n_nodes == sum(map(len, y[1:]))
+    with pytest.raises(ValueError, match="'cv' parameter of calibrate takes lists"):
+        StructuredSVM().fit(X, y).calibrate(X, y, cv=4, lengths=[1])
+
+
+def test_cross_validation_of_single_nodes():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = (X[:, 0] + rng.normal(size=300) > 0).astype(int)
+    assert StructuredSVM("single").fit(X, y).calibrate(X, y, cv=5).calibration_.n_nodes == 300
 
 
 def test_custom_problems_have_no_marginals():

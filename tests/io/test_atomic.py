@@ -77,6 +77,17 @@ def test_what_killed_writers_leave_is_removed_by_the_next_one(tmp_path):
     assert names(tmp_path) == [".a.txt.notes.part", ".b.txt.0123456789ab.part", "a.txt"]
 
 
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root gives files away")
+def test_what_others_have_left_is_left_alone(tmp_path):
+    theirs, link = tmp_path / ".a.txt.0123456789ab.part", tmp_path / ".a.txt.ba9876543210.part"
+    theirs.touch()
+    os.chown(theirs, 12345, 12346)
+    link.symlink_to(tmp_path / "elsewhere")
+    with atomic_write(tmp_path / "a.txt") as file:
+        file.write(b"whole")
+    assert names(tmp_path) == [theirs.name, link.name, "a.txt"]
+
+
 def test_writers_at_work_are_left_alone(tmp_path):
     path = tmp_path / "a.txt"
     with atomic_write(path) as first:

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -173,7 +172,12 @@ bool Objective::maximise(Worker& worker, Examples examples, bool with_marginals)
         worker.labels.resize(problem_.first(examples.last) - problem_.first(examples.first));
         structure.argmax(examples, scores, 1, worker.labels.data(), worker.statuses.data());
     } else {
-        structure.marginals(examples, scores, 1, require_sums(worker, examples), maxima, worker.statuses.data());
+        PartSums sums = require_sums(worker, examples);
+        sums.slack = worker.slacks.require(n);
+        std::fill_n(sums.slack, n, 0.0);
+        structure.marginals(examples, scores, 1, sums, maxima, worker.statuses.data());
+        for (std::size_t i = 0; i < n; ++i)
+            worker.doubt.slack += problem_.weights[examples.first + i] * problem_.temperature * sums.slack[i];
     }
     for (std::size_t i = 0; i < n; ++i) {
         if (worker.statuses[i] == Status::impossible)
@@ -200,7 +204,7 @@ double Objective::add(Worker& worker, const double* w, double scale, Examples ex
         for (std::size_t i = 0; i < examples.size(); ++i) {
             const double weighted = problem_.weights[examples.first + i] * worker.maxima.data()[i];
             total += weighted;
-            worker.magnitude += std::abs(weighted);
+            worker.doubt.magnitude += std::abs(weighted);
         }
         return total;
     };
@@ -226,7 +230,7 @@ double Objective::add(Worker& worker, const double* w, double scale, Examples ex
         const double score = problem_.structure->score_parts(i, worker.chunk.of(i), truth_.parts(i));
         const double weighted = problem_.weights[i] * scale * score;
         loss -= weighted;
-        worker.magnitude += std::abs(weighted);
+        worker.doubt.magnitude += std::abs(weighted);
     }
     add_gradients(1.0);
     return loss;
@@ -278,21 +282,22 @@ double Objective::loss(const double* w) {
     return total;
 }
 
-double Objective::loss_and_gradient(const double* w, double* gradient, double* magnitude) {
+double Objective::loss_and_gradient(const double* w, double* gradient, Doubt* doubt) {
     const std::size_t size = problem_.size(), n_shards = shards_.size() - 1;
     std::vector<Worker> all = workers();
     // The first shard writes where the sum will be.
     std::vector<Buffer> others(n_shards - 1);
-    std::vector<double> parts(n_shards, 0.0), sizes(n_shards, 0.0);
+    std::vector<double> parts(n_shards, 0.0);
+    std::vector<Doubt> doubts(n_shards);
     const auto target = [&](std::size_t s) { return s == 0 ? gradient : others[s - 1].data(); };
     parallel_for(n_shards, n_threads_, [&](std::size_t worker, std::size_t s) {
         if (s > 0) others[s - 1].require(size);
         const GradientTarget own{target(s), 1.0};
         std::fill_n(own.vector, size, 0.0);
-        all[worker].magnitude = 0.0;
+        all[worker].doubt = {};
         for (std::size_t c = shards_[s]; c < shards_[s + 1]; ++c)
             parts[s] += add(all[worker], w, 1.0, {chunks_[c], chunks_[c + 1]}, {&own, 1});
-        sizes[s] = all[worker].magnitude;
+        doubts[s] = all[worker].doubt;
     });
     constexpr std::size_t kPiece = 1 << 14;
     parallel_for((size + kPiece - 1) / kPiece, n_threads_, [&](std::size_t, std::size_t piece) {
@@ -302,7 +307,8 @@ double Objective::loss_and_gradient(const double* w, double* gradient, double* m
     });
     double total = 0.0;
     for (const double part : parts) total += part;
-    if (magnitude) *magnitude = std::accumulate(sizes.begin(), sizes.end(), 0.0);
+    for (const Doubt& one : doubts)
+        if (doubt) *doubt = {doubt->magnitude + one.magnitude, doubt->slack + one.slack};
     return total;
 }
 

@@ -3,8 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <stdexcept>
+#include <string>
 
 #include "dualfield/core/layout.hpp"
 #include "dualfield/core/random.hpp"
@@ -13,53 +12,27 @@
 #include "passes.hpp"
 
 namespace dualfield {
-namespace {
-
-[[noreturn]] void refuse(std::size_t example, const std::string& what) {
-    throw std::invalid_argument("Example " + std::to_string(example) + " " + what);
-}
-
-}  // namespace
 
 GraphStructure::GraphStructure(std::size_t n_labels, std::span<const std::int64_t> offsets, const std::int32_t* edges,
-                               std::span<const std::int64_t> edge_offsets, const Options& options)
-    : n_labels_(n_labels), edges_(edges), edge_offsets_(edge_offsets), options_(options) {
-    const std::size_t n = offsets.size() - 1, n_pairs = checked_product(n_labels, n_labels);
-    label_offsets_ = offsets;
-    parts_.tables.push_back({n_labels, offsets, offsets.first(n)});
-    if (options.with_edges) parts_.tables.push_back({n_pairs, edge_offsets, edge_offsets.first(n)});
-    parts_.n_shared = checked_product(options.n_types, n_pairs);
-    std::map<std::vector<std::int32_t>, std::size_t> known;  // by number of nodes and edges
-    for (std::size_t i = 0; i < n; ++i) {
-        const auto size = static_cast<std::int32_t>(length(i));
-        std::vector<std::int32_t> shape{size};
-        shape.insert(shape.end(), edges_of(i), edges_of(i) + 2 * n_edges(i));
-        for (std::size_t e = 0; e < n_edges(i); ++e) {
-            const std::int32_t from = edges_of(i)[2 * e], to = edges_of(i)[2 * e + 1];
-            const std::string edge = "has the edge (" + std::to_string(from) + ", " + std::to_string(to) + "), ";
-            if (from < 0 || to < 0 || from >= size || to >= size)
-                refuse(i, edge + "but its nodes are 0 to " + std::to_string(size - 1) + ".");
-            if (from == to) refuse(i, edge + "which joins a node with itself.");
-        }
-        const auto [found, is_new] = known.try_emplace(std::move(shape), plans_.size());
-        if (is_new) {
-            const std::size_t most = options.budget / sizeof(double);
-            plans_.push_back(std::make_unique<const EliminationPlan>(
-                plan_elimination(length(i), n_labels, edges_of(i), n_edges(i), most)));
-            if (plans_.back()->cells > most)
-                refuse(i, "needs tables of more than " + std::to_string(options.budget) +
-                              " bytes for exact answers: a node of it has " + std::to_string(plans_.back()->width) +
-                              " neighbours when it is eliminated, with " + std::to_string(n_labels) +
-                              " labels each. Raise the budget, leave out edges, or cut the graph into smaller ones.");
-        }
-        plan_of_.push_back(found->second);
+                               std::span<const std::int64_t> edge_offsets, const Options& options, std::size_t budget)
+    : GraphParts(n_labels, offsets, edges, edge_offsets, options) {
+    const std::size_t most = budget / sizeof(double);
+    for (const std::size_t i : first_of_shape_) {
+        plans_.push_back(std::make_unique<const EliminationPlan>(
+            plan_elimination(length(i), n_labels, edges_of(i), n_edges(i), most)));
+        if (plans_.back()->cells > most)
+            throw TooWide("Example " + std::to_string(i) + " needs tables of more than " + std::to_string(budget) +
+                          " bytes for exact answers: a node of it has " + std::to_string(plans_.back()->width) +
+                          " neighbours when it is eliminated, with " + std::to_string(n_labels) +
+                          " labels each. Use inference='trw', which bounds, raise the budget, leave out edges, or cut "
+                          "the graph into smaller ones.");
     }
 }
 
 GraphStructure::~GraphStructure() = default;
 
 const EliminationPlan& GraphStructure::plan(std::size_t example) const {
-    return *plans_[plan_of_[example]];
+    return *plans_[shape_of_[example]];
 }
 
 std::size_t GraphStructure::width(std::size_t example) const {
@@ -246,31 +219,6 @@ void GraphStructure::sample(Examples examples, const ScoreView& view, std::size_
                 }
             }
         });
-}
-
-void GraphStructure::list_parts(std::size_t example, const std::int32_t* labels, PartList& out) const {
-    const auto n = static_cast<std::int32_t>(n_labels_);
-    out.own[0].assign(labels, labels + length(example));
-    out.own[1].assign(options_.with_edges ? n_edges(example) : 0, -1);
-    out.shared.clear();
-    for (std::size_t e = 0; e < n_edges(example); ++e) {
-        const std::int32_t pair = labels[edges_of(example)[2 * e]] * n + labels[edges_of(example)[2 * e + 1]];
-        out.shared.push_back(static_cast<std::int32_t>(type_of(first_edge(example) + e)) * n * n + pair);
-        if (options_.with_edges) out.own[1][e] = pair;
-    }
-}
-
-std::string GraphStructure::refusal(std::size_t example, const std::int32_t* labels) const {
-    if (!options_.limits) return {};
-    for (std::size_t e = 0; e < n_edges(example); ++e) {
-        const std::int32_t from = edges_of(example)[2 * e], to = edges_of(example)[2 * e + 1];
-        const std::size_t pair =
-            static_cast<std::size_t>(labels[from]) * n_labels_ + static_cast<std::size_t>(labels[to]);
-        if (options_.limits[type_of(first_edge(example) + e) * n_labels_ * n_labels_ + pair] != 0.0)
-            return "those of nodes " + std::to_string(from) + " and " + std::to_string(to) +
-                   " may not stand at the ends of their edge.";
-    }
-    return {};
 }
 
 }  // namespace dualfield

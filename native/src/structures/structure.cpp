@@ -20,7 +20,9 @@ class PlainBlock final : public Block {
 
     Answer marginals(std::size_t example, const ScoreView& scores, const PartSums& sums) override {
         Answer answer{0.0, Status::ok};
-        structure_.marginals({example, example + 1}, scores, 1, sums, &answer.value, &answer.status);
+        PartSums wanted = sums;
+        wanted.slack = &answer.slack;
+        structure_.marginals({example, example + 1}, scores, 1, wanted, &answer.value, &answer.status);
         return answer;
     }
     Answer best(std::size_t example, const ScoreView& scores, std::int32_t* labels) override {

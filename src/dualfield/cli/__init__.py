@@ -12,6 +12,7 @@ __all__ = ["main"]
 # Name, and the line that `dualfield --help` shows; a test compares it with the help of the sub-command.
 _COMMANDS = {
     "train": "Train a model on labelled data and write it to a file.",
+    "tune": "Choose C and other settings by held-out data.",
     "tag": "Predict the labels of data with a trained model.",
     "evaluate": "Compare predicted labels with true ones, as conlleval does.",
     "inspect": "Show what is in a model file.",
@@ -21,9 +22,14 @@ _COMMANDS = {
     "completion": "Print the script that completes commands in a shell.",
     "demo": "Train a CRF that finds names in news, and show what it answers.",
 }
+_GROUPS = {
+    "Train and predict": ("train", "tune", "tag", "evaluate"),
+    "Models and files": ("inspect", "convert", "template"),
+    "The program": ("demo", "doctor", "completion"),
+}
 
 
-@click.group(cls=Program, lines=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Program, lines=_COMMANDS, groups=_GROUPS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="dualfield")
 @click.option("--traceback", is_flag=True, hidden=True, help="Show the traceback of errors, for bug reports.")
 def main(traceback: bool) -> None:

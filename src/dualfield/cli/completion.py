@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from dualfield.cli.help_pages import Command
+
 __all__ = ["completion"]
 
 _INSTALL = {
@@ -13,7 +15,7 @@ _INSTALL = {
 }
 
 
-@click.command(epilog="Example: dualfield completion zsh")
+@click.command(cls=Command, examples=["dualfield completion zsh"])
 @click.argument("shell", type=click.Choice(list(_INSTALL)))
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:

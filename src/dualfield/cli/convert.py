@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import sys
 from pathlib import Path
@@ -11,33 +10,58 @@ from typing import Any
 import click
 
 from dualfield.cli import options
+from dualfield.cli.converted_data import JSON_TARGETS, data_of
+from dualfield.cli.help_pages import Command
 from dualfield.cli.outputs import STANDARD_OUTPUT, check_outputs, is_standard_output
-from dualfield.cli.reading.data_files import FORMATS, LabelledData, guess_format, read_labelled
+from dualfield.cli.reading.data_files import FORMATS, guess_format, read_labelled
+from dualfield.cli.reading.json_data import JSON_FORMATS, JsonChoice
 from dualfield.cli.reading.sources import is_regular, opened, shown
 from dualfield.cli.reading.templates import BUILT_IN
 
 __all__ = ["convert"]
 
 # From a format to those it can become.
+_OF_TOKENS = ("conll", "crfsuite", "svmlight", *JSON_TARGETS)
 _ROUTES = {
-    "conll": ("conll", "crfsuite", "svmlight"),
+    "conll": _OF_TOKENS,
     "crfsuite": ("crfsuite", "svmlight"),
     "svmlight": ("svmlight",),
+    **dict.fromkeys(JSON_FORMATS, _OF_TOKENS),
     "crfsuite-model": ("dualfield", "json"),
     "dualfield": ("json",),
 }
-_TARGETS = ("conll", "crfsuite", "svmlight", "dualfield", "json")
+_TARGETS = (*_OF_TOKENS, "dualfield", "json")
 _SUFFIXES = {
     **dict.fromkeys((".conll", ".txt", ".tsv", ".bio", ".iob"), "conll"),
     **dict.fromkeys((".crfsuite", ".items", ".crf"), "crfsuite"),
     **dict.fromkeys((".svmlight", ".svm", ".libsvm"), "svmlight"),
     **dict.fromkeys((".model", ".dualfield", ".safetensors"), "dualfield"),
+    **dict.fromkeys((".jsonl", ".ndjson"), "spans"),
     ".json": "json",
 }
+_SCHEMES = [
+    "iob1",
+    "bio",
+    "iob2",
+    "bioes",
+    "iobes",
+]  # those of dualfield.data.span_labels, which takes a while to import
 _POSSIBLE = "; ".join(f"{source} to {' or '.join(targets)}" for source, targets in _ROUTES.items())
 
 
-@click.command(epilog="Example: dualfield convert train.txt train.items --template chunking")
+_SECTIONS = {
+    "Formats": ("from_", "to"),
+    "Labels": ("scheme", "from_scheme", "alignment", "label_names"),
+    "Columns": ("template", "delimiter", "encoding"),
+}
+_EXAMPLES = [
+    "dualfield convert train.txt train.items --template chunking",
+    "dualfield convert train.txt train.bioes.txt --scheme bioes",
+    "dualfield convert train.txt train.jsonl",
+]
+
+
+@click.command(cls=Command, sections=_SECTIONS, examples=_EXAMPLES)
 @click.argument("source", metavar="IN", type=options.INPUT)
 @click.argument("target", metavar="OUT", type=click.Path(dir_okay=False, allow_dash=True))
 @click.option(
@@ -51,17 +75,32 @@ _POSSIBLE = "; ".join(f"{source} to {' or '.join(targets)}" for source, targets 
 @click.option(
     "--to", type=click.Choice(_TARGETS), default=None, help="Format of OUT.  [default: as the suffix of OUT says]"
 )
+@click.option(
+    "--scheme",
+    type=click.Choice(_SCHEMES, case_sensitive=False),
+    default=None,
+    help="Write labels in this scheme; iob2 is bio, and iobes is bioes.  [default: as they are, bio for spans]",
+)
+@click.option(
+    "--from-scheme",
+    type=click.Choice([*_SCHEMES, "any"], case_sensitive=False),
+    default=None,
+    help="Scheme of the labels in IN; any reads labels as conlleval does, also where they follow no scheme.  [default: "
+    "detected]",
+)
 @options.template
 @options.delimiter
 @options.encoding
-def convert(
-    source: str, target: str, from_: str, to: str | None, template: str | None, delimiter: str, encoding: str
-) -> None:
+@options.alignment
+@options.label_names
+def convert(source: str, target: str, from_: str, to: str | None, **given: Any) -> None:
     """Write data or a model in another format.
 
-    Columns become CRFsuite's items by a template, and items become svmlight's examples, one for each token. A model of
-    CRFsuite becomes one of dualfield, and every model JSON. Files that end in .gz are compressed.
+    Columns become CRFsuite's items by a template, and items become svmlight's examples, one for each token. Columns and
+    JSON become each other: spans is the form of Prodigy, doccano that of Doccano, tokens that of Hugging Face. A model
+    of CRFsuite becomes one of dualfield, and every model JSON. Files that end in .gz are compressed.
     """
+    template, encoding = given["template"], given["encoding"]
     target = "-" if is_standard_output(target) else target
     inputs = [("IN", source), ("--template", None if template in BUILT_IN else template)]
     check_outputs(inputs, [("OUT" if target != "-" else STANDARD_OUTPUT[0], target)])
@@ -73,14 +112,27 @@ def convert(
         raise click.UsageError(f"{shown(source)} is {from_}, which cannot become {to}. Possible: {_POSSIBLE}.")
     if target == "-" and to == "dualfield":
         raise click.UsageError("A model cannot go to standard output: name a file.")
-    if template is not None and (from_ != "conll" or to == "conll"):
-        raise click.UsageError("--template is for columns that become CRFsuite's items or svmlight's examples.")
+    _check_options(from_, to, given)
     if from_ in FORMATS:
-        data = read_labelled([source], from_, delimiter, encoding=encoding)
+        json_choice = JsonChoice(given["alignment"], given["label_names"], given["scheme"] or "BIO")
+        data = read_labelled([source], from_, given["delimiter"], encoding=encoding, json=json_choice)
         click.echo(f"{data.name}: {FORMATS[from_]}: {data}", err=True)
-        _write_data(data, target, to, template)
+        data_of(data, from_, json_choice, given).write(target, to)
     else:
         _write_model(Path(source), target, to)
+
+
+def _check_options(from_: str, to: str, given: dict[str, Any]) -> None:
+    """Refuse options that do not fit the formats."""
+    if given["template"] is not None and (from_ in ("crfsuite", "svmlight") or to not in ("crfsuite", "svmlight")):
+        raise click.UsageError("--template is for columns that become CRFsuite's items or svmlight's examples.")
+    for option in ("scheme", "from_scheme"):
+        if given[option] is not None and ("svmlight" in (from_, to) or to in ("dualfield", "json")):
+            raise click.UsageError(f"--{option.replace('_', '-')} is for labels of sequences.")
+    if given["scheme"] is not None and to in ("spans", "doccano"):
+        raise click.UsageError(f"--scheme is for labels of tokens; {to} has spans.")
+    if given["from_scheme"] is not None and from_ == "spans":
+        raise click.UsageError("--from-scheme is for labels of tokens; IN has spans.")
 
 
 def _suffix(path: str) -> str:
@@ -97,56 +149,6 @@ def _format_of(path: str, encoding: str) -> str:
     if begin[8:9] == b"{":
         return "dualfield"
     return guess_format(opened(path, encoding), path)
-
-
-def _write_data(data: LabelledData, target: str, to: str, template: str | None) -> None:
-    from dualfield.io import write_conll, write_crfsuite_items, write_svmlight
-
-    out: Any = sys.stdout if target == "-" else target
-    if to == data.format == "svmlight":
-        write_svmlight(data.X, data.y, out)
-    elif to == "conll":
-        rows = [[(*row, label) for row, label in zip(*pair, strict=True)] for pair in zip(data.X, data.y, strict=True)]
-        write_conll(rows, out, separator="\t" if any(" " in cell for s in rows for row in s for cell in row) else " ")
-    elif to == "crfsuite":
-        write_crfsuite_items(_items(data, template), data.y, out)
-    else:
-        X, labels = _examples(data, template)
-        write_svmlight(X, labels, out)
-
-
-def _batch(data: LabelledData, template: str | None) -> Any:
-    """Return the attributes of all tokens."""
-    from dualfield.cli.reading.templates import read_template
-    from dualfield.data import Batch
-
-    if data.format == "crfsuite":
-        return Batch.build(data.X)
-    chosen = read_template(template, data)
-    if chosen.has_pairs:
-        raise click.ClickException("The template has attributes of pairs of labels, which the format cannot express.")
-    return chosen.read(data.X).nodes
-
-
-def _items(data: LabelledData, template: str | None) -> Any:
-    if data.format == "crfsuite":
-        return data.X
-    batch = _batch(data, template)
-    names, columns = list(batch.vocabulary), batch.indices.tolist()
-    starts, offsets = batch.indptr.tolist(), batch.offsets.tolist()
-    items = [[names[column] for column in columns[a:b]] for a, b in itertools.pairwise(starts)]
-    return [items[a:b] for a, b in itertools.pairwise(offsets)]
-
-
-def _examples(data: LabelledData, template: str | None) -> tuple[Any, list[str]]:
-    """Return a row for each token; labels that are no numbers are numbered from 0 in sorted order, and listed."""
-    flat = [label for labels in data.y for label in labels]
-    batch = _batch(data, template)
-    if all(label.lstrip("+-").isdecimal() for label in data.labels):
-        return batch.to_csr(), flat
-    codes = {label: str(code) for code, label in enumerate(data.labels)}
-    click.echo("Labels: " + ", ".join(f"{code} is {label}" for label, code in codes.items()), err=True)
-    return batch.to_csr(), [codes[label] for label in flat]
 
 
 def _write_model(source: Path, target: str, to: str) -> None:

@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from dualfield.cli.demo_digits import digits
+from dualfield.cli.help_pages import CommandGroup
 from dualfield.cli.outputs import STANDARD_OUTPUT, check_outputs, check_page
 
 __all__ = ["demo"]
 
 
-@click.group(invoke_without_command=True, epilog="Example: dualfield demo --report page.html")
+@click.group(cls=CommandGroup, invoke_without_command=True, examples=["dualfield demo --report page.html"])
 @click.option(
     "--report",
     type=click.Path(path_type=Path),

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from dualfield import __version__
 from dualfield.cli.digit_reader import GaussianDigits, Reader, context_tables, read_words, train_reader
+from dualfield.cli.help_pages import Command
 from dualfield.cli.outputs import STANDARD_OUTPUT, check_outputs, check_page, written_page
 from dualfield.datasets.digit_words import LANGUAGES, DigitWords, load_digit_words
 from dualfield.report import CalibrationBins, calibration_bins, write_page
@@ -187,7 +188,7 @@ def summarise(result: Result, language: str, seed: int) -> DigitWordsReport:
     )
 
 
-@click.command(epilog="Example: dualfield demo digits --report page.html")
+@click.command(cls=Command, examples=["dualfield demo digits --report page.html"])
 @click.option(
     "--report",
     type=click.Path(path_type=Path),

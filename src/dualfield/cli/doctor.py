@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from dualfield import __version__
+from dualfield.cli.help_pages import Command
 
 __all__ = ["doctor"]
 
@@ -20,7 +21,7 @@ _NEEDED = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "safeten
 _OPTIONAL = {"matplotlib": "plots, reports and the demo", "pandas": "data frames as input"}
 
 
-@click.command(epilog="Example: dualfield doctor")
+@click.command(cls=Command, examples=["dualfield doctor"])
 @click.pass_context
 def doctor(ctx: click.Context) -> None:
     """Show what was built and check that it works.

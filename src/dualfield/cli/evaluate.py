@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from dualfield.cli import options
+from dualfield.cli.help_pages import Command
 from dualfield.cli.outputs import STANDARD_OUTPUT, check_outputs
 from dualfield.cli.reading.data_files import DELIMITERS, FORMATS, LabelledData, read_labelled
+from dualfield.cli.reading.json_data import JsonChoice
 from dualfield.cli.reading.sources import numbered, opened, placed, shown
 
 if TYPE_CHECKING:
@@ -23,13 +25,25 @@ __all__ = ["evaluate"]
 _BOUNDARY = "-X-"  # what conlleval takes for the end of a sentence besides blank lines
 
 
-@click.command(epilog="Example: dualfield evaluate --model chunks.model test.txt")
+_SECTIONS = {
+    "Data": ("model", "delimiter", "encoding", "columns", "label", "alignment", "label_names"),
+    "Output": ("raw", "as_json", "threads"),
+}
+_EXAMPLES = [
+    "dualfield evaluate --model chunks.model test.txt",
+    "dualfield tag --model chunks.model test.txt | dualfield evaluate",
+]
+
+
+@click.command(cls=Command, sections=_SECTIONS, examples=_EXAMPLES)
 @click.argument("file", type=options.INPUT, default="-")
 @click.option("--model", type=options.FILE, default=None, help="Tag FILE with this model first; its labels are true.")
 @options.delimiter
 @options.encoding
 @options.columns
 @options.label_column
+@options.alignment
+@options.label_names
 @click.option("--raw", is_flag=True, help="Count each token by itself, as conlleval -r does: labels have no prefix.")
 @options.as_json
 @options.threads
@@ -40,6 +54,8 @@ def evaluate(
     encoding: str,
     columns: tuple[int, ...] | None,
     label: int | None,
+    alignment: str,
+    label_names: list[str] | None,
     raw: bool,
     as_json: bool,
     threads: int,
@@ -52,6 +68,7 @@ def evaluate(
     probabilities, they are scored too.
     """
     from dualfield.cli.models import load_model
+    from dualfield.data.span_labels import scheme_of
 
     check_outputs([("FILE", file), ("--model", model)], [STANDARD_OUTPUT])
     if model is None:
@@ -63,7 +80,8 @@ def evaluate(
             _refuse(columns, label, f"is for files of columns; {model} is a model for {FORMATS[loaded.kind]}")
         width = loaded.model.n_features_in_ if loaded.kind == "svmlight" else None
         choice = loaded.choice(columns, label)
-        data = read_labelled([file], loaded.kind, delimiter, choice, encoding=encoding, n_features=width)
+        form = JsonChoice(alignment, label_names, scheme_of(loaded.names))
+        data = read_labelled([file], loaded.kind, delimiter, choice, encoding=encoding, n_features=width, json=form)
         found = _of_model(loaded, data, raw)
     click.echo(json.dumps(found.record(), indent=2, ensure_ascii=False) if as_json else str(found))
 
@@ -103,7 +121,8 @@ def _of_model(loaded: LoadedModel, data: LabelledData, raw: bool) -> Evaluation:
 
 def _is_raw(sentences: Sentences) -> bool:
     """Tell whether labels are not of a scheme for spans, and say so."""
-    from dualfield.cli.evaluation import OUTSIDE, marks_spans
+    from dualfield.cli.evaluation import OUTSIDE
+    from dualfield.data.span_labels import marks_spans
 
     labels = sorted({label for sentence in sentences for label in sentence})
     if marks_spans(labels) or labels == [OUTSIDE]:

@@ -13,15 +13,8 @@ if TYPE_CHECKING:
     from dualfield.metrics import SpanScore, SpanScores
 
 OUTSIDE = "O"
-_PREFIXES = ("B", "I", "E", "S")
 
 Sentences = list[list[str]]
-
-
-def marks_spans(labels: Sequence[str]) -> bool:
-    """Tell whether labels are of a scheme such as BIO: O, or a prefix and a type, and not O alone."""
-    marked = [label for label in labels if label != OUTSIDE]
-    return bool(marked) and all(label.partition("-")[0] in _PREFIXES for label in marked)
 
 
 def token_by_token(sentences: Sentences) -> Sentences:

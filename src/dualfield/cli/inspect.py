@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dualfield.cli import options
+from dualfield.cli.help_pages import Command
 from dualfield.cli.outputs import STANDARD_OUTPUT, check_outputs
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ __all__ = ["inspect"]
 _TABLE = 12  # up to so many labels transitions are a table
 
 
-@click.command(epilog="Example: dualfield inspect chunks.model --label B-NP --top 10")
+@click.command(cls=Command, examples=["dualfield inspect chunks.model --label B-NP --top 10"])
 @click.argument("model", type=options.FILE)
 @click.option("--top", type=click.IntRange(0, 100_000), default=5, show_default=True, help="Attributes for each label.")
 @click.option("--label", default=None, help="Only the weights of this label.")

@@ -67,7 +67,7 @@ class LoadedModel:
         if not hasattr(self.model, "predict_proba"):
             raise click.UsageError(
                 f"{option} needs probabilities, which {self.path} does not have: a {type(self.model).__name__} has "
-                "margins. In Python, calibrate(X, y) of a StructuredSVM makes probabilities of them."
+                "margins. Train with --calibrate, or call calibrate(X, y) in Python, to make probabilities of them."
             )
 
 
@@ -105,6 +105,14 @@ class FrozenTagger:
     def k_best(self, X: Any, k: int) -> Any:
         """Return the best labellings with their probabilities."""
         return self.model.k_best(X, k, None, self.threads)
+
+    def predict_spans(self, X: Any) -> Any:
+        """Return the spans of the best labelling of each sentence, with their probabilities."""
+        from dualfield.models.spans import predict_spans
+
+        model, scores = self.model, self.model.scores(X, None, self.threads)
+        temperature = model.probability_temperature
+        return predict_spans(model.structure, scores, model.names, "O", 0.0, temperature, self.threads)
 
 
 def load_tagger(path: Path, *, mmap: bool, threads: int) -> LoadedModel:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from dualfield.cli.reading.data_files import DELIMITERS, FORMATS
+from dualfield.cli.reading.json_data import parse_label_names
 
 # Paths are str where "-" stands for standard input.
 INPUT = click.Path(exists=True, dir_okay=False, allow_dash=True)
@@ -45,7 +46,8 @@ data_format = click.option(
     type=click.Choice(["auto", *FORMATS]),
     default="auto",
     show_default=True,
-    help="Format of the data: columns with the label last, CRFsuite's items, or svmlight. auto detects it.",
+    help="Format of the data: columns with the label last, CRFsuite's items, svmlight, JSON with character spans, or "
+    "JSON with tokens and tags. auto detects it.",
 )
 delimiter = click.option(
     "--delimiter",
@@ -108,6 +110,21 @@ label_column = click.option(
     type=click.IntRange(0),
     default=None,
     help="Column of the true label, counted from 0.  [default: as in training, where it is the last]",
+)
+alignment = click.option(
+    "--alignment",
+    type=click.Choice(["strict", "expand"]),
+    default="strict",
+    show_default=True,
+    help="For JSON with character spans: refuse spans that begin or end inside a token, or take the whole token.",
+)
+label_names = click.option(
+    "--label-names",
+    metavar="LIST|FILE",
+    callback=parse_label_names,
+    default=None,
+    help="For JSON with numbers as tags: their names from 0, such as O,B-PER,I-PER, or a file of names (one in each "
+    "line, a JSON list, or dataset_info.json).",
 )
 template = click.option(
     "--template",

@@ -46,6 +46,8 @@ def written_page(report: Path) -> Iterator[None]:
 def check_outputs(inputs: Sequence[Named], outputs: Sequence[Named]) -> None:
     """Raise a usage error if an output is an input, or two outputs are one file, also through links.
 
+    What killed runs have left beside the outputs, unfinished files that end in .part, is removed.
+
     Parameters
     ----------
     inputs, outputs : sequence of (str, path)
@@ -65,6 +67,12 @@ def check_outputs(inputs: Sequence[Named], outputs: Sequence[Named]) -> None:
                 "Name another file."
             )
         found[identity] = one
+    paths = [path for _, path in outputs if path not in (None, "-")]
+    if paths:
+        from dualfield.io.atomic import remove_stale
+
+        for path in paths:
+            remove_stale(os.fspath(path or ""))
 
 
 def is_standard_output(path: str | os.PathLike[str]) -> bool:

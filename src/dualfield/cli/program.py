@@ -13,6 +13,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from dualfield.cli.help_pages import MAX_WIDTH, HelpContext, Sections
 from dualfield.cli.streams import prepare_streams
 
 INTERRUPTED = 130  # as shells report a program that Ctrl-C ended: 128 and the number of the signal
@@ -28,13 +29,18 @@ class Program(click.Group):
     lines : mapping from str to str
         Names of the sub-commands in the order in which they are listed, each with a line of help. The sub-command
         ``x`` is the member ``x`` of the module ``dualfield.cli.x``.
+    groups : mapping from str to sequence of str, default=None
+        Titles, and the sub-commands that are listed under them; others come last.
     **settings
         As for :class:`click.Group`.
     """
 
-    def __init__(self, *, lines: Mapping[str, str], **settings: Any) -> None:
+    context_class = HelpContext
+
+    def __init__(self, *, lines: Mapping[str, str], groups: Sections | None = None, **settings: Any) -> None:
         super().__init__(**settings)
-        self.lines = lines
+        self.lines, self.groups = lines, groups or {}
+        self.context_settings.setdefault("max_content_width", MAX_WIDTH)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names, without an import."""
@@ -50,8 +56,12 @@ class Program(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the sub-commands, without an import."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(self.lines.items()))
+        left, width = dict(self.lines), max(map(len, self.lines))
+        for title, names in (*self.groups.items(), ("Commands", self.lines)):
+            rows = [(name.ljust(width), left.pop(name)) for name in names if name in left]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete the names of sub-commands, without an import."""

@@ -10,15 +10,28 @@ from typing import TYPE_CHECKING
 import click
 
 from dualfield.cli import options
+from dualfield.cli.help_pages import Command
 from dualfield.cli.reading.data_files import FORMATS
 
 if TYPE_CHECKING:
+    from dualfield.cli.labelling.labellings import Style
     from dualfield.cli.models import LoadedModel
 
 __all__ = ["tag"]
 
 
-@click.command(epilog="Example: dualfield tag --model chunks.model test.txt --output tagged.txt")
+_SECTIONS = {
+    "Data": ("labelled", "delimiter", "encoding", "columns", "is_text"),
+    "Model": ("model", "mmap", "threads"),
+    "Output": ("output", "to", "marginals", "k_best"),
+}
+_EXAMPLES = [
+    "dualfield tag --model chunks.model test.txt --output tagged.txt",
+    "dualfield tag --model names.model --text letter.txt --to spans --marginals",
+]
+
+
+@click.command(cls=Command, sections=_SECTIONS, examples=_EXAMPLES)
 @click.argument("files", type=options.INPUT, nargs=-1)
 @click.option("--model", type=options.FILE, required=True, help="The model, of dualfield or of CRFsuite.")
 @click.option("--output", type=options.OUTPUT, default=None, help="Write to this file.  [default: standard output]")
@@ -51,6 +64,13 @@ __all__ = ["tag"]
     help="Read plain text, one sentence in a line. Writes token, begin, end (places of characters in the line, counted "
     "from 0) and label.",
 )
+@click.option(
+    "--to",
+    type=click.Choice(["conll", "spans", "doccano", "tokens"]),
+    default=None,
+    help="Write columns, or JSON Lines: text with spans (as Prodigy or Doccano read it), or tokens with tags.  "
+    "[default: as the input]",
+)
 @click.option("--mmap", is_flag=True, help="Memory-map the model file instead of reading all of it.")
 @options.threads
 def tag(
@@ -64,18 +84,21 @@ def tag(
     encoding: str,
     columns: tuple[int, ...] | None,
     is_text: bool,
+    to: str | None,
     mmap: bool,
     threads: int,
 ) -> None:
     """Predict the labels of data with a trained model.
 
     Reads FILES one after another, or standard input. Of columns the same lines are written, with the predicted label in
-    a new last column, ready for conlleval or `dualfield evaluate`. Of CRFsuite's items and svmlight's examples the
-    label is written, one in a line. Output comes as soon as sentences are complete.
+    a new last column, ready for conlleval or `dualfield evaluate`. JSON of Prodigy, Doccano and Hugging Face is written
+    with the predicted spans or tags in it, to be corrected by an annotator. Of CRFsuite's items and svmlight's examples
+    the label is written, one in a line. Output comes as soon as sentences are complete.
     """
+    from dualfield.cli.labelling.labellings import Style
+    from dualfield.cli.labelling.lines import tagged_lines, write_to
     from dualfield.cli.models import load_tagger
     from dualfield.cli.outputs import check_outputs, is_standard_output
-    from dualfield.cli.tagging import Style, tagged_lines, write_to
     from dualfield.io.text_lines import write_lines
 
     files = files or ("-",)
@@ -97,12 +120,28 @@ def tag(
         encoding=encoding,
         columns=columns,
         is_text=is_text,
+        to=to or "",
     )
+    _check_output(loaded, style)
     groups = itertools.chain.from_iterable(tagged_lines(loaded, path, style) for path in files)
     if output is None:
         write_to(sys.stdout.buffer, groups)
     else:
         write_lines(output, itertools.chain.from_iterable(groups))
+
+
+def _check_output(loaded: LoadedModel, style: Style) -> None:
+    """Refuse forms of output that do not fit the model or the other options."""
+    from dualfield.cli.labelling.json_lines import JsonWriter
+
+    if not style.to:
+        return
+    if loaded.kind != "conll":
+        raise click.UsageError(f"--to is not for {loaded.path}, a model for {FORMATS[loaded.kind]}.")
+    if style.writes_json and (style.k_best or style.marginals == "all"):
+        option = "--k-best" if style.k_best else "--marginals all"
+        raise click.UsageError(f"{option} is for columns. With --to {style.to}, --marginals writes a probability each.")
+    JsonWriter(loaded, style.to, bool(style.marginals)).check()
 
 
 def _check_columns(loaded: LoadedModel, labelled: bool | None, columns: tuple[int, ...] | None, is_text: bool) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 
+from dualfield.cli.help_pages import Command
+
 __all__ = ["template"]
 
 
-@click.command(epilog="Example: dualfield template default --columns 2 > my.tpl")
+@click.command(cls=Command, examples=["dualfield template default --columns 2 > my.tpl"])
 @click.argument("name", type=click.Choice(["default", "chunking"]))
 @click.option(
     "--columns",

@@ -9,6 +9,7 @@ import click
 from click.core import ParameterSource
 
 from dualfield.cli import options
+from dualfield.cli.help_pages import Command
 from dualfield.cli.program import INTERRUPTED, tell
 from dualfield.cli.solver_names import LISTED, begun, known_solver
 
@@ -25,7 +26,31 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
     return options.POSITIVE.convert(number, param, ctx)
 
 
-@click.command(epilog="Example: dualfield train train.txt --model chunks.model --dev test.txt")
+_SECTIONS = {
+    "Data": ("kind", "delimiter", "encoding", "columns", "label", "alignment", "label_names", "dev"),
+    "Model": (
+        *("template", "loss", "C", "l1_ratio", "features", "min_freq", "constraints", "order", "calibrate"),
+        *("kernel", "gamma", "degree", "coef0"),
+    ),
+    "Training": (
+        *("solver", "tol", "max_iter", "patience", "keep", "warm_start", "checkpoint", "checkpoint_every"),
+        *("threads", "seed"),
+    ),
+    "Output": ("target", "report", "strict", "quiet"),
+}
+_EXAMPLES = [
+    "dualfield train train.txt --model chunks.model --dev test.txt",
+    "dualfield train train.txt --model chunks.model --C auto --report report.html",
+]
+
+
+def _number_or_auto(ctx: click.Context, param: click.Parameter, value: str) -> str | float:
+    """Take a number above 0, or auto."""
+    number: Any = value
+    return value if value == "auto" else options.POSITIVE.convert(number, param, ctx)
+
+
+@click.command(cls=Command, sections=_SECTIONS, examples=_EXAMPLES)
 @click.argument("data", type=options.INPUT, nargs=-1, required=True)
 @click.option("--model", "target", type=options.OUTPUT, required=True, metavar="OUT", help="The model file to write.")
 @options.data_format
@@ -33,6 +58,8 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
 @options.encoding
 @options.columns
 @options.label_column
+@options.alignment
+@options.label_names
 @options.template
 @click.option(
     "--loss",
@@ -45,10 +72,12 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
 @click.option(
     "--C",
     "C",
-    type=options.POSITIVE,
-    default=1.0,
+    metavar="NUMBER|auto",
+    callback=_number_or_auto,
+    default="1.0",
     show_default=True,
-    help="Weight of the loss; smaller values regularise more.",
+    help="Weight of the loss; smaller values regularise more. auto: the best of 0.1, 1, 10 and 100, by --dev or else "
+    "by three folds; see `dualfield tune`.",
 )
 @click.option(
     "--l1-ratio",
@@ -105,6 +134,13 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
 @click.option(
     "--max-iter", type=click.IntRange(1), default=None, help="Maximum number of passes over the data.  [default: 10000]"
 )
+@click.option(
+    "--calibrate",
+    metavar="FILE|dev|cv",
+    default=None,
+    help="For hinge: turn margins into probabilities, at a temperature chosen on the held-out data in this file, on "
+    "those of --dev, or by 5-fold cross-validation, which takes six fits.",
+)
 @click.option("--kernel", type=click.Choice(_KERNELS), default="rbf", show_default=True, help="For svmlight.")
 @click.option(
     "--gamma", default="scale", show_default=True, callback=_gamma, help="For svmlight: a number, scale or auto."
@@ -116,6 +152,19 @@ def _gamma(ctx: click.Context, param: click.Parameter, value: str) -> str | floa
     type=options.INPUT,
     default=None,
     help="Validation data, scored after each pass: F1 of spans for labels such as B-NP, else accuracy.",
+)
+@click.option(
+    "--patience",
+    type=click.IntRange(1),
+    default=None,
+    help="With --dev: stop after this many passes without a better score.",
+)
+@click.option(
+    "--keep",
+    type=click.Choice(["last", "best"]),
+    default="last",
+    show_default=True,
+    help="With --dev: write the model of the last pass, or of the one with the best score.",
 )
 @options.threads
 @options.seed
@@ -142,7 +191,8 @@ def train(ctx: click.Context, /, **given: Any) -> None:
     """Train a model on labelled data and write it to a file.
 
     DATA are one or more files, also compressed ones, or - for standard input: columns with a token in each line, its
-    label last and a blank line between sentences; CRFsuite's items; or svmlight. Sequences are trained with a
+    label last and a blank line between sentences; CRFsuite's items; svmlight; or JSON of Prodigy, Doccano, Label
+    Studio and Hugging Face. Sequences are trained with a
     conditional random field, svmlight with kernel logistic regression; with --loss hinge both with a structural SVM.
     """
     from dualfield.cli.training.fit import run

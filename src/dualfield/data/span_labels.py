@@ -205,6 +205,12 @@ def scheme_of(labels: Iterable[str]) -> str:
     return "BIOES" if any(label.partition("-")[0] in ("E", "S") for label in labels) else "BIO"
 
 
+def marks_spans(labels: Iterable[str]) -> bool:
+    """Tell whether labels are of such a scheme: O, or a prefix and a type, and not O alone."""
+    marked = [label for label in labels if label != "O"]
+    return bool(marked) and all(label.partition("-")[0] in _PREFIXES for label in marked)
+
+
 def found_spans(labels: list[Any], name: str) -> list[Span]:
     """Return the spans of a list; `name` is what errors call it."""
     found: list[Span] = []

@@ -10,12 +10,14 @@ from dualfield.estimators.latent import LatentStructuredSVM
 from dualfield.estimators.latent_crf import LatentCRF
 from dualfield.estimators.loading import load
 from dualfield.estimators.structured_svm import StructuredSVM
+from dualfield.estimators.tuned import CRFCV, StructuredSVMCV
 from dualfield.objectives.latent_bags import LatentPosition
 from dualfield.objectives.latent_states import LatentChain, LatentMulticlass
 from dualfield.persistence.checkpoint import Checkpoint, CheckpointWarning
 
 __all__ = [
     "CRF",
+    "CRFCV",
     "Checkpoint",
     "CheckpointWarning",
     "ConditionalGraphicalModel",
@@ -29,5 +31,6 @@ __all__ = [
     "LatentPosition",
     "LatentStructuredSVM",
     "StructuredSVM",
+    "StructuredSVMCV",
     "load",
 ]

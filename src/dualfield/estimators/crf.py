@@ -141,6 +141,9 @@ class CRF(StructuredPredictor, Estimator):
     dual_gap_ : float
         A proven bound on its distance from the minimum, computed from the returned weights. NaN for partly labelled
         sequences, where the problem is not convex.
+    relaxation_ : str or None
+        "trw" where graphs were too wide for exact answers: then `objective_` is an upper bound of the exact one, and
+        `dual_gap_` that of the relaxed problem. See :class:`dualfield.structures.Graph`.
     n_iter_ : int
         Iterations of the solver.
     solver_, status_, trace_
@@ -280,8 +283,7 @@ class CRF(StructuredPredictor, Estimator):
             self._keep(data.model(solution.parameters, float(self.temperature), expansion), solution)
         else:
             start = None if old is None else carry_over(old, data)
-            solution = self._solve(solver, data, start, monitor, Checkpoint.of(checkpoint))
-            self._keep(data.model(solution.parameters, float(self.temperature)), solution)
+            solution = self._fit_data(data, start, solver, monitor, Checkpoint.of(checkpoint))
         warn_unless_converged(solution, float(self.tol))
         return self
 
@@ -404,6 +406,26 @@ class CRF(StructuredPredictor, Estimator):
         self.n_seen_ = seen + data.nodes.n_examples
         return self
 
+    @fitting
+    def _fit_data(
+        self,
+        data: TrainingData,
+        start: Floats | None,
+        solver: Any = None,
+        monitor: Callable[[Moment, CRF], Any] | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> Solution[Floats]:
+        """Fit to data that have been read; without a solver, with that of the parameters."""
+        solver = self._check_parameters() if solver is None else solver
+        solution = self._solve(solver, data, start, monitor, checkpoint)
+        self._keep(data.model(solution.parameters, float(self.temperature)), solution)
+        return solution
+
+    def _objective(self, data: TrainingData) -> Objective:
+        penalty = ElasticNet(float(self.l1_ratio)) if self.l1_ratio > 0.0 else None
+        loss = Loss(float(self.temperature), data.cost)
+        return Objective(data.score_map, data.examples, loss, penalty, n_threads(self.n_jobs))
+
     def _read(self, X: Any, y: Any, sample_weight: Any, lengths: Any, **before: Any) -> TrainingData:
         if structure_of(type(self).__name__, self.structure).is_flat:
             X = matrix_rows(self, X, reset=not before.get("grown_from"))
@@ -418,9 +440,7 @@ class CRF(StructuredPredictor, Estimator):
         checkpoint: Checkpoint | None = None,
         is_stream: bool = False,
     ) -> Solution[Floats]:
-        penalty = ElasticNet(float(self.l1_ratio)) if self.l1_ratio > 0.0 else None
-        loss = Loss(float(self.temperature), data.cost)
-        objective = Objective(data.score_map, data.examples, loss, penalty, n_threads(self.n_jobs))
+        objective = self._objective(data)
         suited(solver, objective)
         rule = StopRule.of(solver, self.tol, self.max_iter)
         # A stream goes on from its weights whatever they are for this part of it.

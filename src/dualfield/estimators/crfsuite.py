@@ -18,6 +18,7 @@ from dualfield.estimators.prediction import StructuredPredictor
 from dualfield.models.crfsuite_features import choose_features
 from dualfield.models.structured import StructuredModel
 from dualfield.models.training_data import read_training_data
+from dualfield.models.training_log import TrainingLog
 from dualfield.persistence.crfsuite_export import check_crfsuite, write_crfsuite
 from dualfield.persistence.crfsuite_import import UNTRAINED, read_crfsuite
 from dualfield.solvers import AROW, LBFGS, SGD, Auto, PassiveAggressive, Perceptron, Solver, Status
@@ -98,7 +99,7 @@ class CRF(StructuredPredictor, Estimator):
     Attributes
     ----------
     classes_ : list of str
-        The labels, sorted. None before there is a model, as all down to `tagger_` are.
+        The labels, sorted. None before there is a model, as all down to `training_log_` are.
     state_features_ : dict
         Weights by (attribute, label).
     transition_features_ : dict
@@ -111,6 +112,9 @@ class CRF(StructuredPredictor, Estimator):
         Bytes of the model as a file of CRFsuite.
     tagger_ : Tagger
         Answers as ``pycrfsuite.Tagger`` does: ``labels``, ``set``, ``tag``, ``probability``, ``marginal``, ``info``.
+    training_log_ : TrainingLog
+        The course of the fit: ``iterations``, ``last_iteration``, ``featgen_num_features``, ``training_seconds``. None
+        for a model that was read from a file of CRFsuite.
     modelfile
         Its ``name`` is `model_filename`.
     objective_, dual_gap_ : float
@@ -313,6 +317,14 @@ class CRF(StructuredPredictor, Estimator):
         """Bytes of the model as a file of CRFsuite."""
         tagger = self.tagger_
         return None if tagger is None else int(tagger.info().header["size"])
+
+    @property
+    def training_log_(self) -> TrainingLog | None:
+        """The course of the fit, with the names that it has in sklearn-crfsuite."""
+        if not self.__sklearn_is_fitted__() or not len(self.trace_):
+            return None
+        dev_score = getattr(self, "dev_score_", None)
+        return TrainingLog.of(self.trace_, self.model_.parameters, int(self.n_features_), dev_score)
 
     @property
     def modelfile(self) -> SimpleNamespace:

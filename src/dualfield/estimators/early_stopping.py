@@ -24,8 +24,8 @@ class EarlyStopping:
     scorer : callable, default=None
         ``scorer(model, X, y)``, higher is better, such as :func:`dualfield.metrics.span_f1_scorer`. None: the ``score``
         of the model.
-    patience : int, default=5
-        End the fit after this many looks without a better score.
+    patience : int or None, default=5
+        End the fit after this many looks without a better score; None: never.
     every : int, default=1
         Look after every so many passes.
 
@@ -55,12 +55,13 @@ class EarlyStopping:
         y: Any,
         *,
         scorer: Callable[[Any, Any, Any], float] | None = None,
-        patience: int = 5,
+        patience: int | None = 5,
         every: int = 1,
     ) -> None:
-        check_integer("EarlyStopping", "patience", patience, 1)
+        check_integer("EarlyStopping", "patience", patience, 1, or_none=True)
         check_integer("EarlyStopping", "every", every, 1)
-        self.X, self.y, self.scorer, self.patience, self.every = X, y, scorer, int(patience), int(every)
+        self.X, self.y, self.scorer, self.every = X, y, scorer, int(every)
+        self.patience = None if patience is None else int(patience)
         self._begin()
 
     def _begin(self) -> None:
@@ -95,4 +96,4 @@ class EarlyStopping:
             self.best_score_, self.best_passes_ = found, float(moment.passes)
             self.best_model_ = copy.copy(model)
             self._best_look = len(self.scores_)
-        return len(self.scores_) - self._best_look >= self.patience
+        return self.patience is not None and len(self.scores_) - self._best_look >= self.patience

@@ -296,7 +296,10 @@ class DiscriminativeHMM(StructuredPredictor, Estimator):
             lacks = [np.full_like(lack, np.nan) for lack in lacks]
         return {"start": float(lacks[0]), "transition": lacks[1], "emission": single(lacks[2:])}
 
-    def predict(self, X: Any, *, known: Any = None, lengths: ArrayLike | None = None) -> list[Any]:
+    # Chains are exact: there are no bounds to return.
+    def predict(  # type: ignore[override]
+        self, X: Any, *, known: Any = None, lengths: ArrayLike | None = None
+    ) -> list[Any]:
         """Return the most probable states of each sequence, by the algorithm of Viterbi.
 
         Parameters

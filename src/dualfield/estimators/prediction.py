@@ -57,6 +57,8 @@ class StructuredPredictor:
         Weights of transitions, label on the left first.
     start_, stop_ : array of shape (n_labels,)
         Weights of the first and of the last label.
+    relaxation_ : str or None
+        "trw" where the model was trained with tree-reweighted bounds, see :class:`dualfield.structures.Graph`.
 
     Examples
     --------
@@ -82,6 +84,7 @@ class StructuredPredictor:
     transitions_: Floats = fitted("transitions")
     start_: Floats = fitted("start")
     stop_: Floats = fitted("stop")
+    relaxation_: str | None = fitted("relaxation")
 
     def _ask(self) -> StructuredModel:
         """Return the model that answers."""
@@ -139,26 +142,34 @@ class StructuredPredictor:
         """
         return self._ask().scores(self._input(X), lengths, n_threads(self.n_jobs))
 
-    def predict(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
+    def predict(self, X: Any, *, lengths: ArrayLike | None = None, return_bound: bool = False) -> Any:
         """Return the most probable labelling of each sequence.
 
         Parameters
         ----------
         X, lengths
             As in :meth:`decision_scores`.
+        return_bound : bool, default=False
+            Also return the scores of the labellings, and what a better one could score at most.
 
         Returns
         -------
         list of lists, or of arrays if the training labels were arrays
-            Labels.
+            Labels. With `return_bound`, a :class:`dualfield.structures.Bounds` follows: ``score``, ``bound`` and
+            ``exact`` for each example. Only graphs that are too wide have labellings that may not be the best.
 
         Examples
         --------
         >>> from dualfield import CRF
-        >>> CRF().fit([[["a"], ["b"]], [["b"], ["a"]]], [["x", "y"], ["y", "x"]]).predict([[["a"], ["a"], ["b"]]])
+        >>> model = CRF().fit([[["a"], ["b"]], [["b"], ["a"]]], [["x", "y"], ["y", "x"]])
+        >>> model.predict([[["a"], ["a"], ["b"]]])
         [['x', 'x', 'y']]
+        >>> labels, bounds = model.predict([[["a"], ["b"]]], return_bound=True)
+        >>> bounds.exact
+        array([ True])
         """
-        return self._ask().predict(self._input(X), lengths, n_threads(self.n_jobs))
+        ask = self._ask().bounded_predict if return_bound else self._ask().predict
+        return ask(self._input(X), lengths, n_threads(self.n_jobs))
 
     def predict_single(self, xseq: Any) -> Any:
         """Return the most probable labelling of one sequence.
@@ -206,6 +217,34 @@ class StructuredPredictor:
                [0.32, 0.68]])
         """
         return self._ask().predict_proba(self._input(X), lengths, n_threads(self.n_jobs), pairwise=pairwise)
+
+    def beliefs(self, X: Any, *, pairwise: bool = False, lengths: ArrayLike | None = None) -> Any:
+        """Return the beliefs of tree-reweighted bounds where a graph is too wide for probabilities.
+
+        They are rows that sum to 1, and agree between edges and their nodes; but they are those of a relaxation, which
+        can be far from the probabilities: do not show them as confidence. Elsewhere they are the probabilities.
+
+        Parameters
+        ----------
+        X, pairwise, lengths
+            As in :meth:`predict_proba`.
+
+        Returns
+        -------
+        list of arrays of shape (T_i, n_labels)
+            As of :meth:`predict_proba`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield import CRF
+        >>> from dualfield.structures import Graph
+        >>> circle = (np.eye(3), [(0, 1), (1, 2), (2, 0)])
+        >>> model = CRF(Graph(inference="trw")).fit([circle], [["x", "y", "y"]])
+        >>> model.beliefs([circle])[0].sum(axis=1)
+        array([1., 1., 1.])
+        """
+        return self._ask().beliefs(self._input(X), lengths, n_threads(self.n_jobs), pairwise=pairwise)
 
     def predict_marginals(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
         """Return probabilities as sklearn-crfsuite does: a dict for each node.

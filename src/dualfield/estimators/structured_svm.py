@@ -22,10 +22,11 @@ from dualfield.estimators.prediction import StructuredPredictor
 from dualfield.estimators.running import run, run_with_kernel
 from dualfield.features import Template
 from dualfield.losses import Loss
+from dualfield.metrics.cross_validation import fitted_folds
 from dualfield.models.carry_over import carry_over
 from dualfield.models.custom import CustomModel, common_input
 from dualfield.models.structured import NOT_CALIBRATED, StructuredModel
-from dualfield.models.temperature_scaling import Calibration, choose_temperature
+from dualfield.models.temperature_scaling import Calibration, HeldOut, choose_temperature
 from dualfield.models.training_data import TrainingData, read_training_data, template_of
 from dualfield.objectives import CustomPlanes, Objective
 from dualfield.objectives.planes_slack import SlackArgmax
@@ -278,17 +279,14 @@ class StructuredSVM(StructuredPredictor, Estimator):
             solution = self._fit_custom(X, y, sample_weight, old, monitor, checkpoint)
             warn_unless_converged(solution, float(self.tol))
             return self
-        if structure_of(type(self).__name__, self.structure).is_flat:
-            X, y = matrix_and_classes(self, X, y)
-        data = read_training_data(self, X, y, sample_weight, lengths, hinge=True)
+        data = self._read(X, y, sample_weight, lengths)
         if self.kernel is not None:
             solver = check_structured_kernel(self, 0.0)
             solution, expansion = run_with_kernel(self, data, 0.0, solver, old, monitor=monitor, checkpoint=checkpoint)
             self._keep(data.model(solution.parameters, None, expansion), solution)
         else:
             start = carry_over(old, data) if isinstance(old, StructuredModel) else None
-            solution = self._solve(data, start, monitor, Checkpoint.of(checkpoint))
-            self._keep(data.model(solution.parameters, None), solution)
+            solution = self._fit_data(data, start, monitor, Checkpoint.of(checkpoint))
         warn_unless_converged(solution, float(self.tol))
         return self
 
@@ -311,7 +309,7 @@ class StructuredSVM(StructuredPredictor, Estimator):
             tags.input_tags.sparse = tags.target_tags.required = True
         return tags
 
-    def calibrate(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> Self:
+    def calibrate(self, X: Any, y: Any, *, lengths: ArrayLike | None = None, cv: Any = None) -> Self:
         r"""Choose the temperature that turns scores into probabilities.
 
         p(y | x) is proportional to exp(score(y) / T), with T such that the log-loss of the marginals is smallest on
@@ -325,6 +323,9 @@ class StructuredSVM(StructuredPredictor, Estimator):
             As in ``predict``.
         y : list of lists of labels, or array of shape (n,) for single nodes
             True labels.
+        cv : int, splitter or iterable, default=None
+            Where there are no held-out data: folds as in scikit-learn. `X` and `y` are then those of the training. Each
+            fold is scored by a copy of the model that is trained on the others, and one temperature is chosen for all.
 
         Returns
         -------
@@ -346,12 +347,18 @@ class StructuredSVM(StructuredPredictor, Estimator):
         model = self._ask()
         if not isinstance(model, StructuredModel):
             raise ValueError("Only labels of sequences and of single nodes have marginals, and can be calibrated.")
-        scores = self.decision_scores(X, lengths=lengths)
-        if not scores.n_nodes:
+        if cv is not None and lengths is not None:
+            raise ValueError("The 'cv' parameter of calibrate takes lists of sequences, or rows. Got lengths, too.")
+        folds = [(self, X, y)] if cv is None else fitted_folds(self, X, y, cv)
+        parts = [fold._held_out(inputs, labels, lengths) for fold, inputs, labels in folds]
+        if not sum(len(part.codes) for part in parts):
             raise ValueError("X must have at least one node. Got none.")
-        codes = model.encoded(y, scores.shape)
-        self._model = replace(model, calibration=choose_temperature(model.structure, scores, codes, self.n_jobs))
+        self._model = replace(model, calibration=choose_temperature(parts, self.n_jobs))
         return self
+
+    def _held_out(self, X: Any, y: Any, lengths: ArrayLike | None) -> HeldOut:
+        model, scores = self._ask(), self.decision_scores(X, lengths=lengths)
+        return HeldOut(model.structure, scores, model.encoded(y, scores.shape))
 
     @available_if(_is_calibrated)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, *, pairwise: bool = False, lengths: ArrayLike | None = None) -> Any:
@@ -483,16 +490,37 @@ class StructuredSVM(StructuredPredictor, Estimator):
         self._keep(CustomModel(problem, solution.parameters, like), solution)
         return solution
 
+    def _read(self, X: Any, y: Any, sample_weight: Any, lengths: Any) -> TrainingData:
+        if structure_of(type(self).__name__, self.structure).is_flat:
+            X, y = matrix_and_classes(self, X, y)
+        return read_training_data(self, X, y, sample_weight, lengths, hinge=True)
+
+    @fitting
+    def _fit_data(
+        self,
+        data: TrainingData,
+        start: Floats | Solution[Floats] | None,
+        monitor: Callable[[Moment, StructuredSVM], Any] | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> Solution[Floats]:
+        """Fit to data that have been read, from weights, or from a solution with its dual point."""
+        solution = self._solve(data, start, monitor, checkpoint)
+        self._keep(data.model(solution.parameters, None), solution)
+        return solution
+
     def _solve(
         self,
         data: TrainingData,
-        start: Floats | None,
+        start: Floats | Solution[Floats] | None,
         monitor: Callable[[Moment, StructuredSVM], Any] | None,
         checkpoint: Checkpoint | None,
     ) -> Solution[Floats]:
         chains, n = data.as_chains(), data.score_map.n_parameters  # which swaps can take
-        if start is not None:
-            start = np.concatenate([start, np.zeros(chains.score_map.n_parameters - n)])
+        rest = np.zeros(chains.score_map.n_parameters - n)
+        if isinstance(start, Solution):
+            start = replace(start, parameters=np.concatenate([start.parameters, rest]))
+        elif start is not None:
+            start = np.concatenate([start, rest])
         objective, solver = self._objective(chains)
         if checkpoint is not None and works_on_planes(solver, objective):
             raise ValueError(
@@ -502,7 +530,7 @@ class StructuredSVM(StructuredPredictor, Estimator):
             self,
             partial(solve_hinge, solver, objective, StopRule.of(solver, self.tol, self.max_iter), start),
             data=chains,
-            start=start,
+            start=None if isinstance(start, Solution) else start,
             monitor=monitor,
             checkpoint=checkpoint,
             model_at=lambda w: data.model(w[:n].copy(), None),

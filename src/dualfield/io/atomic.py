@@ -55,7 +55,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise IsADirectoryError(f"{os.fspath(path)} is a folder")
     if target.exists() and not target.is_file():
         raise OSError(f"{os.fspath(path)} is not a regular file")  # renaming over a device would replace the device
-    _remove_stale(target)
+    remove_stale(target)
     with _named(path, target), _begun(target) as file:
         temporary = Path(file.name)
         try:
@@ -92,15 +92,17 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _remove_stale(target: Path) -> None:
-    """Remove temporary files of killed writers: those without a lock."""
+def remove_stale(path: str | os.PathLike[str]) -> None:
+    """Remove temporary files beside a path that killed writers have left: those of this user without a lock."""
+    target = Path(path).resolve()
     name = re.compile(rf"\.{re.escape(target.name[:40])}\.[0-9a-f]{{12}}\.part")
     with contextlib.suppress(OSError):
         for found in [entry.path for entry in os.scandir(target.parent) if name.fullmatch(entry.name)]:
             with contextlib.suppress(OSError):
-                handle = os.open(found, os.O_RDWR)
+                handle = os.open(found, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
                 try:
-                    if _lock(handle, wait=False):
+                    is_ours = not hasattr(os, "getuid") or os.fstat(handle).st_uid == os.getuid()
+                    if is_ours and _lock(handle, wait=False):
                         Path(found).unlink()
                 finally:
                     os.close(handle)

@@ -49,6 +49,7 @@ class StateData:
             flat = unwrapped(y)
             y = [[label] for label in (flat.tolist() if isinstance(flat, np.ndarray) else flat)]
         data = read_training_data(base, X, y, sample_weight, lengths, hinge=hinge)
+        data.need_exact(type(latent).__name__, "its loss is a difference of maxima or sums over sub-states")
         if single:  # all columns have weights for all classes, as in the model without components
             n = len(data.labels)
             table, none = FeatureTable.all(data.nodes.n_columns, n), np.zeros(n * n, dtype=bool)

@@ -25,7 +25,7 @@ from dualfield.models.listings import RankedLabellings
 from dualfield.models.temperature_scaling import Calibration
 from dualfield.scores import Expansion, LinearScores
 from dualfield.scores.stored import LinearWeights, Scored, StoredWeights
-from dualfield.structures import Scores, Structure
+from dualfield.structures import Bounds, Scores, Structure
 from dualfield.structures.registry import structure_from_record
 
 NOT_CALIBRATED = (
@@ -61,6 +61,8 @@ class StructuredModel:
         The temperature of margins.
     column_names : tuple of str, default=None
         Names of the columns, where the training data had names.
+    relaxation : str, default=None
+        The relaxation that it was trained with; None: with exact answers.
     has_edge_features : bool, default=False
         Whether edges come with features of their own, which score pairs of labels.
 
@@ -82,6 +84,7 @@ class StructuredModel:
     temperature: float | None = 1.0
     calibration: Calibration | None = None
     column_names: tuple[str, ...] | None = None
+    relaxation: str | None = None
     has_edge_features: bool = False
 
     def __post_init__(self) -> None:
@@ -256,6 +259,12 @@ class StructuredModel:
         score_map, parameters, nodes, pairs = self.scored(X, lengths, n_threads)
         return self.decoded(_native.tag(score_map.bind(nodes, pairs), parameters, n_threads), nodes.shape)
 
+    def bounded_predict(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> tuple[Any, Bounds]:
+        """Return the best labelling of each example that was found, with its score and a bound for all of them."""
+        scores = self.scores(X, lengths, n_threads)
+        found = self.structure.bounded_argmax(scores, n_jobs=n_threads)
+        return self.decoded(found.labels, scores.shape), found.bounds
+
     def predict_proba(
         self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1, *, pairwise: bool = False
     ) -> Any:
@@ -263,7 +272,21 @@ class StructuredModel:
         reason = self.structure.no_pairs if pairwise else None
         if reason is not None:
             raise ValueError(f"pairwise {reason}")
+        scores = self.scores(X, lengths, n_threads)
+        self._need_exact("predict_proba", scores)
+        return self.marginals(scores, n_threads, pairwise=pairwise)
+
+    def beliefs(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1, *, pairwise: bool = False) -> Any:
+        """Return probabilities, or where answers are bounds the beliefs that the bounds have."""
         return self.marginals(self.scores(X, lengths, n_threads), n_threads, pairwise=pairwise)
+
+    def _need_exact(self, question: str, scores: Scores) -> None:
+        """Refuse a question about probabilities where there are only bounds."""
+        if self.structure.relaxation(scores.shape) is not None:
+            raise ValueError(
+                f"{question} needs exact answers: the beliefs of inference='trw' are not probabilities, and can be far "
+                "from them. Raise the budget of the structure, ask about smaller graphs, or see beliefs."
+            )
 
     def marginals(self, scores: Scores, n_threads: int = 1, *, pairwise: bool = False) -> Any:
         """Return probabilities under given scores, cut into examples."""
@@ -281,6 +304,7 @@ class StructuredModel:
     def log_probabilities(self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Floats:
         """Return the log-probability of given labellings."""
         scores, T = self.scores(X, lengths, n_threads), self.probability_temperature
+        self._need_exact("score_sequences", scores)
         codes = self.encoded(y, scores.shape)
         total = self.structure.log_partition(scores, temperature=T, n_jobs=n_threads)
         return np.asarray((self.structure.score(scores, codes, n_jobs=n_threads) - total) / T)
@@ -322,6 +346,7 @@ class StructuredModel:
             "temperature": self.temperature,
             "calibration": None if self.calibration is None else self.calibration.record(),
             "structure": self.structure.record(),
+            "relaxation": self.relaxation,
             **vocabularies_record(self.vocabulary, self.pair_vocabulary),
             "edge_features": self.has_edge_features,
             "weights": self.weights.record(),
@@ -351,6 +376,7 @@ class StructuredModel:
             temperature=record.number("temperature", above=0.0) if record.has("temperature") else None,
             calibration=Calibration.from_record(record.child("calibration")) if record.has("calibration") else None,
             column_names=None if names is None else tuple(names),
+            relaxation=record.text("relaxation", ("trw",)) if record.has("relaxation") else None,
             has_edge_features=record.flag("edge_features"),
         )
 

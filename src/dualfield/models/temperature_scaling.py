@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dualfield.data.arrays import Floats
 from dualfield.data.records import Fields, Record
 from dualfield.structures import Scores, Structure
 
@@ -53,9 +55,41 @@ class Calibration:
         return cls(record.number("temperature", above=0.0), log_loss, at_one, record.integer("n_nodes"))
 
 
-def choose_temperature(
-    structure: Structure, scores: Scores, codes: NDArray[np.int32], n_jobs: int | None = None
-) -> Calibration:
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Scores of examples that a model was not trained on, and their true labels.
+
+    Attributes
+    ----------
+    structure : Structure
+        Gives the marginals.
+    scores : Scores
+        Of the examples.
+    codes : int32 array of shape (n_nodes,)
+        The true labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.models.temperature_scaling import HeldOut
+    >>> from dualfield.structures import Scores, Single
+    >>> one = HeldOut(Single(2), Scores(np.array([[2.0, 0.0]])), np.array([0], dtype=np.int32))
+    >>> one.losses(1.0, None).round(3)
+    array([0.127])
+    """
+
+    structure: Structure
+    scores: Scores
+    codes: NDArray[np.int32]
+
+    def losses(self, temperature: float, n_jobs: int | None) -> Floats:
+        """Return -log p(label) of each node at a temperature."""
+        answer = self.structure.marginals(self.scores, temperature=temperature, n_jobs=n_jobs)
+        found: Floats = -np.log(np.maximum(answer.node[np.arange(len(self.codes)), self.codes], 1e-300))
+        return found
+
+
+def choose_temperature(parts: Sequence[HeldOut], n_jobs: int | None = None) -> Calibration:
     r"""Find the temperature at which the marginals of the true labels have the smallest log-loss.
 
     .. math::
@@ -65,12 +99,8 @@ def choose_temperature(
 
     Parameters
     ----------
-    structure : Structure
-        Gives the marginals.
-    scores : Scores
-        Scores of held-out examples.
-    codes : int32 array of shape (n_nodes,)
-        Their true labels.
+    parts : sequence of HeldOut
+        Held-out examples; several parts are those of the folds of a cross-validation, each with a model of its own.
     n_jobs : int, default=None
         Number of threads.
 
@@ -82,28 +112,29 @@ def choose_temperature(
     Examples
     --------
     >>> import numpy as np
-    >>> from dualfield.models.temperature_scaling import choose_temperature
+    >>> from dualfield.models.temperature_scaling import HeldOut, choose_temperature
     >>> from dualfield.structures import Scores, Single
     >>> node = np.array([[2.0, 0.0]] * 4)                     # right three times out of four
-    >>> found = choose_temperature(Single(2), Scores(node, np.arange(5)), np.array([0, 0, 0, 1], dtype=np.int32))
+    >>> part = HeldOut(Single(2), Scores(node, np.arange(5)), np.array([0, 0, 0, 1], dtype=np.int32))
+    >>> found = choose_temperature([part])
     >>> round(found.temperature, 3)                           # exp(2 / T) = 3
     1.82
     """
     import scipy.optimize  # slow to import, and predictions do without
 
-    places = np.arange(len(codes))
-    spread = float(np.std(scores.node))
+    n_nodes = sum(len(part.codes) for part in parts)
+    spread = float(np.std(np.concatenate([part.scores.node.ravel() for part in parts])))
 
     def log_loss(log_temperature: float) -> float:
-        answer = structure.marginals(scores, temperature=float(np.exp(log_temperature)), n_jobs=n_jobs)
-        return float(-np.log(np.maximum(answer.node[places, codes], 1e-300)).mean())
+        temperature = float(np.exp(log_temperature))
+        return float(np.concatenate([part.losses(temperature, n_jobs) for part in parts]).mean())
 
     if not spread > 0.0:  # the model says nothing: every temperature is as good
-        return Calibration(1.0, log_loss(0.0), log_loss(0.0), len(codes))
+        return Calibration(1.0, log_loss(0.0), log_loss(0.0), n_nodes)
     grid = np.log(spread) + _GRID
     losses = [log_loss(at) for at in grid]
     best = int(np.argmin(losses))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
     found = scipy.optimize.minimize_scalar(log_loss, bounds=(low, high), method="bounded", options={"xatol": 1e-6})
     at = float(found.x) if found.fun <= losses[best] else float(grid[best])
-    return Calibration(float(np.exp(at)), log_loss(at), log_loss(0.0), len(codes))
+    return Calibration(float(np.exp(at)), log_loss(at), log_loss(0.0), n_nodes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,19 @@ class TrainingData:
     template: Template | None
     has_edge_features: bool = False
 
+    @cached_property
+    def relaxation(self) -> str | None:
+        """The relaxation that a fit works with; None: exact answers."""
+        return self.structure.relaxation(self.nodes.shape)
+
+    def need_exact(self, owner: str, reason: str) -> None:
+        """Refuse a relaxation."""
+        if self.relaxation is not None:
+            raise ValueError(
+                f"{owner} needs exact inference: {reason}, which inference={self.relaxation!r} only bounds. Raise the "
+                "budget of the structure, or leave out edges."
+            )
+
     @property
     def examples(self) -> Examples:
         """What an objective sees of them; labels that are not known are 0 there, and not looked at."""
@@ -96,6 +110,7 @@ class TrainingData:
             template=self.template,
             temperature=temperature,
             column_names=self.nodes.column_names,
+            relaxation=self.relaxation,
             has_edge_features=self.has_edge_features,
         )
 
@@ -176,7 +191,7 @@ def read_training_data(
     cost = structured_cost(settings, labels, hinge=hinge)
     if cost is not None and allowed is not None:
         raise ValueError("cost needs the true label of every node: it cannot be used with partly labelled y.")
-    return TrainingData(
+    data = TrainingData(
         nodes=nodes,
         pairs=pairs,
         labels=labels,
@@ -189,6 +204,11 @@ def read_training_data(
         template=template,
         has_edge_features=has_edge_features,
     )
+    if hinge:
+        data.need_exact(owner, "it is trained on the best labellings of loss-augmented inference")
+    if allowed is not None:
+        data.need_exact(owner, "the likelihood of partly labelled y is a difference of sums over labellings")
+    return data
 
 
 def _check_edge_features(settings: Any, owner: str) -> None:

@@ -43,6 +43,10 @@ class Objective:
     rounding can hide in the value. With partly labelled examples the problem is not convex and there is no gap: it is
     NaN.
 
+    Where the structure is a relaxation, M_T is bounded from above by iterations, and its marginals are a point whose
+    value is lower by a *slack*: E is less by that, and the gap greater. It is the gap of the relaxed problem, whose
+    minimum is at least that of the exact one.
+
     At T = 0 the losses are maxima of planes, one for each labelling, and the gradient is that of the highest ones.
 
     Parameters
@@ -173,11 +177,10 @@ class Objective:
         gradient : array of shape (n_parameters,)
             Its gradient.
         """
-        loss, gradient, _ = self.evaluate(w)
-        return loss, gradient
+        return self.evaluate(w)[:2]
 
-    def evaluate(self, w: Floats) -> tuple[float, Floats, float]:
-        """Return losses, their gradient, and the magnitude of what the losses are differences of.
+    def evaluate(self, w: Floats) -> tuple[float, Floats, float, float]:
+        """Return losses, their gradient, and by how much they may be wrong: what :meth:`gap` takes.
 
         Parameters
         ----------
@@ -191,6 +194,8 @@ class Objective:
         magnitude : float
             The sizes of the maxima and of the scores of the truth, summed with the weights of the examples: rounding
             takes its share of that.
+        slack : float
+            How far the losses of a relaxation are above those that belong to the gradient; 0 for exact structures.
 
         Examples
         --------
@@ -198,8 +203,9 @@ class Objective:
         >>> from dualfield.solvers import prototypes
         >>> objective = prototypes.objective(temperature=1.0)
         >>> w = objective.score_map.pack(np.array([1e9, 0.0]), np.zeros(4))
-        >>> objective.evaluate(w)[::2]
-        (0.0, 2000000000.0)
+        >>> loss, gradient, magnitude, slack = objective.evaluate(w)
+        >>> loss, magnitude, slack
+        (0.0, 2000000000.0, 0.0)
         """
         if self.is_native:
             return self._losses.evaluate(w)
@@ -207,16 +213,18 @@ class Objective:
         heights = planes.values(w)
         gradient = np.asarray(planes.slopes.T @ np.where(heights > 0.0, self.weights, 0.0))
         magnitude = float(self.weights @ (planes.offsets + abs(planes.slopes) @ np.abs(w)))
-        return float(self.weights @ np.maximum(heights, 0.0)), gradient, magnitude
+        return float(self.weights @ np.maximum(heights, 0.0)), gradient, magnitude, 0.0
 
-    def gap(self, w: Floats, loss: float, gradient: Floats, magnitude: float = 0.0) -> tuple[float, float]:
+    def gap(
+        self, w: Floats, loss: float, gradient: Floats, magnitude: float = 0.0, slack: float = 0.0
+    ) -> tuple[float, float]:
         """Return primal value and duality gap, given the losses and their gradient at w.
 
         Parameters
         ----------
         w : array of shape (n_parameters,)
             Parameters.
-        loss, gradient, magnitude
+        loss, gradient, magnitude, slack
             As :meth:`evaluate` returns them.
 
         Returns
@@ -239,10 +247,11 @@ class Objective:
         if not self.convex:
             return value, float("nan")
         v = -gradient
-        entropy = loss + float(w @ v)
+        # Of the marginals that made the gradient, never what the bound above them would have.
+        entropy = loss + float(w @ v) - slack
         share = self.regulariser.share(entropy, v)
         if share == 1.0:
-            gap = self.regulariser.excess(w, v)
+            gap = self.regulariser.excess(w, v) + slack
         else:
             gap = value - (share * entropy - self.regulariser.conjugate(share * v))
         # Far from the minimum the gap is a difference of large numbers; so is the bound, value less gap.

@@ -12,6 +12,7 @@ from dualfield.plotting.marginals import MarginalsDisplay
 from dualfield.plotting.reliability import ReliabilityDisplay
 from dualfield.plotting.top_features import TopFeaturesDisplay
 from dualfield.plotting.transition import TransitionDisplay
+from dualfield.plotting.tuning_curve import TuningCurveDisplay
 
 __all__ = [
     "CalibrationChangeDisplay",
@@ -22,4 +23,5 @@ __all__ = [
     "ReliabilityDisplay",
     "TopFeaturesDisplay",
     "TransitionDisplay",
+    "TuningCurveDisplay",
 ]

@@ -13,6 +13,7 @@ from dualfield.plotting.tables import table
 from dualfield.report.page import page, write_page
 from dualfield.report.training import training_page
 from dualfield.report.training_dev import DevData
+from dualfield.report.tuning import tuning_page
 
 __all__ = [
     "CalibrationBins",
@@ -28,5 +29,6 @@ __all__ = [
     "svg_document",
     "table",
     "training_page",
+    "tuning_page",
     "write_page",
 ]

@@ -17,7 +17,7 @@ def solve_hinge(
     solver: Any,
     objective: Objective | CustomPlanes,
     rule: StopRule,
-    start: Floats | None,
+    start: Floats | Solution[Floats] | None,
     callbacks: FitCallbacks,
     seed: int,
 ) -> Solution[Floats]:
@@ -25,6 +25,6 @@ def solve_hinge(
     if getattr(solver, "safeguarded", False):
         return cast("Solution[Floats]", solver.solve(objective, rule, start, callbacks, seed))
     keeps_best = isinstance(objective, CustomPlanes) or works_on_planes(solver, objective)
-    start = offered(objective, start) if keeps_best else start
+    start = offered(objective, start) if keeps_best and not isinstance(start, Solution) else start
     solution: Solution[Floats] = solver.solve(objective, rule, start, callbacks, seed)
     return solution if keeps_best else never_worse_than_zero(cast(Objective, objective), solution, rule.tol)

@@ -14,6 +14,7 @@ from dualfield.data import Batch
 from dualfield.data.arrays import Codes, Floats
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
+from dualfield.structures.bounds import BoundedLabels, Bounds
 from dualfield.structures.checks import (
     add_cost,
     check_codes,
@@ -109,6 +110,28 @@ class Structure(ABC):
         Structure
             For native calls. Its shared parts are the cliques, then the labels of each end.
         """
+
+    def relaxation(self, shape: Shape) -> str | None:
+        """Return the name of the relaxation that answers questions about examples of given shapes; None: exact answers.
+
+        Parameters
+        ----------
+        shape : Shape
+            The shapes of the examples.
+
+        Returns
+        -------
+        str or None
+            "trw" for graphs that are too wide.
+
+        Examples
+        --------
+        >>> from dualfield.data.shapes import Shape
+        >>> from dualfield.structures import Chain
+        >>> Chain(2).relaxation(Shape.of([0, 3])) is None
+        True
+        """
+        return None
 
     def _parts(self, scores: Scores) -> tuple[Floats | None, Floats | None]:
         """Check what edges score: return scores that all cliques share, and those of each edge; None: zeros."""
@@ -489,6 +512,34 @@ class Structure(ABC):
         array([0, 0, 0], dtype=int32)
         """
         return self._bind(scores, cost, 1.0, n_jobs).argmax()
+
+    def bounded_argmax(
+        self, scores: Scores | ArrayLike, *, cost: ArrayLike | None = None, n_jobs: int | None = None
+    ) -> BoundedLabels:
+        """Return the best labelling of each example that was found, its score, and a bound for all labellings.
+
+        Where answers are exact the two are the same.
+
+        Parameters
+        ----------
+        scores, cost, n_jobs
+            As in :meth:`argmax`.
+
+        Returns
+        -------
+        BoundedLabels
+            Labels of shape (n_nodes,), score and bound of shape (n_examples,).
+
+        Examples
+        --------
+        >>> from dualfield.structures import Chain, Scores
+        >>> found = Chain(2).bounded_argmax(Scores([[1.0, 0.0], [0.0, 0.5]]))
+        >>> found.labels, found.bounds.score, found.bounds.bound
+        (array([0, 1], dtype=int32), array([1.5]), array([1.5]))
+        """
+        oracle = self._bind(scores, cost, 1.0, n_jobs)
+        labels = oracle.argmax()
+        return BoundedLabels(labels, Bounds(oracle.score(labels), oracle.maximum()))
 
     def is_possible(
         self, scores: Scores | ArrayLike, *, cost: ArrayLike | None = None, n_jobs: int | None = None

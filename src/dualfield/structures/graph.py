@@ -1,4 +1,4 @@
-"""Graphs of any shape, exact by elimination."""
+"""Graphs of any shape: exact by elimination, or bounded by trees."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dualfield import _native
 from dualfield.data import Batch
+from dualfield.data.checks import check_choice
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape, rows_of_examples
 from dualfield.structures.checks import check_int
@@ -21,6 +22,7 @@ from dualfield.structures.pairwise import Pairwise
 __all__ = ["Graph", "GraphShape"]
 
 _BUDGET = 10**9
+_INFERENCE = ("auto", "exact", "trw")
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,10 +102,22 @@ class Graph(Pairwise):
         \sum_{e = (s, t)} \mathrm{transition}[\mathrm{type}_e, y_s, y_t]
 
     Every example has a shape of its own: circles, several edges between two nodes, and parts that are not connected are
-    fine. Edges have a direction, and the labels of a table are [from][to]. Answers are exact: nodes are eliminated one
-    after another, the next one being that which joins the fewest pairs of its neighbours (min-fill). Time and memory
-    are proportional to the sum over the steps of n_labels to the power of the number of neighbours plus one; a graph
-    that needs more memory than `budget` is refused before anything is allocated. Trees are faster as :class:`Tree`.
+    fine. Edges have a direction, and the labels of a table are [from][to]. Trees are faster as :class:`Tree`.
+
+    *Exact* answers eliminate the nodes one after another, the next one being that which joins the fewest pairs of its
+    neighbours (min-fill). Time and memory are proportional to the sum over the steps of n_labels to the power of the
+    number of neighbours plus one; a graph that needs more memory than `budget` is refused before anything is allocated.
+
+    *Tree-reweighted* answers are for graphs that are wider. The edges are dealt out to N forests, on which sums and
+    maxima are exact, and the smoothed maximum of the score is at most
+
+    .. math::
+        \max_{\mu \in L} \langle \theta, \mu \rangle + T \Bigl[ \sum_v H_v(\mu) - \tfrac{1}{N} \sum_e I_e(\mu) \Bigr]
+
+    over the local polytope L, beliefs of edges that sum up to those of their nodes. ``log_partition`` is this upper
+    bound, ``marginals`` are its beliefs, which are not probabilities; ``argmax`` is the best labelling that was found,
+    and :meth:`bounded_argmax` says how far from the best one it may be. Forests are exact; k_best, sample, entropy and
+    max_marginals are refused. Memory: n_labels squared for each edge, where edges have scores of their own four times.
 
     In estimators an example of X is one of
 
@@ -127,8 +141,11 @@ class Graph(Pairwise):
         Number of edge types, which have tables of their own. None: 1, or in models as many as the training data have.
     allowed : bool array of shape (n_labels, n_labels) or (n_types, n_labels, n_labels), default=None
         Which labels an edge may join, that of the node it comes from first (row). None: all.
+    inference : {"auto", "exact", "trw"}, default="auto"
+        How questions are answered: exactly, by tree-reweighted bounds, or exactly if the budget is enough for all
+        examples of the question, else by bounds.
     budget : int, default=10**9
-        Bytes that the tables of one example may take, for each thread.
+        Bytes that the tables of exact answers may take for one example, for each thread.
     neighbours : {4, 8}, default=4
         Of a pixel, where examples are images.
 
@@ -155,17 +172,33 @@ class Graph(Pairwise):
         n_types: int | None = None,
         allowed: ArrayLike | None = None,
         *,
+        inference: str = "auto",
         budget: int = _BUDGET,
         neighbours: int = 4,
     ) -> None:
         super().__init__(n_labels, n_types, allowed)
+        check_choice("Graph", "inference", inference, _INFERENCE)
+        self.inference = inference
+        if inference == "trw" and allowed is not None:
+            raise ValueError("allowed must be None with inference='trw': its beliefs may have a share of every pair.")
         self.budget = check_int("Graph", "budget", budget, 1)
         if neighbours not in (4, 8):
             raise ValueError(f"The 'neighbours' parameter of Graph must be 4 or 8. Got {neighbours!r} instead.")
         self.neighbours = int(neighbours)
 
     def _like(self, n_labels: int, n_types: int, allowed: ArrayLike | None) -> Graph:
-        return Graph(n_labels, n_types, allowed, budget=self.budget, neighbours=self.neighbours)
+        return Graph(
+            n_labels,
+            n_types,
+            allowed,
+            inference=self.inference,
+            budget=self.budget,
+            neighbours=self.neighbours,
+        )
+
+    def __repr__(self) -> str:
+        how = "" if self.inference == "auto" else f", inference={self.inference!r}"
+        return f"Graph(n_labels={self.n_labels}, n_types={self.n_types}{how})"
 
     def _types(self, shape: Shape) -> NDArray[np.int32] | None:
         return shape.types if isinstance(shape, GraphShape) else None
@@ -175,33 +208,57 @@ class Graph(Pairwise):
 
     def record(self) -> Fields:
         """Return the record of the graph."""
-        return {**super().record(), "budget": self.budget, "neighbours": self.neighbours}
+        return {
+            **super().record(),
+            "inference": self.inference,
+            "budget": self.budget,
+            "neighbours": self.neighbours,
+        }
 
     @classmethod
     def from_record(cls, record: Record) -> Graph:
         """Build a graph from its record, which is checked."""
         record.text("kind", (cls.name,))
-        neighbours = record.integer("neighbours", 4)
+        inference, neighbours = record.text("inference", _INFERENCE), record.integer("neighbours", 4)
         record.check(neighbours in (4, 8), f"its pixels must have 4 or 8 neighbours. Got {neighbours}.")
-        return cls(*cls._read_tables(record), budget=record.integer("budget", 1), neighbours=neighbours)
+        tables, budget = cls._read_tables(record), record.integer("budget", 1)
+        return cls(*tables, inference=inference, budget=budget, neighbours=neighbours)
 
-    def native(self, shape: Shape, *, with_edges: bool = False, with_ends: bool = False) -> _native.GraphStructure:
+    def native(
+        self, shape: Shape, *, with_edges: bool = False, with_ends: bool = False
+    ) -> _native.GraphStructure | _native.RelaxedGraphStructure:
         """Create the native twin for graphs of given shapes."""
         if with_ends:
             raise ValueError("Graph has no ends.")
+        if self.inference == "trw":
+            return _native.RelaxedGraphStructure(**self._native_arguments(shape, with_edges))
+        try:
+            return self._exact(shape, with_edges)
+        except _native.TooWide:
+            if self.inference == "exact" or self.allowed is not None:
+                raise
+            return _native.RelaxedGraphStructure(**self._native_arguments(shape, with_edges))
+
+    def _exact(self, shape: Shape, with_edges: bool = False) -> _native.GraphStructure:
+        return _native.GraphStructure(**self._native_arguments(shape, with_edges), budget=self.budget)
+
+    def _native_arguments(self, shape: Shape, with_edges: bool) -> dict[str, Any]:
         there = _connected(shape)
         self._check_types(there.types)
-        return _native.GraphStructure(
-            self.n_labels,
-            there.offsets,
-            there.edges,
-            there.edge_offsets,
-            there.types,
-            self.n_types,
-            with_edges,
-            self._limits(),
-            self.budget,
-        )
+        return {
+            "n_labels": self.n_labels,
+            "offsets": there.offsets,
+            "edges": there.edges,
+            "edge_offsets": there.edge_offsets,
+            "types": there.types,
+            "n_types": self.n_types,
+            "with_edges": with_edges,
+            "limits": self._limits(),
+        }
+
+    def relaxation(self, shape: Shape) -> str | None:
+        """Return "trw" if questions about graphs of given shapes are answered by bounds."""
+        return "trw" if isinstance(self.native(shape), _native.RelaxedGraphStructure) else None
 
     def width(self, shape: Shape) -> int:
         """Return the largest number of neighbours that a node has when it is eliminated.
@@ -216,7 +273,7 @@ class Graph(Pairwise):
         int
             1 for trees; the largest table has n_labels to the power of this plus one entries.
         """
-        return int(self.native(shape).width)
+        return int(self._exact(shape).width)
 
     def edge_nodes(self, shape: Shape) -> NDArray[np.int64]:
         """Return the node that each edge leads to."""

@@ -57,17 +57,20 @@ class Objective {
     // loss_i of every example [n], without c_i.
     void losses(const double* w, double* out, const SeeScores& see = {});
     // The same, and its gradient [size].
-    // `magnitude`, if given: sum_i c_i (|maximum| + |score of the truth|), of which rounding takes its share.
-    double loss_and_gradient(const double* w, double* gradient, double* magnitude = nullptr);
+    struct Doubt {
+        double magnitude = 0.0;  // sum_i c_i (|maximum| + |score of the truth|), of which rounding takes its share
+        double slack = 0.0;      // sum_i c_i times that of the structure, T times: 0 unless it is a relaxation
+    };
+    double loss_and_gradient(const double* w, double* gradient, Doubt* doubt = nullptr);
 
     // What one thread computes with.
     struct Worker {
         explicit Worker(const Problem& problem) : chunk(problem) {}
         ChunkScores chunk;
         std::array<Buffer, kMostTables> own;  // marginals, laid out as scores are
-        Buffer shared, maxima, scratch;
+        Buffer shared, maxima, slacks, scratch;
         std::vector<Status> statuses;
-        double magnitude = 0.0;  // of what was subtracted from each other so far
+        Doubt doubt;  // so far
         std::vector<std::int32_t> labels;
         PartList parts;
     };

@@ -7,6 +7,10 @@
 // place; they are rows of tables, such as a row of labels for each node. *Shared* parts have one score for all places,
 // such as the transitions of a chain, and u counts how often they occur. A structure knows nothing else: neither where
 // scores come from nor what they are good for.
+//
+// A *relaxation* answers for a larger set than that of the marginals, with an entropy that is at least as large: its
+// log-partition is an upper bound of the one above, its marginals are a point of that set. It finds both by iterations,
+// so that the log-partition is above <theta, mu> + H(mu) by a slack, which exact answers do not have.
 #pragma once
 
 #include <array>
@@ -67,6 +71,7 @@ struct ScoreView {
 struct PartSums {
     std::array<double*, kMostTables> own{};  // laid out as scores are; null: not wanted, not for the first table
     double* shared = nullptr;                // [examples][n_shared]; null: not wanted
+    double* slack = nullptr;                 // [examples], as of Block::Answer; null: not wanted
 };
 
 // The parts of one labelling: for each row of a table its part, or -1 for none; shared ones as often as they occur.
@@ -92,6 +97,8 @@ class Block {
     struct Answer {
         double value;  // log-partition, or the maximum
         Status status;
+        double slack = 0.0;  // by which a log-partition is above <scores, marginals> plus their entropy
+        double from_below() const { return value - slack; }
     };
     // The scores are as they are, at temperature 1. All sums are wanted.
     virtual Answer marginals(std::size_t example, const ScoreView& scores, const PartSums& sums) = 0;
@@ -116,7 +123,8 @@ class Structure {
 
     // [examples]: log sum_y exp(score(y)).
     virtual void log_partition(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*) const = 0;
-    // The same, and the probability of each part, of shared ones summed over their places.
+    // The same, and the probability of each part, of shared ones summed over their places. Only relaxations write a
+    // slack.
     virtual void marginals(Examples, const ScoreView&, std::size_t n_threads, const PartSums&, double* out,
                            Status*) const = 0;
     // [examples]: the highest score.

@@ -5,9 +5,9 @@
 //
 //   theta_i <- (1 - eta) theta_i + eta (A_i w + D_i) / T,
 //
-// and computes marginals and entropy, H = log Z - <theta, mu>, by one call of the structure. The step is kept if the
-// dual has grown; otherwise eta is halved (Collins et al. 2008). Steps that succeed at once may be larger at the next
-// visit.
+// and computes marginals and entropy, H = log Z - <theta, mu>, by one call of the structure. Where that is a relaxation
+// its slack is subtracted: H is the entropy of the point that it returns, never more. The step is kept if the dual has
+// grown; otherwise eta is halved (Collins et al. 2008). Steps that succeed at once may be larger at the next visit.
 #pragma once
 
 #include <algorithm>
@@ -123,7 +123,7 @@ class SoftDual {
         double *d = moved_.data(), *shared_d = shared_moved_.data();
         std::copy_n(theta_of(i), n_own(i), new_theta_.data());
         std::copy_n(shared_theta_of(i), n_shared_, new_shared_theta_.data());
-        const double log_partition = ask(i, {d, shared_d});
+        const double log_partition = ask(i, {d, shared_d}).from_below();
         double inner = 0.0, magnitude = std::abs(log_partition);
         const auto add = [&](double theta, double mu) {
             inner += theta * mu;
@@ -144,7 +144,7 @@ class SoftDual {
         const double factor = 1.0 / problem_.temperature;
         for (std::size_t j = 0; j < n_own(i); ++j) new_theta_.data()[j] = factor * scores.own[j];
         for (std::size_t c = 0; c < n_shared_; ++c) new_shared_theta_.data()[c] = factor * scores.shared[c];
-        return problem_.temperature * ask(i, {new_mu_.data(), new_shared_mu_.data()});
+        return problem_.temperature * ask(i, {new_mu_.data(), new_shared_mu_.data()}).value;
     }
 
     PartsOfOne<double> moved() { return {moved_.data(), shared_moved_.data()}; }
@@ -194,7 +194,7 @@ class SoftDual {
         const double factor = 1.0 / problem_.temperature;
         state_.mix(theta_of(i), scores.own, eta, factor, n_own(i), new_theta_.data());
         state_.mix(shared_theta_of(i), scores.shared, eta, factor, n_shared_, new_shared_theta_.data());
-        const double log_partition = ask(i, {new_mu_.data(), new_shared_mu_.data()});
+        const double log_partition = ask(i, {new_mu_.data(), new_shared_mu_.data()}).from_below();
         const double inner = state_.difference(new_mu_.data(), mu_of(i), new_theta_.data(), n_own(i), moved_.data()) +
                              state_.difference(new_shared_mu_.data(), shared_mu_of(i), new_shared_theta_.data(),
                                                n_shared_, shared_moved_.data());
@@ -212,13 +212,13 @@ class SoftDual {
         return problem_.cost ? problem_.structure->expected_cost(i, problem_.truth(i), problem_.cost, mu) : 0.0;
     }
 
-    // Marginals of new_theta_; returns the log-partition.
-    double ask(std::size_t i, PartsOfOne<double> out) {
+    // Marginals of new_theta_, and the log-partition.
+    Block::Answer ask(std::size_t i, PartsOfOne<double> out) {
         const ScoreView scores = view_of_one(layout_, i, {new_theta_.data(), new_shared_theta_.data()});
         const auto answer = block_->marginals(i, scores, {tables_of_one(layout_, i, out.own), out.shared});
         if (answer.status == Status::bad_number)
             throw std::runtime_error("The scores of an example are not finite any more: the features are too large.");
-        return answer.value;
+        return answer;
     }
 
     const Problem& problem_;

@@ -94,6 +94,15 @@ class ColumnChoice:
             )
         return features
 
+    def check_one_column(self, name: str) -> None:
+        """Raise a ValueError if the model reads more columns than the tokens, which are all that JSON and text have."""
+        n_columns = max(self.n_needed, 0 if self.trained is None else len(self.trained.features))
+        if n_columns > 1:
+            raise ValueError(
+                f"{name}: has tokens only, one column; the template of {self.model} reads {n_columns}. Give these "
+                "columns, or train on tokens and labels alone."
+            )
+
     def _training(self, trained: FileColumns) -> str:
         return f"{self.model} was trained on {trained}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -12,13 +12,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dualfield.cli.reading.columns import ColumnChoice, counted
+from dualfield.cli.reading.json_data import (
+    AS_IT_IS,
+    JSON_FORMATS,
+    JsonChoice,
+    json_format,
+    json_format_of,
+    read_json,
+    token_lines,
+)
 from dualfield.cli.reading.sources import Kept, numbered, opened, placed, shown
 
 if TYPE_CHECKING:
     from dualfield.io import FileColumns
     from dualfield.io.text_lines import Source
 
-FORMATS = {"conll": "CoNLL columns", "crfsuite": "CRFsuite items", "svmlight": "svmlight examples"}
+FORMATS = {"conll": "CoNLL columns", "crfsuite": "CRFsuite items", "svmlight": "svmlight examples", **JSON_FORMATS}
 DELIMITERS: dict[str, str | None] = {"blanks": None, "tab": "\t", "space": " "}
 
 LABEL_LAST = ColumnChoice()
@@ -38,7 +47,9 @@ def guess_format(source: Source, name: str) -> str:
         lines = [line for _, line in islice(numbered(source), _SAMPLE)]
     full = [line for line in lines if line.strip()]
     if not full:
-        raise click.ClickException(f"{name}: is empty; expected {', '.join(list(FORMATS.values())[:-1])} or svmlight.")
+        raise click.ClickException(f"{name}: is empty; expected CoNLL columns, CRFsuite items, svmlight or JSON.")
+    if found := json_format("\n".join(lines)):
+        return found
     bare = [text for line in full if (text := line.partition("#")[0]).strip()]
     if bare and all(_EXAMPLE.fullmatch(line) for line in bare) and any(":" in line for line in bare):
         return "svmlight"
@@ -74,7 +85,7 @@ class LabelledData:
     Attributes
     ----------
     format : str
-        One of `FORMATS`.
+        What models take: "conll", "crfsuite" or "svmlight". JSON has become rows of one column.
     X, y : list of sequences and list of lists of labels; for svmlight a sparse matrix and an array
         What a model is fitted to. Rows of columns are without the label.
     sources : tuple of (str, Source)
@@ -93,6 +104,11 @@ class LabelledData:
     def n_columns(self) -> int:
         """Columns that were read besides the label, if there are columns."""
         return 0 if self.columns is None else len(self.columns.features)
+
+    @property
+    def form(self) -> str:
+        """The format of the first file, a key of `FORMATS`."""
+        return (self.format == "conll" and json_format_of(self.sources[0][1])) or self.format
 
     @property
     def name(self) -> str:
@@ -114,14 +130,21 @@ class LabelledData:
         """Return file and line of a token, which are counted through from 0."""
         seen = 0
         for name, source in self.sources:
-            for number, line in numbered(source):
-                text = line.partition("#")[0] if self.format == "svmlight" else line
-                if not text.strip() or (self.format == "conll" and DOCUMENT.match(line)):
-                    continue
+            for number in self._lines(source):
                 if seen == token:
                     return f"{name}:{number}"
                 seen += 1
         return self.name
+
+    def _lines(self, source: Source) -> Iterator[int]:
+        """Yield the line of each token."""
+        if self.format == "conll" and (kind := json_format_of(source)):
+            yield from token_lines(source, kind)
+            return
+        for number, line in numbered(source):
+            text = line.partition("#")[0] if self.format == "svmlight" else line
+            if text.strip() and not (self.format == "conll" and DOCUMENT.match(line)):
+                yield number
 
     def place_of(self, label: str) -> str:
         """Return file and line where a label first occurs."""
@@ -143,12 +166,16 @@ def read_labelled(
     *,
     encoding: str = "utf-8",
     n_features: int | None = None,
+    json: JsonChoice = AS_IT_IS,
 ) -> LabelledData:
-    """Read files of one format, one after another; kind is one of `FORMATS` or "auto"."""
+    """Read files of one format, one after another; kind is one of `FORMATS` or "auto".
+
+    Where columns are expected, JSON is recognised.
+    """
     sources = [(shown(path), opened(path, encoding)) for path in paths]
     if kind == "auto":
         kind = guess_format(sources[0][1], sources[0][0])
-    return read_sources(sources, kind, delimiter, choice, n_features=n_features)
+    return read_sources(sources, kind, delimiter, choice, n_features=n_features, json=json)
 
 
 def read_sources(
@@ -158,9 +185,10 @@ def read_sources(
     choice: ColumnChoice = LABEL_LAST,
     *,
     n_features: int | None = None,
+    json: JsonChoice = AS_IT_IS,
 ) -> LabelledData:
     """Read sources of one format, each after what messages call it."""
-    parts = [_read_one(source, name, kind, delimiter, choice, n_features) for name, source in sources]
+    parts = [_read_one(source, name, kind, delimiter, choice, n_features, json) for name, source in sources]
     for part in parts:
         check_same_columns(part, parts[0])
     return _joined(parts)
@@ -177,16 +205,27 @@ def check_same_columns(data: LabelledData, first: LabelledData) -> None:
 
 
 def _read_one(
-    source: Source, name: str, kind: str, delimiter: str, choice: ColumnChoice, n_features: int | None
+    source: Source,
+    name: str,
+    kind: str,
+    delimiter: str,
+    choice: ColumnChoice,
+    n_features: int | None,
+    json: JsonChoice,
 ) -> LabelledData:
-    from dualfield.io import read_conll, read_crfsuite_items, read_svmlight
+    from dualfield.io import FileColumns, read_conll, read_crfsuite_items, read_svmlight
 
     check_no_model(source, name)
     X: Any
     y: Any
     columns = None
     with placed(name):
-        if kind == "svmlight":
+        if kind == "conll":
+            kind = json_format_of(source) or kind
+        if kind in JSON_FORMATS:
+            choice.check_one_column(name)
+            (X, y), columns = read_json(source, name, kind, json), FileColumns(2, (0,), 1)
+        elif kind == "svmlight":
             X, y = read_svmlight(source, n_features=n_features)
             if X.shape[0] and y is None:
                 raise ValueError(f"{name}, line {_first_line(source)}: has no label; expected it before the entries.")
@@ -203,7 +242,7 @@ def _read_one(
                 y.append(list(labels))
         if y is None or not len(y):
             raise ValueError(f"{name}: is empty; expected {FORMATS[kind]}.")
-    return LabelledData(kind, X, y, ((name, source),), columns)
+    return LabelledData("conll" if kind in JSON_FORMATS else kind, X, y, ((name, source),), columns)
 
 
 def _chosen(choice: ColumnChoice, n_columns: int, name: str, source: Source) -> FileColumns:

@@ -30,21 +30,23 @@ def finish(given: Options, data: LabelledData, dev: LabelledData | None, model: 
 
     target: Path = given["target"]
     ended = _ending(model, given)
-    complete = model.status_ in (Status.CONVERGED, Status.FINISHED)
+    complete = model.status_ in (Status.CONVERGED, Status.FINISHED) or (
+        model.status_ is Status.STOPPED and given["patience"] is not None
+    )
     if model.status_ is Status.INTERRUPTED and given["strict"]:
         raise KeyboardInterrupt
     if not complete:
         complain(given, ended)
     model.n_jobs = None
-    with _cannot_write(target, _way_on(given)):
+    with cannot_write(target, _way_on(given)):
         model.file_columns_ = data.columns
-        _without_clocks(model).save(target)
+        without_clocks(model).save(target)
     if not given["quiet"]:
         if complete:
             click.echo(ended)
         click.echo(f"Model: {target}, {target.stat().st_size:,} bytes")
     if given["report"] is not None:
-        with _cannot_write(given["report"], f"The model is in {target}."):
+        with cannot_write(given["report"], f"The model is in {target}."):
             _write_report(given, data, dev, model, history)
         if not given["quiet"]:
             click.echo(f"Report: {given['report']}")
@@ -54,7 +56,7 @@ def finish(given: Options, data: LabelledData, dev: LabelledData | None, model: 
     return str(model.status_.value)
 
 
-def _without_clocks(model: Any) -> Any:
+def without_clocks(model: Any) -> Any:
     """Return a model without times, which differ: the same data and options give the same file, byte for byte."""
     rows = model.trace_.rows()
     rows[:, 4] = np.nan
@@ -64,7 +66,7 @@ def _without_clocks(model: Any) -> Any:
 
 
 @contextlib.contextmanager
-def _cannot_write(path: Path, rest: str) -> Iterator[None]:
+def cannot_write(path: Path, rest: str) -> Iterator[None]:
     """Say which file cannot be written, and what is left to do."""
     try:
         yield
@@ -80,12 +82,15 @@ def _way_on(given: Options) -> str:
 
 
 def _ending(model: Any, given: Options) -> str:
+    from dualfield.solvers import Status
     from dualfield.solvers.trace import relative_gap
 
     gap = relative_gap(model.objective_, model.dual_gap_)
     passes, seconds = model.trace_.passes[-1], model.trace_.seconds[-1]
     course = f"{passes:.0f} passes, {seconds:.1f} s"
     said = model.status_.sentence.rstrip(".")
+    if model.status_ is Status.STOPPED:
+        said = f"The dev score has not got better for {given['patience']} looks"
     if np.isfinite(gap):
         course = f"relative gap {gap:.1e} after {course}"
     return f"{said}: {course}. {_remedy(model, given)}".rstrip()

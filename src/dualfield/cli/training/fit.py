@@ -7,11 +7,10 @@ import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from dualfield.cli.evaluation import marks_spans
 from dualfield.cli.models import LoadedModel, load_model
 from dualfield.cli.outputs import STANDARD_OUTPUT, check_drawing, check_outputs
 from dualfield.cli.program import tell
@@ -24,11 +23,17 @@ from dualfield.cli.reading.data_files import (
     read_labelled,
     read_sources,
 )
+from dualfield.cli.reading.json_data import JsonChoice
 from dualfield.cli.reading.sources import opened, shown
 from dualfield.cli.reading.templates import BUILT_IN, read_template
 from dualfield.cli.solver_names import suited_solvers
+from dualfield.cli.training.calibration import calibrate, check_calibrate
 from dualfield.cli.training.end import Options, complain, finish
 from dualfield.cli.training.pass_table import PassTable
+from dualfield.data.span_labels import marks_spans
+
+if TYPE_CHECKING:
+    from dualfield.estimators import EarlyStopping
 
 # Options that belong to one kind of model.
 _OF_SEQUENCES = (
@@ -51,37 +56,57 @@ def run(given: Options, chosen: set[str]) -> str:
         Those that the user has given.
     """
     _check_files(given)
+    calibration = check_calibrate(given)
     say: Callable[[str], None] = (lambda text: None) if given["quiet"] else tell
     sources = [(shown(path), opened(path, given["encoding"])) for path in given["data"]]
     kind = guess_format(sources[0][1], sources[0][0]) if given["kind"] == "auto" else given["kind"]
     _check_choice(kind, given, chosen)
-    data = read_sources(sources, kind, given["delimiter"], _choice(given))
-    say(f"{data.name}: {FORMATS[data.format]}: {data}")
-    dev = _read_dev(given, data)
+    data = read_sources(sources, kind, given["delimiter"], column_choice(given), json=json_choice(given))
+    say(f"{data.name}: {FORMATS[data.form]}: {data}")
+    dev = read_dev(given, data)
     if dev is not None:
         say(f"{dev.name}: {dev}")
         _check_labels(given, data, dev)
+    if given["C"] == "auto":
+        from dualfield.cli.training.tuning import choose_c
+
+        given = given | {"C": choose_c(given, data, dev, say)}
     history: list[Any] = []
     if data.format == "svmlight" and given["loss"] == "log":
-        model = _fit_kernel_machine(given, data, dev)
+        model, stopping = _fit_kernel_machine(given, data, dev), None
     else:
-        model, history = _fit_in_passes(given, data, dev, say)
-    return finish(given, data, dev, model, history)
+        model, history, stopping = _fit_in_passes(given, data, dev, say)
+    if given["calibrate"] is not None:
+        held_out = dev if calibration is None else _read_like(data, calibration, given)
+        calibrate(model, data, held_out if given["calibrate"] != "cv" else None, say)
+    ended = finish(given, data, dev, model, history)
+    if stopping is not None and not given["quiet"]:
+        click.echo(_dev_line(stopping, _scorer(dev, data.labels)[0], given["keep"]))
+        if not chosen & {"C", "warm_start"}:
+            say("C is 1, the default: --C auto or `dualfield tune` may find a better one.")
+    return ended
 
 
-def _choice(given: Options) -> ColumnChoice:
+def column_choice(given: Options) -> ColumnChoice:
+    """Return which columns to read, as the options say."""
     return ColumnChoice(given["columns"], given["label"])
+
+
+def json_choice(given: Options) -> JsonChoice:
+    """Return how JSON is read, as the options say."""
+    return JsonChoice(given["alignment"], given["label_names"])
 
 
 def _check_files(given: Options) -> None:
     """Refuse outputs that would replace an input or each other, or that cannot be written."""
     template = None if given["template"] in BUILT_IN else given["template"]
     inputs = [*(("DATA", path) for path in given["data"]), ("--dev", given["dev"]), ("--template", template)]
-    inputs.append(("--warm-start", given["warm_start"]))
+    calibration = None if given["calibrate"] in ("dev", "cv") else given["calibrate"]
+    inputs += [("--warm-start", given["warm_start"]), ("--calibrate", calibration)]
     outputs = [("--model", given["target"]), ("--report", given["report"]), ("--checkpoint", given["checkpoint"])]
     check_outputs(inputs, [*outputs, STANDARD_OUTPUT])
     for _, path in outputs:
-        _check_target(path)
+        check_target(path)
     if given["report"] is not None:
         check_drawing("--report")
 
@@ -89,6 +114,10 @@ def _check_files(given: Options) -> None:
 def _check_choice(kind: str, given: Options, chosen: set[str]) -> None:
     """Refuse options that belong to another kind of model."""
     loss = given["loss"]
+    if given["dev"] is None and chosen & {"patience", "keep"}:
+        raise click.UsageError(f"--{'patience' if 'patience' in chosen else 'keep'} needs --dev.")
+    if kind == "svmlight" and loss == "log" and (given["C"] == "auto" or chosen & {"patience", "keep"}):
+        raise click.UsageError("--C auto, --patience and --keep are for sequences and for --loss hinge.")
     wrong = _OF_SEQUENCES if kind == "svmlight" else _OF_KERNELS
     for name in wrong:
         if name in chosen:
@@ -110,28 +139,40 @@ def _check_choice(kind: str, given: Options, chosen: set[str]) -> None:
             raise click.UsageError(f"--{name} is for files of columns; the data are {kind}.")
 
 
-def _check_target(path: Path | None) -> None:
+def check_target(path: Path | None) -> None:
     """Find out before hours of work, and not after, that a file cannot be written."""
-    from dualfield.report.page import check_target
+    from dualfield.report.page import check_target as check
 
     if path is not None:
         try:
-            check_target(path.resolve())
+            check(path.resolve())
         except OSError as error:
             raise click.ClickException(f"{path}: cannot be written: {error.strerror or error}.") from error
 
 
-def _read_dev(given: Options, data: LabelledData) -> LabelledData | None:
+def read_dev(given: Options, data: LabelledData) -> LabelledData | None:
+    """Read the development data, if there are any."""
     if given["dev"] is None:
         return None
     if given["dev"] == "-" and "-" in given["data"]:
         raise click.UsageError("Standard input cannot be both DATA and --dev.")
+    return _read_like(data, given["dev"], given)
+
+
+def _read_like(data: LabelledData, path: str, given: Options) -> LabelledData:
+    """Read other data of the same kind."""
     width = data.X.shape[1] if data.format == "svmlight" else None
-    dev = read_labelled(
-        [given["dev"]], data.format, given["delimiter"], _choice(given), encoding=given["encoding"], n_features=width
+    found = read_labelled(
+        [path],
+        data.format,
+        given["delimiter"],
+        column_choice(given),
+        encoding=given["encoding"],
+        n_features=width,
+        json=json_choice(given),
     )
-    check_same_columns(dev, data)
-    return dev
+    check_same_columns(found, data)
+    return found
 
 
 def _check_labels(given: Options, data: LabelledData, dev: LabelledData) -> None:
@@ -143,7 +184,7 @@ def _check_labels(given: Options, data: LabelledData, dev: LabelledData) -> None
             complain(given, f"{dev.place_of(label)}: {said}")
 
 
-def _sequence_model(given: Options, data: LabelledData) -> Any:
+def sequence_model(given: Options, data: LabelledData) -> Any:
     """Return the model of sequences that the options ask for: a new one, or one to go on from."""
     from dualfield.estimators import CRF, StructuredSVM
     from dualfield.structures import Chain
@@ -168,12 +209,12 @@ def _sequence_model(given: Options, data: LabelledData) -> Any:
 
 def _fit_in_passes(
     given: Options, data: LabelledData, dev: LabelledData | None, say: Callable[[str], None]
-) -> tuple[Any, list[Any]]:
+) -> tuple[Any, list[Any], EarlyStopping | None]:
     """Fit a model of sequences, or a linear one of single examples, and show each pass."""
-    from dualfield.estimators import Checkpoint, StructuredSVM
+    from dualfield.estimators import Checkpoint, EarlyStopping, StructuredSVM
     from dualfield.solvers import solver_classes
 
-    model = StructuredSVM("single") if data.format == "svmlight" else _sequence_model(given, data)
+    model = StructuredSVM("single") if data.format == "svmlight" else sequence_model(given, data)
     model.set_params(
         C=given["C"],
         solver=given["solver"],
@@ -190,9 +231,38 @@ def _fit_in_passes(
         if given["checkpoint"].exists():
             say(f"Resuming from {given['checkpoint']}.")
     certified = solver_classes()[given["solver"]].certifies
-    with PassTable(model.tol, score, name, certified=certified, quiet=given["quiet"]) as table, _own_warnings(given):
-        model.fit(data.X, data.y, monitor=table, checkpoint=kept)
-    return model.set_params(warm_start=False), table.history
+    stopping: EarlyStopping | None = None
+    if score is not None:
+        found = score
+        stopping = EarlyStopping(None, None, scorer=lambda at, *_: found(at), patience=given["patience"])
+        score = lambda at: stopping.scores_[-1][1]  # noqa: E731
+    with PassTable(model.tol, score, name, certified=certified, quiet=given["quiet"]) as table, own_warnings(given):
+
+        def look(moment: Any, at: Any) -> bool:
+            ends = stopping is not None and stopping(moment, at)
+            table(moment, at)
+            return ends
+
+        model.fit(data.X, data.y, monitor=look, checkpoint=kept)
+    if stopping is not None and given["keep"] == "best":
+        model = _of_best_pass(model, stopping)
+    return model.set_params(warm_start=False), table.history, stopping
+
+
+def _of_best_pass(model: Any, stopping: EarlyStopping) -> Any:
+    """Return the model of the best pass, with the course of the whole fit."""
+    best = stopping.best_model_
+    best.trace_, best.n_iter_, best.solver_, best.status_ = model.trace_, model.n_iter_, model.solver_, model.status_
+    return best
+
+
+def _dev_line(stopping: EarlyStopping, name: str, keep: str) -> str:
+    """Say how well the model that was written does on the development data, and which pass was the best."""
+    last, best = stopping.scores_[-1][1], stopping.best_score_
+    at = f"pass {stopping.best_passes_:.0f}"
+    if keep == "best":
+        return f"dev {name} {100 * best:.2f} ({at}, the best; last {100 * last:.2f})"
+    return f"dev {name} {100 * last:.2f} (best {100 * best:.2f}, {at})"
 
 
 def _check_scheme(given: Options, data: LabelledData) -> None:
@@ -263,7 +333,7 @@ def _fit_kernel_machine(given: Options, data: LabelledData, dev: LabelledData | 
     if given["tol"] is not None:
         model.tol = given["tol"]
     # The line of progress goes to standard output, where results belong.
-    with contextlib.redirect_stdout(sys.stderr), _own_warnings(given):
+    with contextlib.redirect_stdout(sys.stderr), own_warnings(given):
         model.fit(data.X, data.y)
     model.verbose = 0
     name, score = _scorer(dev, data.labels)
@@ -273,7 +343,7 @@ def _fit_kernel_machine(given: Options, data: LabelledData, dev: LabelledData | 
 
 
 @contextlib.contextmanager
-def _own_warnings(given: Options) -> Any:
+def own_warnings(given: Options) -> Any:
     """Show warnings as the command line does; how the fit ended is said at the end, in one sentence."""
     from sklearn.exceptions import ConvergenceWarning
 

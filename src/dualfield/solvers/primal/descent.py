@@ -252,8 +252,8 @@ class Descent:
     def _evaluate(self, w: Floats) -> tuple[float, Floats]:
         if self._n_evaluations >= self._most:
             raise _SpentError
-        loss, gradient, magnitude = self._objective.evaluate(w)
-        value, gap = self._objective.gap(w, loss, gradient, magnitude)
+        loss, gradient, *doubt = self._objective.evaluate(w)
+        value, gap = self._objective.gap(w, loss, gradient, *doubt)
         gradient += (1.0 - self._l1) * w
         if not self._n_evaluations:
             self._first = value

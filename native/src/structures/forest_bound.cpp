@@ -1,0 +1,93 @@
+// Marginals of the local polytope, and the lower bound that they give.
+#include "forest_bound.hpp"
+
+namespace dualfield {
+namespace {
+
+double entropy_of(const double* p, std::size_t size) {
+    double sum = 0.0;
+    for (std::size_t j = 0; j < size; ++j)
+        if (p[j] > 0.0) sum -= p[j] * std::log(p[j]);
+    return sum;
+}
+
+double inner(const double* p, const double* scores, std::size_t size) {
+    double sum = 0.0;
+    for (std::size_t j = 0; j < size; ++j)
+        if (p[j] > 0.0) sum += p[j] * scores[j];
+    return sum;
+}
+
+}  // namespace
+
+double ForestBound::repair(double* nodes, double* pairs) {
+    const std::size_t n = forests_->n_nodes, size = k_ * k_;
+    // From the roots down again: then all messages are right everywhere.
+    for (std::size_t t = 0; t < place_.size(); ++t) walk_to<true>(index(forests_->owner[t]), index(forests_->roots[t]));
+    for (std::size_t at = forests_->rising.size(); at-- > 0;) send<true>(index(forests_->rising[at] ^ 1));
+
+    std::fill_n(nodes, n * k_, 0.0);
+    double value = 0.0;
+    for (std::size_t v = 0; v < n; ++v) {
+        double* mean = nodes + v * k_;
+        double total = 0.0;
+        for (std::size_t f = 0; f < forests_->count; ++f) {
+            double* said = cavity_.data();
+            gather(f, v, kNone, said);
+            const double all = log_sum(said);
+            for (std::size_t k = 0; k < k_; ++k) mean[k] += exp_or_zero(said[k] - all);
+        }
+        for (std::size_t k = 0; k < k_; ++k) total += mean[k];
+        for (std::size_t k = 0; k < k_; ++k) mean[k] /= total;
+        value += inner(mean, scores_.nodes + v * k_, k_) +
+                 (1.0 - static_cast<double>(forests_->degree[v]) / scale_) * entropy_of(mean, k_);
+    }
+    for (std::size_t e = 0; e < n_edges(); ++e) {
+        double* own = pairs + e * size;
+        pair_beliefs(e, own);
+        round_to(nodes + index(forests_->ends[2 * e + 1]) * k_, nodes + index(forests_->ends[2 * e]) * k_, own);
+        value += inner(own, scores_.pairs + table_of(e) * size, size) + entropy_of(own, size) / scale_;
+    }
+    return value;
+}
+
+void ForestBound::pair_beliefs(std::size_t edge, double* out) {
+    const std::size_t f = index(forests_->forest_of[edge]);
+    double *from = row_.data(), *to = column_.data();
+    gather(f, index(forests_->ends[2 * edge + 1]), 2 * edge + 1, from);
+    gather(f, index(forests_->ends[2 * edge]), 2 * edge, to);
+    const double* table = scaled(edge);
+    double top = -kInfinity, total = 0.0;
+    for (std::size_t a = 0; a < k_; ++a)
+        for (std::size_t b = 0; b < k_; ++b) top = std::max(top, out[a * k_ + b] = table[a * k_ + b] + from[a] + to[b]);
+    for (std::size_t j = 0; j < k_ * k_; ++j) total += out[j] = exp_or_zero(out[j] - top);
+    for (std::size_t j = 0; j < k_ * k_; ++j) out[j] /= total;
+}
+
+// Rows, then columns, are cut down to the marginals; a product of what is missing fills them up.
+void ForestBound::round_to(const double* rows, const double* columns, double* pairs) {
+    double *row = row_.data(), *column = column_.data();
+    std::fill_n(column, k_, 0.0);
+    for (std::size_t a = 0; a < k_; ++a) {
+        double sum = 0.0;
+        for (std::size_t b = 0; b < k_; ++b) sum += pairs[a * k_ + b];
+        const double cut = sum > rows[a] ? rows[a] / sum : 1.0;
+        for (std::size_t b = 0; b < k_; ++b) column[b] += pairs[a * k_ + b] *= cut;
+    }
+    for (std::size_t b = 0; b < k_; ++b) column[b] = column[b] > columns[b] ? columns[b] / column[b] : 1.0;
+    double missing = 0.0;
+    for (std::size_t a = 0; a < k_; ++a) {
+        row[a] = rows[a];
+        for (std::size_t b = 0; b < k_; ++b) row[a] -= pairs[a * k_ + b] *= column[b];
+        row[a] = std::max(row[a], 0.0);
+        missing += row[a];
+    }
+    if (!(missing > 0.0)) return;
+    std::copy_n(columns, k_, column);
+    for (std::size_t a = 0; a < k_; ++a)
+        for (std::size_t b = 0; b < k_; ++b) column[b] -= pairs[a * k_ + b];
+    for (std::size_t a = 0; a < k_; ++a)
+        for (std::size_t b = 0; b < k_; ++b) pairs[a * k_ + b] += row[a] / missing * std::max(column[b], 0.0);
+}
+
+}  // namespace dualfield

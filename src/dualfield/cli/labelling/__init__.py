@@ -1,0 +1,1 @@
+"""What ``dualfield tag`` does: labels for lines of every format, while they come in."""

@@ -1,0 +1,65 @@
+"""Labellings with a bound on what a better one could score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualfield.data.arrays import Codes, Floats
+
+__all__ = ["BoundedLabels", "Bounds"]
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """How good the labellings of some examples are.
+
+    Parameters
+    ----------
+    score : array of shape (n_examples,)
+        The score of each labelling.
+    bound : array of shape (n_examples,)
+        No labelling of the example has a higher score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.structures import Bounds
+    >>> Bounds(score=np.array([1.0, 3.0]), bound=np.array([1.5, 3.0])).exact
+    array([False,  True])
+    """
+
+    score: Floats
+    bound: Floats
+
+    @property
+    def exact(self) -> NDArray[np.bool_]:
+        """Whether score and bound meet, rounding apart: then no labelling is better."""
+        return np.asarray(self.bound - self.score <= _ROUNDING * (1.0 + np.abs(self.bound)))
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedLabels:
+    """The best labellings that were found.
+
+    Parameters
+    ----------
+    labels : int array of shape (n_nodes,)
+        Label codes.
+    bounds : Bounds
+        Their scores, and what a better one could have.
+
+    Examples
+    --------
+    >>> from dualfield.structures import Single
+    >>> found = Single(2).bounded_argmax([[0.0, 1.0]])
+    >>> found.labels, found.bounds.exact
+    (array([1], dtype=int32), array([ True]))
+    """
+
+    labels: Codes
+    bounds: Bounds
