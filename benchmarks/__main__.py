@@ -24,6 +24,7 @@ CASES = (
     "crf_scaling",
     "structured_svm",
     "confidence",
+    "tuning",
     "latent_chunking",
     "kernel_structured",
     "unseen_words",

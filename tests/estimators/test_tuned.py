@@ -14,7 +14,7 @@ import dualfield
 from dualfield import CRF, CRFCV, StructuredSVM, StructuredSVMCV
 from dualfield.metrics import neg_log_loss_scorer, span_f1_scorer
 from dualfield.structures import Chain
-from dualfield.tuning import SCORERS
+from dualfield.tuning.scoring import SCORERS
 
 from ..tuning.test_path import sentences
 

@@ -34,26 +34,14 @@ class _Search(StructuredPredictor, BaseEstimator):  # type: ignore[misc]
     best_estimator_: Any
     results_: Results
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        Cs: int | Iterable[float] = 7,
-        order: int | Iterable[int] | None = None,
-        min_freq: int | Iterable[int] | None = None,
-        cv: Any = None,
-        scoring: str | Callable[[Any, Any, Any], float] | None = None,
-        refit: bool = True,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.Cs = Cs
-        self.order = order
-        self.min_freq = min_freq
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.n_jobs = n_jobs
+    estimator: Any
+    Cs: int | Iterable[float]
+    order: int | Iterable[int] | None
+    min_freq: int | Iterable[int] | None
+    cv: Any
+    scoring: str | Callable[[Any, Any, Any], float] | None
+    refit: bool
+    n_jobs: int | None
 
     def fit(
         self,
@@ -278,6 +266,27 @@ class CRFCV(_Search):
     _of = CRF
     best_estimator_: CRF
 
+    def __init__(
+        self,
+        estimator: CRF | None = None,
+        *,
+        Cs: int | Iterable[float] = 7,
+        order: int | Iterable[int] | None = None,
+        min_freq: int | Iterable[int] | None = None,
+        cv: Any = None,
+        scoring: str | Callable[[Any, Any, Any], float] | None = None,
+        refit: bool = True,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.Cs = Cs
+        self.order = order
+        self.min_freq = min_freq
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.n_jobs = n_jobs
+
 
 class StructuredSVMCV(_Search):
     """A :class:`dualfield.StructuredSVM` whose C is chosen by cross-validation or by held-out data.
@@ -314,6 +323,27 @@ class StructuredSVMCV(_Search):
 
     _of = StructuredSVM
     best_estimator_: StructuredSVM
+
+    def __init__(
+        self,
+        estimator: StructuredSVM | None = None,
+        *,
+        Cs: int | Iterable[float] = 7,
+        order: int | Iterable[int] | None = None,
+        min_freq: int | Iterable[int] | None = None,
+        cv: Any = None,
+        scoring: str | Callable[[Any, Any, Any], float] | None = None,
+        refit: bool = True,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.Cs = Cs
+        self.order = order
+        self.min_freq = min_freq
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.n_jobs = n_jobs
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, *, pairwise: bool = False, lengths: ArrayLike | None = None) -> Any:

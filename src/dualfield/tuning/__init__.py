@@ -2,7 +2,7 @@
 
 from dualfield.tuning.grid import Grid, Splits
 from dualfield.tuning.results import Results
-from dualfield.tuning.scoring import SCORERS, pick_scorer
+from dualfield.tuning.scoring import pick_scorer
 from dualfield.tuning.search import search
 
-__all__ = ["SCORERS", "Grid", "Results", "Splits", "pick_scorer", "search"]
+__all__ = ["Grid", "Results", "Splits", "pick_scorer", "search"]

@@ -15,7 +15,24 @@ _OF_PROBABILITIES = ("neg_log_loss", "neg_brier", "neg_calibration_error")
 
 
 def distinct_labels(y: Any) -> set[Any]:
-    """Return the labels in sequences or of single nodes; nothing where outputs are other objects."""
+    """Return the labels in sequences or of single nodes; nothing where outputs are other objects.
+
+    Parameters
+    ----------
+    y : sequence
+        Labels, or lists of labels.
+
+    Returns
+    -------
+    set
+        The distinct ones.
+
+    Examples
+    --------
+    >>> from dualfield.tuning.folds import distinct_labels
+    >>> sorted(distinct_labels([["O", "B-x"], ["O"]]))
+    ['B-x', 'O']
+    """
     return {label for one in _parts(y) for label in one}
 
 

@@ -15,7 +15,7 @@ from dualfield.metrics import (
     token_f1_scorer,
 )
 
-__all__ = ["SCORERS", "pick_scorer"]
+__all__ = ["pick_scorer"]
 
 Scorer = Callable[[Any, Any, Any], float]
 
