@@ -37,7 +37,7 @@ def test_the_listed_lines_are_those_of_the_commands():
 
 def test_all_commands_are_there():
     assert set(commands()) == {
-        *("train", "tag", "evaluate", "inspect", "convert", "template", "doctor", "completion", "demo")
+        *("train", "tune", "tag", "evaluate", "inspect", "convert", "template", "doctor", "completion", "demo")
     }
 
 
@@ -65,7 +65,7 @@ def test_help_has_examples_that_the_command_takes(shell, name):
     _, _, shown = re.split(r"^(Examples?:)", shell(name, "--help").stdout, flags=re.M)
     examples = [line.strip() for line in shown.splitlines() if line.strip()]
     assert examples
-    for file in ("train.txt", "test.txt", "letter.txt", "chunks.model", "names.model"):
+    for file in ("train.txt", "dev.txt", "test.txt", "letter.txt", "chunks.model", "names.model"):
         shell.write(file, "")
     for example in examples:
         assert len(example) <= 78
@@ -224,5 +224,5 @@ def test_names_are_completed_without_an_import():
     context = click.Context(main)
     items = main.shell_complete(context, "t")
     assert [(item.value, item.help) for item in items] == [
-        (name, main.lines[name]) for name in ("train", "tag", "template")
+        (name, main.lines[name]) for name in ("train", "tune", "tag", "template")
     ]
