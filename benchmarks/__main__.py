@@ -20,6 +20,7 @@ CASES = (
     "kernel_logistic_alternatives",
     "kernel_logistic_scaling",
     "crf_training",
+    "crf_l1",
     "crf_tagging",
     "crf_scaling",
     "structured_svm",

@@ -122,11 +122,15 @@ class Course:
     appended: float = 0.0  # all examples are handed over
     prepared: float = 0.0  # features are laid out, the optimiser starts
     n_features: int | None = None
-    began: float = field(default_factory=time.perf_counter)
+    clock: Callable[[], float] = time.perf_counter
+    began: float = field(init=False)
     parser: TrainLogParser = field(default_factory=TrainLogParser)
 
+    def __post_init__(self) -> None:
+        self.began = self.clock()
+
     def now(self) -> float:
-        return time.perf_counter() - self.began
+        return self.clock() - self.began
 
     def feed(self, line: str) -> None:
         """A line of CRFsuite's log."""
@@ -155,11 +159,20 @@ class Course:
 
 
 def train_crfsuite(
-    corpus: Corpus, path: Path, *, c1: float = 0.0, c2: float = 1.0, everything: bool = False, most: int | None = None
+    corpus: Corpus,
+    path: Path,
+    *,
+    c1: float = 0.0,
+    c2: float = 1.0,
+    everything: bool = False,
+    transitions: bool = False,
+    most: int | None = None,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Course:
     """python-crfsuite's L-BFGS, to its own stop unless iterations are limited; the model goes to a file."""
-    options = {"c1": c1, "c2": c2, "feature.possible_states": everything, "feature.possible_transitions": everything}
-    course = Course()
+    options = {"c1": c1, "c2": c2, "feature.possible_states": everything}
+    options["feature.possible_transitions"] = everything or transitions
+    course = Course(clock=clock)
 
     class Listener(pycrfsuite.Trainer):  # type: ignore[misc]
         def message(self, message: str) -> None:

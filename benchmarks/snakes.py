@@ -115,5 +115,5 @@ def table(result: dict[str, Any]) -> str:
         ]
         for one in result["models"]
     ]
-    head = "edges have | solver | weights | relative gap | s to train | pixels right | of snakes | whole pictures | shown best"
+    head = "edges have | solver | weights | relative gap | s | pixels right | of snakes | whole pictures | shown best"
     return markdown(head, rows)

@@ -4,6 +4,7 @@ ORDER = (
     "plot_tag_a_text.py",
     "plot_conll_file.py",
     "plot_read_a_model.py",
+    "plot_errors_and_learning_curve.py",
     "plot_constraints_and_k_best.py",
     "plot_grid_search.py",
     "plot_digits_as_words.py",

@@ -92,14 +92,14 @@ void register_solvers(nb::module_& module) {
     module.def(
         "solve_block_dual",
         [](const BoundProblem& problem, MaybeNumbers start, double tolerance, double most_passes, std::uint64_t seed,
-           std::size_t n_threads, double patience, nb::object callbacks) {
-            const BlockDualSettings settings{tolerance, most_passes, seed, n_threads, patience};
+           std::size_t n_threads, double patience, double l1_ratio, nb::object callbacks) {
+            const BlockDualSettings settings{tolerance, most_passes, seed, n_threads, patience, l1_ratio};
             return run(problem, start, std::move(callbacks), [&](const double* begin, const Callbacks& native) {
                 return solve_block_dual(problem.problem, begin, settings, native);
             });
         },
         "problem"_a, "start"_a.none(), "tolerance"_a, "most_passes"_a, "seed"_a, "n_threads"_a, "patience"_a,
-        "callbacks"_a.none(), "Returns parameters, objective, gap, outcome, number of epochs, trace.");
+        "l1_ratio"_a, "callbacks"_a.none(), "Returns parameters, objective, gap, outcome, number of epochs, trace.");
     module.def(
         "solve_sgd",
         [](const BoundProblem& problem, MaybeNumbers start, std::size_t n_epochs, double rate, bool average,
@@ -173,8 +173,10 @@ void register_solvers(nb::module_& module) {
         "Returns what solve_block_dual returns.");
     module.def(
         "block_dual_bytes",
-        [](const BoundProblem& problem, double tolerance) { return block_dual_bytes(problem.problem, tolerance); },
-        "problem"_a, "tolerance"_a);
+        [](const BoundProblem& problem, double tolerance, double l1_ratio) {
+            return block_dual_bytes(problem.problem, tolerance, l1_ratio);
+        },
+        "problem"_a, "tolerance"_a, "l1_ratio"_a);
 }
 
 auto observe(const BoundRows& rows, Input<std::int32_t, 1> labels, std::size_t n_outputs, std::size_t least) {

@@ -1,5 +1,6 @@
 // Scores of rows of features, and what rows add to the weights, against plain loops over a dense matrix.
 #include <algorithm>
+#include <cmath>
 #include <random>
 #include <set>
 #include <stdexcept>
@@ -94,10 +95,34 @@ void check_rows(const Problem& p, const FeatureRows& rows, const FeaturePlan* pl
         p.for_features([&](std::size_t column, std::size_t output, std::size_t place) {
             moved[place] += -0.7 * p.dense[(r + 2) * kColumns + column] * d[r * p.n_outputs + output];
         });
-    const double grown = plan ? set.add_plan(p.map, *plan, d.data(), -0.7, 2, 5, weights.data(), scratch.data())
-                              : set.add_rows(p.map, rows, d.data(), -0.7, 2, 5, weights.data(), scratch.data());
+    const auto add = [&](double scale, double* w, const Shrinkage* shrinkage) {
+        return plan ? set.add_plan(p.map, *plan, d.data(), scale, 2, 5, w, scratch.data(), shrinkage)
+                    : set.add_rows(p.map, rows, d.data(), scale, 2, 5, w, scratch.data(), shrinkage);
+    };
+    const double grown = add(-0.7, weights.data(), nullptr);
     for (std::size_t j = 0; j < moved.size(); ++j) CHECK_NEAR(weights[j], moved[j], 1e-12);
     CHECK_NEAR(grown, half_square(weights) - before, 1e-11);
+
+    // With a shrinkage the same vector is the dual one, and weights follow from it.
+    const Shrinkage shrinkage{static_cast<std::ptrdiff_t>(p.map.size()), 0.4, 0.25};
+    Aligned<double> both(2 * p.map.size(), 0.0);
+    double* dual = both.data() + p.map.size();
+    const auto shrunk = [](double v) { return std::copysign(std::max(std::abs(v) - 0.4, 0.0), v) / 0.25; };
+    std::copy(weights.begin(), weights.end(), dual);
+    for (std::size_t j = 0; j < moved.size(); ++j) both[j] = shrunk(dual[j]);
+    const auto conjugate = [&] {
+        double sum = 0.0;
+        for (std::size_t j = 0; j < moved.size(); ++j) sum += 0.125 * both[j] * both[j];
+        return sum;
+    };
+    const double conjugate_before = conjugate();
+    const double conjugate_grown = add(0.7, both.data(), &shrinkage);
+    add(0.7, weights.data(), nullptr);
+    for (std::size_t j = 0; j < moved.size(); ++j) {
+        CHECK_NEAR(dual[j], weights[j], 1e-12);
+        CHECK_NEAR(both[j], shrunk(weights[j]), 1e-11);
+    }
+    CHECK_NEAR(conjugate_grown, conjugate() - conjugate_before, 1e-10);
 }
 
 }  // namespace

@@ -279,7 +279,10 @@ FAMILIES = {
         f"CRF-{solver}": (lambda seed, s=solver: chains(s, seed))
         for solver in ("auto", "block_dual", "lbfgs", "sgd", *MISTAKES)
     },
-    "CRF-l1": lambda seed: chains("auto", seed, l1=True),
+    **{
+        f"CRF-{name}": (lambda seed, s=solver: chains(s, seed, l1=True))
+        for name, solver in {"l1": "auto", "l1-block_dual": "block_dual"}.items()
+    },
     "CRF-kernel": lambda seed: kernel_chains("auto", seed),
     **{
         f"StructuredSVM-{solver}": (lambda seed, s=solver: chains(s, seed, margin=True))

@@ -292,6 +292,19 @@ def test_same_objective_as_crfsuite_with_absolute_values(tmp_path, params):
     assert len(crf.state_features_) < trainer.logparser.featgen_num_features
 
 
+def test_absolute_values_are_certified_within_the_iterations_of_the_tutorial(tmp_path):
+    params = {"c1": 0.1, "c2": 0.1, "max_iterations": 100, "all_possible_transitions": True}
+    trainer, _ = train(tmp_path / "model", X, Y, **params)
+    crf = CRF(**params).fit(X, Y)
+    assert (crf.solver_, crf.status_) == ("block_dual", Status.CONVERGED)
+    assert crf.dual_gap_ <= 1e-4 * crf.objective_
+    # CRFsuite's objective is never below the bound, and ours is as good up to the gap.
+    theirs = trainer.logparser.last_iteration["loss"]
+    assert crf.objective_ - crf.dual_gap_ <= theirs + 1e-6
+    assert crf.objective_ <= theirs + crf.dual_gap_
+    assert min(map(abs, crf.state_features_.values())) > 0.0
+
+
 def test_memory_of_lbfgs():
     assert CRF(num_memories=4).fit(X, Y).solver_ == "lbfgs"
     assert CRF().fit(X, Y).solver_ == "block_dual"

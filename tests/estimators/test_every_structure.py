@@ -46,7 +46,7 @@ def features(table: Enumerator, nodes, i, labels, with_ends, with_pairs):
     return np.concatenate([own.ravel(), pairs.ravel(), shared if with_ends else shared[: structure.n_cliques]])
 
 
-def optimum(table, nodes, codes, *, hinge, with_ends=False, with_pairs=False, temperature=1.0):
+def optimum(table, nodes, codes, *, hinge, with_ends=False, with_pairs=False, temperature=1.0, l1_ratio=0.0):
     """Minimise the enumerated objective with cvxpy."""
     terms, size = [], None
     for i, truth in enumerate(codes):
@@ -61,8 +61,10 @@ def optimum(table, nodes, codes, *, hinge, with_ends=False, with_pairs=False, te
         losses = [cp.max(rows @ w + cost) for rows, cost in terms]
     else:
         losses = [temperature * cp.log_sum_exp(rows @ w / temperature) for rows, _ in terms]
-    problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + C * sum(losses)))
-    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10)
+    penalty = 0.5 * (1.0 - l1_ratio) * cp.sum_squares(w) + l1_ratio * cp.norm1(w)
+    problem = cp.Problem(cp.Minimize(penalty + C * sum(losses)))
+    accuracy = 1e-7 if l1_ratio else 1e-10  # what it reaches without a complaint
+    problem.solve(solver=cp.CLARABEL, tol_gap_abs=accuracy, tol_gap_rel=accuracy)
     return float(problem.value)
 
 
@@ -120,6 +122,20 @@ def test_crf(name, solver):
         np.testing.assert_allclose(
             np.concatenate([np.atleast_2d(rows).sum(axis=-1).ravel() for rows in node if len(rows)]), 1.0
         )
+
+
+@pytest.mark.parametrize("l1_ratio", [0.3, 1.0])
+@pytest.mark.parametrize("name", NAMES)
+def test_penalty_on_absolute_values(name, l1_ratio):
+    table, nodes, codes = drawn(name)
+    X, y = users_input(table, nodes, codes)
+    best = optimum(table, nodes, codes, hinge=False, l1_ratio=l1_ratio)
+    settings = {"C": C, "features": "all", "l1_ratio": l1_ratio, "tol": 1e-4, "random_state": 0}
+    for solver in ("auto", "block_dual"):
+        model = CRF(named(table), solver=solver, **settings).fit(X, y)
+        assert model.status_.value == "converged"
+        check(model, best)
+    assert 0 < np.count_nonzero(model.parameters_) < model.n_features_
 
 
 @pytest.mark.parametrize(

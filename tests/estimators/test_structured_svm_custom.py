@@ -10,6 +10,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from dualfield import StructuredSVM
+from dualfield.models.custom import CustomModel
 from dualfield.solvers import PlaneFrankWolfe, Status
 from tests.reference.structured_svm import PlaneTable, minimum, value
 
@@ -257,3 +258,9 @@ def test_features_of_different_lengths_are_named():
     X = [X[0], np.ones((5, 5, 2))]
     with pytest.raises(ValueError, match=r"must return 3 features, as for X\[0\]. Got 5 for X\[1\]"):
         StructuredSVM(Uneven()).fit(X, [y[0], [0, 1, 2, 3, 4]])
+
+
+def test_outputs_of_a_custom_problem_have_no_bounds():
+    model = CustomModel(None, np.zeros(1), None)
+    with pytest.raises(ValueError, match="return_bound must be False: the argmax of a custom problem has no bound"):
+        model.bounded_predict([])

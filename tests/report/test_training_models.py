@@ -36,14 +36,17 @@ def test_dev_data_without_a_token(tagger, empty):
 
 def test_a_model_without_probabilities(dev):
     model = StructuredSVM(random_state=0).fit(*corpus(40, BIO, 0))
-    page = read(training_page(model, title="t", facts=[], dev=dev))
+    document = training_page(model, title="t", facts=[], dev=dev)
+    page = read(document)
     assert page.texts["h2"] == ["Errors", "Sentences", "Model", "Training"]
     assert set(page.cards) == {"F1", "precision", "recall", "accuracy", "sentences right"}
     assert any("The model has margins and no probabilities, so there is no log-loss" in t for t in page.texts["p"])
     assert page.facts["solver"] == "flow_swap"
+    shown = [int(at) for at in re.findall(r"Sentence (\d+)", document.partition("<h3>Missed")[2].partition("<h3>")[0])]
+    assert shown == sorted(shown)  # the first ones, as no error is surer than another
+    assert "exact probability" not in document
     calibrated = read(training_page(model.calibrate(*corpus(30, BIO, 2)), title="t", facts=[], dev=dev))
     assert "Are the probabilities calibrated?" in calibrated.texts["h3"]
-    assert "Before and after calibrate" in calibrated.texts["h3"]
     assert {"log-loss", "calibration error"} <= set(calibrated.cards)
     temperatures = [row[0] for row in calibrated.rows if len(row) == 3]
     assert {"1", f"{model.temperature:.4g}"} <= set(temperatures)

@@ -1,6 +1,7 @@
 #include "dualfield/scores/score_map.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "dualfield/vector/routines.hpp"
 
@@ -15,6 +16,12 @@ std::size_t ScoreMap::n_entries() const {
     const FeatureRows& rows = tables_[0].rows;
     const auto n_rows = static_cast<std::size_t>(parts_.tables[0].offsets.back());
     return rows.dense ? n_rows * rows.n_columns : static_cast<std::size_t>(rows.indptr ? rows.indptr[n_rows] : 0);
+}
+
+double ScoreMap::square() const {
+    const double* values = tables_[0].rows.dense ? tables_[0].rows.dense : tables_[0].rows.values;
+    if (!values) return static_cast<double>(n_entries());
+    return std::inner_product(values, values + n_entries(), values, 0.0);
 }
 
 void ScoreMap::prepare() const {
@@ -53,26 +60,29 @@ void ScoreMap::score(const double* w, Examples examples, const std::array<double
 }
 
 double ScoreMap::add_table(std::size_t g, std::size_t example, const double* sums, double scale, double* w,
-                           double* scratch) const {
+                           double* scratch, const Shrinkage* shrinkage) const {
     const Table& table = tables_[g];
     const std::size_t begin = parts_.tables[g].feature_row(example), end = begin + parts_.tables[g].n_rows(example);
-    if (g == 0 && plan_) return routines().add_plan(*table.map, *plan_, sums, scale, begin, end, w, scratch);
-    return routines().add_rows(*table.map, table.rows, sums, scale, begin, end, w + begins_[g], scratch);
+    if (g == 0 && plan_) return routines().add_plan(*table.map, *plan_, sums, scale, begin, end, w, scratch, shrinkage);
+    return routines().add_rows(*table.map, table.rows, sums, scale, begin, end, w + begins_[g], scratch, shrinkage);
 }
 
 void ScoreMap::add(std::size_t example, const PartSums& sums, double scale, double* w, double* scratch) const {
     for (std::size_t g = 0; g < tables_.size(); ++g)
-        if (parts_.tables[g].n_rows(example) > 0) add_table(g, example, sums.own[g], scale, w, scratch);
+        if (parts_.tables[g].n_rows(example) > 0) add_table(g, example, sums.own[g], scale, w, scratch, nullptr);
     double* shared = w + shared_begin();
     for (std::size_t c = 0; c < parts_.n_shared; ++c) shared[c] += scale * sums.shared[c] * shared_mask_[c];
 }
 
-double ScoreMap::move(std::size_t example, const PartSums& sums, double scale, double* w, double* scratch) const {
+double ScoreMap::move(std::size_t example, const PartSums& sums, double scale, double* w, double* scratch,
+                      const Shrinkage* shrinkage) const {
     double grown = 0.0;
     for (std::size_t g = 0; g < tables_.size(); ++g)
-        if (parts_.tables[g].n_rows(example) > 0) grown += add_table(g, example, sums.own[g], scale, w, scratch);
+        if (parts_.tables[g].n_rows(example) > 0)
+            grown += add_table(g, example, sums.own[g], scale, w, scratch, shrinkage);
     if (parts_.n_shared > 0)
-        grown += routines().add_masked(sums.shared, shared_mask_, scale, parts_.n_shared, w + shared_begin());
+        grown +=
+            routines().add_masked(sums.shared, shared_mask_, scale, parts_.n_shared, w + shared_begin(), shrinkage);
     return grown;
 }
 

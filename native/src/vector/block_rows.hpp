@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "moves.hpp"
 #include "vector.hpp"
 
 namespace dualfield {
@@ -74,23 +75,18 @@ void keep(const double* numbers, std::size_t n, S* state) {
     for (; i < n; ++i) state[i] = static_cast<S>(numbers[i]);
 }
 
-// weights += scale * d where mask is 1; returns how much half the square of the weights grows.
-double add_masked(const double* d, const double* mask, double scale, std::size_t n, double* weights) {
-    Vec total[1] = {};
-    std::size_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-        const Vec change = splat(scale) * load(d + i) * load(mask + i), before = load(weights + i);
-        store(weights + i, before + change);
-        total[0] += change * (before + splat(0.5) * change);
-    }
-    double sum;
-    reduce<Add, 1>(total, &sum);
-    for (; i < n; ++i) {
-        const double change = scale * d[i] * mask[i], before = weights[i];
-        weights[i] = before + change;
-        sum += change * (before + 0.5 * change);
-    }
-    return sum;
+// weights move by scale * d where mask is 1; returns how much their penalty grows.
+double add_masked(const double* d, const double* mask, double scale, std::size_t n, double* weights,
+                  const Shrinkage* shrinkage) {
+    return with_moves(shrinkage, [&](const auto& move) {
+        Vec total[1] = {};
+        std::size_t i = 0;
+        for (; i + kLanes <= n; i += kLanes) total[0] += move(weights + i, splat(scale) * load(d + i) * load(mask + i));
+        double sum;
+        reduce<Add, 1>(total, &sum);
+        for (; i < n; ++i) sum += move(weights + i, scale * d[i] * mask[i]);
+        return sum;
+    });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "dualfield/scores/linear_map.hpp"
+#include "moves.hpp"
 #include "rows.hpp"
 
 namespace dualfield {
@@ -83,10 +84,10 @@ DF_CASE void score_rows_of(const LinearMap& map, const FeatureRows& rows, const 
     }
 }
 
-// What a row adds, in `step` [width] with zeros in the padding; returns the sum of step * (weight before + step / 2).
-template <int V>
+// What a row adds, in `step` [width] with zeros in the padding; returns how much the penalty of the moves grows.
+template <int V, class Move>
 DF_INLINE double add_row(const LinearMap& map, const FeatureRows& rows, const double* step, std::size_t row,
-                         double* weights) {
+                         double* weights, const Move& move) {
     const std::size_t width = map.width(), vectors = width / kLanes;
     double* listed = weights + map.listed_begin();
     const std::int32_t* outputs = map.listed_outputs();
@@ -101,9 +102,7 @@ DF_INLINE double add_row(const LinearMap& map, const FeatureRows& rows, const do
             double* own = weights + place.start * width;
             const std::uint8_t* mask = masks + place.start * vectors;
             const auto add = [&](std::size_t v, Vec moved) DF_INLINE_LAMBDA {
-                const Vec change = masked(splat(value) * moved, mask[v]), before = load(own + kLanes * v);
-                store(own + kLanes * v, before + change);
-                total += change * (before + splat(0.5) * change);
+                total += move(own + kLanes * v, masked(splat(value) * moved, mask[v]));
             };
             if constexpr (V > 0) {
                 for (int v = 0; v < V; ++v) add(static_cast<std::size_t>(v), steps[v]);
@@ -111,11 +110,8 @@ DF_INLINE double add_row(const LinearMap& map, const FeatureRows& rows, const do
                 for (std::size_t v = 0; v < vectors; ++v) add(v, load(step + kLanes * v));
             }
         } else {
-            for (std::uint32_t i = 0; i < place.count; ++i) {
-                const double change = value * step[outputs[place.start + i]], before = listed[place.start + i];
-                listed[place.start + i] = before + change;
-                listed_total += change * (before + 0.5 * change);
-            }
+            for (std::uint32_t i = 0; i < place.count; ++i)
+                listed_total += move(listed + place.start + i, value * step[outputs[place.start + i]]);
         }
     });
     double sum;
@@ -130,14 +126,14 @@ DF_INLINE void scale_step(const double* d, double scale, std::size_t n, std::siz
     if (k < width) store(out + k, splat(scale) * load_first(d + k, n - k, 0.0));
 }
 
-template <int V>
+template <int V, class Move>
 DF_CASE double add_rows_of(const LinearMap& map, const FeatureRows& rows, const double* d, double scale,
-                           std::size_t first, std::size_t last, double* weights, double* scratch) {
+                           std::size_t first, std::size_t last, double* weights, double* scratch, const Move& move) {
     const std::size_t n = map.n_outputs();
     double total = 0.0;
     for (std::size_t row = first; row < last; ++row, d += n) {
         scale_step(d, scale, n, map.width(), scratch);
-        total += add_row<V>(map, rows, scratch, row, weights);
+        total += add_row<V>(map, rows, scratch, row, weights, move);
     }
     return total;
 }
@@ -180,8 +176,9 @@ DF_INLINE void score_planned(const LinearMap& map, const FeaturePlan::Row& row, 
     }
 }
 
-template <int V, bool Weighted>
-DF_INLINE double add_planned(const LinearMap& map, const FeaturePlan::Row& row, const double* step, double* weights) {
+template <int V, bool Weighted, class Move>
+DF_INLINE double add_planned(const LinearMap& map, const FeaturePlan::Row& row, const double* step, double* weights,
+                             const Move& move) {
     const std::size_t width = map.width(), vectors = width / kLanes;
     double* listed = weights + map.listed_begin();
     const std::uint8_t* masks = map.masks();
@@ -195,9 +192,7 @@ DF_INLINE double add_planned(const LinearMap& map, const FeaturePlan::Row& row, 
         const std::uint8_t* mask = masks + row.whole[i] * vectors;
         const auto add = [&](std::size_t v, Vec moved) DF_INLINE_LAMBDA {
             if (Weighted) moved *= splat(row.whole_values[i]);
-            const Vec change = masked(moved, mask[v]), before = load(own + kLanes * v);
-            store(own + kLanes * v, before + change);
-            total[v % 2] += change * (before + splat(0.5) * change);
+            total[v % 2] += move(own + kLanes * v, masked(moved, mask[v]));
         };
         if constexpr (V > 0) {
             for (int v = 0; v < V; ++v) add(static_cast<std::size_t>(v), steps[v]);
@@ -206,10 +201,8 @@ DF_INLINE double add_planned(const LinearMap& map, const FeaturePlan::Row& row, 
         }
     }
     for (std::size_t i = 0; i < row.listed.size(); ++i) {
-        const double moved = step[row.outputs[i]], change = Weighted ? row.listed_values[i] * moved : moved;
-        const double before = listed[row.listed[i]];
-        listed[row.listed[i]] = before + change;
-        listed_total += change * (before + 0.5 * change);
+        const double moved = step[row.outputs[i]];
+        listed_total += move(listed + row.listed[i], Weighted ? row.listed_values[i] * moved : moved);
     }
     double sum;
     const Vec totals[1] = {total[0] + total[1]};
@@ -246,15 +239,16 @@ DF_CASE void score_plan_of(const LinearMap& map, const FeaturePlan& plan, const 
     }
 }
 
-template <int V, bool Weighted>
+template <int V, bool Weighted, class Move>
 DF_CASE double add_plan_of(const LinearMap& map, const FeaturePlan& plan, const double* d, double scale,
-                           std::size_t first, std::size_t last, double* weights, double* scratch) {
+                           std::size_t first, std::size_t last, double* weights, double* scratch, const Move& move) {
     const std::size_t n = map.n_outputs();
     double total = 0.0;
     for (std::size_t row = first; row < last; ++row, d += n) {
         prefetch_row<V>(map, plan, row + kAhead, last, weights);
+        if constexpr (Move::kDual) prefetch_row<V>(map, plan, row + kAhead, last, move.dual(weights));
         scale_step(d, scale, n, map.width(), scratch);
-        total += add_planned<V, Weighted>(map, plan.row(row), scratch, weights);
+        total += add_planned<V, Weighted>(map, plan.row(row), scratch, weights, move);
     }
     return total;
 }
@@ -291,9 +285,12 @@ void score_rows(const LinearMap& map, const FeatureRows& rows, const double* wei
 }
 
 double add_rows(const LinearMap& map, const FeatureRows& rows, const double* d, double scale, std::size_t first,
-                std::size_t last, double* weights, double* scratch) {
-    return with_vectors(map.width() / kLanes,
-                        [&]<int V>() { return add_rows_of<V>(map, rows, d, scale, first, last, weights, scratch); });
+                std::size_t last, double* weights, double* scratch, const Shrinkage* shrinkage) {
+    return with_moves(shrinkage, [&](const auto& move) {
+        return with_vectors(map.width() / kLanes, [&]<int V>() {
+            return add_rows_of<V>(map, rows, d, scale, first, last, weights, scratch, move);
+        });
+    });
 }
 
 void score_plan(const LinearMap& map, const FeaturePlan& plan, const double* weights, std::size_t first,
@@ -307,10 +304,12 @@ void score_plan(const LinearMap& map, const FeaturePlan& plan, const double* wei
 }
 
 double add_plan(const LinearMap& map, const FeaturePlan& plan, const double* d, double scale, std::size_t first,
-                std::size_t last, double* weights, double* scratch) {
-    return with_vectors(map.width() / kLanes, [&]<int V>() {
-        return plan.is_weighted() ? add_plan_of<V, true>(map, plan, d, scale, first, last, weights, scratch)
-                                  : add_plan_of<V, false>(map, plan, d, scale, first, last, weights, scratch);
+                std::size_t last, double* weights, double* scratch, const Shrinkage* shrinkage) {
+    return with_moves(shrinkage, [&](const auto& move) {
+        return with_vectors(map.width() / kLanes, [&]<int V>() {
+            return plan.is_weighted() ? add_plan_of<V, true>(map, plan, d, scale, first, last, weights, scratch, move)
+                                      : add_plan_of<V, false>(map, plan, d, scale, first, last, weights, scratch, move);
+        });
     });
 }
 

@@ -55,6 +55,10 @@ class CustomModel:
                 )
         return [self.problem.argmax(w, x) for x in inputs]
 
+    def bounded_predict(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Any:
+        """Refuse bounds, which user-defined problems do not have."""
+        raise ValueError("return_bound must be False: the argmax of a custom problem has no bound.")
+
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
         """Return minus the mean loss of the predictions."""
         losses = [self.problem.loss(true, found) for true, found in zip(y, self.predict(X), strict=True)]

@@ -52,7 +52,7 @@ DRAWING_STYLE = (
 svg { display: block; max-width: 100%; height: auto; overflow: visible; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 250px), 1fr)); gap: 1rem 2rem;
   align-items: start; }
-.charts svg { width: 100%; max-width: 560px; }
+.charts svg { width: 100%; max-width: min(100%, 440px); }
 .charts table { margin: 0; font-size: .85rem; }
 .charts .data th, .charts .data td { padding: .2rem .5rem; }
 .grid-box { overflow-x: auto; margin: .8rem 0; }
@@ -69,7 +69,7 @@ svg { display: block; max-width: 100%; height: auto; overflow: visible; }
 .weights .bar { display: block; height: .7em; margin-top: .35em; background: var(--accent); }
 .weights .bar.minus { background: var(--second); }
 .sentence { display: flex; flex-wrap: wrap; gap: 4px; margin: .5rem 0 1rem; line-height: 1.25; }
-.sentence.spans { display: block; line-height: 2.1; overflow-wrap: anywhere; }
+.sentence.spans { display: block; line-height: 2.1; padding-right: .4em; overflow-wrap: anywhere; }
 .span { color: inherit; padding: .2em .4em; margin: 0 .1em; border: 1px solid var(--hue); border-radius: .4em;
   background: color-mix(in srgb, var(--hue) var(--strength), transparent);
   -webkit-box-decoration-break: clone; box-decoration-break: clone; }

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from dualfield.data.arrays import Floats
+from dualfield.data.tables import Columns
 from dualfield.plotting.canvas import legend_below, one_axes
 from dualfield.plotting.display import Display
 from dualfield.plotting.inline_svg import inline_svg, page_axes, page_style
@@ -211,6 +212,14 @@ class TuningCurveDisplay(Display):
         name = f", {curve.name}" if curve.name else ""
         n = len({float(one) for known in self.curves for one in known.C})
         return f"{self.score_name} for {n} values of C{settings}, best {score:.4g} at C = {C:g}{name}"
+
+    def _columns(self) -> Columns:
+        rows = [
+            (curve.name, *numbers)
+            for curve in self.curves
+            for numbers in zip(curve.C.tolist(), curve.mean.tolist(), curve.std.tolist(), strict=True)
+        ]
+        return {name: [row[at] for row in rows] for at, name in enumerate(("setting", "C", "mean", "std"))}
 
     def _draw(self, ax: Any) -> None:
         for at, (curve, look) in enumerate(zip(self.curves, LOOKS, strict=False)):

@@ -29,8 +29,8 @@ figcaption { margin-top: .6rem; }
 .scores dt { color: var(--soft); font-size: .85rem; }
 .scores dd { margin: 0; font-size: 1.45rem; font-weight: 600; font-variant-numeric: tabular-nums; }
 .scores small { display: block; color: var(--soft); font-size: .75rem; font-weight: 400; }
-details { margin: 2.2rem 0; }
-summary { font-size: 1.2rem; font-weight: 700; cursor: pointer; }
+details { margin: 1.4rem 0; }
+summary { font-size: 1.05rem; font-weight: 700; cursor: pointer; }
 pre { background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: .6rem .8rem;
   white-space: pre-wrap; overflow-wrap: anywhere; }
 """

@@ -25,14 +25,8 @@ _MEANS = {
     "boundary": "the right type, but other bounds",
     "type": "another type than that of the true span",
 }
-_LEGEND = (
-    "Each span with its type and its exact probability: the stronger the colour, the surer. Wrong spans are framed and "
-    "say what is true; missed ones have a dashed frame. Words outside of spans are underlined where that is uncertain."
-)
-_TOKEN_LEGEND = (
-    "Each token with its predicted label and the probability of that label: the stronger the colour, the surer. A "
-    "wrong label is struck out and framed, with the true one below it."
-)
+_SPANS = "Each span with its type{}. Wrong spans are framed and say what is true; missed ones have a dashed frame.{}"
+_TOKENS = "Each token with its predicted label{}. A wrong label is struck out and framed, with the true one below it."
 
 
 def error_section(result: DevResult) -> Iterator[Html]:
@@ -50,10 +44,21 @@ def error_section(result: DevResult) -> Iterator[Html]:
         groups = [group for group in groups if not group[0].startswith("Wrong")]
     if groups:
         yield Html("<h2>Sentences</h2>")
-        yield Html(f'<p class="soft">{_LEGEND if result.marks_spans else _TOKEN_LEGEND}</p>')
+        yield Html(f'<p class="soft">{_legend(result)}</p>')
     for rule, windows in groups:
         yield Html(f"<h3>{escape(rule)}</h3>")
         yield from (sentence_html(result, window) for window in windows)
+
+
+def _legend(result: DevResult) -> str:
+    """Say what boxes, colours and frames mean."""
+    is_sure = ": the stronger the colour, the surer"
+    if not result.marks_spans:
+        return _TOKENS.format("" if result.marginals is None else f" and the probability of that label{is_sure}")
+    if result.marginals is None:
+        return _SPANS.format("", "")
+    known = f" and its exact probability{is_sure}" if result.spans is not None else is_sure
+    return _SPANS.format(known, " Words outside of spans are underlined where that is uncertain.")
 
 
 def _span_section(result: DevResult) -> Iterator[Html]:
@@ -61,15 +66,17 @@ def _span_section(result: DevResult) -> Iterator[Html]:
     yield _error_table(errors)
     if not errors:
         return
-    yield Html(f'<p class="soft">{_LEGEND}</p>')
+    yield Html(f'<p class="soft">{_legend(result)}</p>')
     for kind in KINDS:
         mine = [error for error in errors if error.kind == kind]
         if not mine:
             continue
         # The surest ones, and of each sentence one.
         ranked = sorted(mine, key=lambda error: -sureness(result, error))
-        first = {error.sequence: error for error in reversed(ranked)}
-        shown = sorted(first.values(), key=lambda error: -sureness(result, error))[:_EXAMPLES]
+        first: dict[int, SpanError] = {}
+        for error in ranked:
+            first.setdefault(error.sequence, error)
+        shown = list(first.values())[:_EXAMPLES]
         order = "the surest" if result.marginals is not None else "the first"
         yield Html(f"<h3>{kind.capitalize()}: {order} {len(shown)} of {len(mine):,}</h3>")
         yield from (sentence_html(result, window_around(result, error.sequence, _focus(error))) for error in shown)

@@ -14,6 +14,7 @@ from dualfield.plotting.tables import table
 from dualfield.report.training_dev import DevResult
 
 _MOST_ROWS = 45  # labels in a table
+_LONG = 20  # rows of a table that is folded
 _NO_PROBABILITIES = (
     "The model has margins and no probabilities, so there is no log-loss and no reliability diagram here. Margins "
     "become probabilities by calibrate(X, y), with data that the model was not trained on."
@@ -59,9 +60,12 @@ def score_section(result: DevResult) -> Iterator[Html]:
         size = f"{counted(len(result.truth), 'sentence')} with {counted(result.n_tokens, 'token')}"
     yield Html(f'<p class="soft">On held-out data: {size}.</p>')
     scores = result.span_scores
-    yield Html('<div class="columns"><div>')
-    yield _label_table(_confusion(result)) if scores is None else _span_table(scores)
-    yield Html("</div><div>")
+    numbers = _label_table(_confusion(result)) if scores is None else _span_table(scores)
+    if numbers.count("<tr>") > _LONG:
+        yield from _calibration(result)
+        yield Html(f"<details><summary>Scores of each label</summary>{numbers}</details>")
+        return
+    yield Html(f'<div class="columns"><div>{numbers}</div><div>')
     yield from _calibration(result)
     yield Html("</div></div>")
 
@@ -81,16 +85,17 @@ def _calibration(result: DevResult) -> Iterator[Html]:
         yield Html(f"<p>{_NO_PROBABILITIES}</p>")
         return
     yield Html("<h3>Are the probabilities calibrated?</h3>")
-    yield ReliabilityDisplay.from_predictions(
-        result.truth, result.marginals, result.classes, name="held-out data"
-    ).html()
+    if result.calibration is not None:
+        yield result.calibration.html()
+        note = "Scores are divided by a temperature before they become probabilities, which calibrate(X, y) has chosen."
+    else:
+        name = "held-out data"
+        yield ReliabilityDisplay.from_predictions(result.truth, result.marginals, result.classes, name=name).html()
+        note = "Below the diagonal the model is too sure, above it too cautious."
     yield Html(
         '<p class="soft">The most probable label of each token, in ten bins by its probability. Larger marks hold more '
-        "labels, bars are two standard errors. Below the diagonal the model is too sure, above it too cautious.</p>"
+        f"labels, bars are two standard errors. {note}</p>"
     )
-    if result.calibration is not None:
-        yield Html("<h3>Before and after calibrate</h3>")
-        yield result.calibration.html()
 
 
 def counted(n: int, what: str) -> str:

@@ -30,6 +30,8 @@ from dualfield.solvers.solver import Solver
 __all__ = ["Auto"]
 
 _PATIENCE = 400.0  # passes of the block dual; L-BFGS, whose gap is coarser, seldom needs more
+# OWL-QN needs thousands: its bounds are far off, unless weights are so few that Newton's method ends it.
+_PATIENCE_LASSO, _FEW_WEIGHTS = 4000.0, 1000
 # With few features flows are degenerate and swaps may crawl, while some ten planes describe the loss of all examples.
 FEW_FEATURES = 1000
 # One that takes the problem wherever this solver does.
@@ -51,10 +53,10 @@ class Auto(Solver):
 
     - Kernel machines: Newton's method on small problems; on larger ones working sets, and Newton's method where they
       are slow or stall.
-    - Log-loss of linear models: block dual ascent where it can take the problem; L-BFGS where it cannot, stalls or
-      would take hundreds of passes. A start that is worse than weights of zero is dropped, and where a fit from a start
-      does not converge, another one begins without it: the result is never worse than that of a fit without a start,
-      nor than weights of zero.
+    - Log-loss of linear models: block dual ascent where it can take the problem; L-BFGS (OWL-QN for absolute values)
+      where it cannot, stalls or would take hundreds of passes, thousands with many weights and absolute values. A
+      start that is worse than weights of zero is dropped, and where a fit from a start does not converge, another one
+      begins without it: the result is never worse than that of a fit without a start, nor than weights of zero.
     - Hinge loss of chains: swaps of mass, with few features in turns with mixtures of planes if that takes too long.
     - Hinge loss of other structures: mixtures of labellings where features are many.
     - Other losses made of planes: cutting planes.
@@ -127,7 +129,7 @@ class Auto(Solver):
         if isinstance(chosen, NewtonCG):
             return _solve_kernel_machine(objective, rule, start, callbacks)
         if isinstance(chosen, LBFGS):
-            first = BlockDual(patience=_PATIENCE)
+            first = BlockDual(patience=_patience(objective))
             # With features of label pairs every edge has scores of its own, and a dual point as large.
             has_pairs = getattr(getattr(objective, "score_map", None), "pair", None) is not None
             turns = [chosen] if has_pairs or first.missing(objective, rule.tol) else [first, chosen]
@@ -141,6 +143,11 @@ class Auto(Solver):
         if isinstance(chosen, CuttingPlane):
             start = offered(objective, start)
         return chosen.solve(objective, rule, start, callbacks, random_state)
+
+
+def _patience(objective: Any) -> float:
+    has_many = objective.n_parameters > _FEW_WEIGHTS
+    return _PATIENCE_LASSO if objective.regulariser.l1_ratio and has_many else _PATIENCE
 
 
 def _specialist(objective: Any) -> Solver | None:

@@ -84,8 +84,8 @@ def _split(label: str, position: int, scheme: str) -> tuple[str, str]:
 
 
 _IOB1 = (
-    " In BIO every span begins with B-. Where I- begins a span, as in IOB1, convert the labels first, or set "
-    "constraints=None."
+    " In BIO every span begins with B-. Where I- begins a span, as in IOB1, convert the labels first by "
+    "dualfield.metrics.convert_scheme, or set constraints=None."
 )
 
 

@@ -230,14 +230,13 @@ class Graph(Pairwise):
         """Create the native twin for graphs of given shapes."""
         if with_ends:
             raise ValueError("Graph has no ends.")
-        if self.inference == "trw":
-            return _native.RelaxedGraphStructure(**self._native_arguments(shape, with_edges))
-        try:
-            return self._exact(shape, with_edges)
-        except _native.TooWide:
-            if self.inference == "exact" or self.allowed is not None:
-                raise
-            return _native.RelaxedGraphStructure(**self._native_arguments(shape, with_edges))
+        if self.inference != "trw":
+            try:
+                return self._exact(shape, with_edges)
+            except _native.TooWide as error:
+                if self.inference == "exact" or self.allowed is not None:
+                    raise ValueError(str(error)) from None
+        return _native.RelaxedGraphStructure(**self._native_arguments(shape, with_edges))
 
     def _exact(self, shape: Shape, with_edges: bool = False) -> _native.GraphStructure:
         return _native.GraphStructure(**self._native_arguments(shape, with_edges), budget=self.budget)
@@ -273,7 +272,10 @@ class Graph(Pairwise):
         int
             1 for trees; the largest table has n_labels to the power of this plus one entries.
         """
-        return int(self._exact(shape).width)
+        try:
+            return int(self._exact(shape).width)
+        except _native.TooWide as error:
+            raise ValueError(str(error)) from None
 
     def edge_nodes(self, shape: Shape) -> NDArray[np.int64]:
         """Return the node that each edge leads to."""

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "dualfield/scores/linear_map.hpp"
+#include "dualfield/scores/shrinkage.hpp"
 #include "dualfield/structures/structure.hpp"
 
 namespace dualfield {
@@ -34,6 +35,9 @@ class ScoreMap {
     // Numbers of which the features consist.
     std::size_t n_entries() const;
 
+    // The sum of their squares: all |A_i|^2 together but for the shared parts.
+    double square() const;
+
     // Looks up sparse features once for many passes. Without it every pass looks them up.
     void prepare() const;
     const FeaturePlan* plan() const { return plan_ ? &*plan_ : nullptr; }
@@ -45,14 +49,16 @@ class ScoreMap {
     const double* shared(const double* w) const { return w + shared_begin(); }
     // w += scale * A_i' sums.
     void add(std::size_t example, const PartSums& sums, double scale, double* w, double* scratch) const;
-    // The same; returns how much |w|^2 / 2 grows.
-    double move(std::size_t example, const PartSums& sums, double scale, double* w, double* scratch) const;
+    // The same; returns how much |w|^2 / 2 grows. With a shrinkage the dual weights are moved, and w follows; returns
+    // how much the conjugate grows.
+    double move(std::size_t example, const PartSums& sums, double scale, double* w, double* scratch,
+                const Shrinkage* shrinkage = nullptr) const;
     // Asks for what describes an example that comes soon.
     void prefetch(std::size_t example) const;
 
   private:
-    double add_table(std::size_t g, std::size_t example, const double* sums, double scale, double* w,
-                     double* scratch) const;
+    double add_table(std::size_t g, std::size_t example, const double* sums, double scale, double* w, double* scratch,
+                     const Shrinkage* shrinkage) const;
 
     const PartLayout& parts_;
     std::vector<Table> tables_;

@@ -14,6 +14,7 @@
 #include "dualfield/kernels/bit_points.hpp"
 #include "dualfield/kernels/kernel.hpp"
 #include "dualfield/scores/linear_map.hpp"
+#include "dualfield/scores/shrinkage.hpp"
 #include "dualfield/structures/chain_passes.hpp"
 #include "dualfield/vector/smo_rows.hpp"
 #include "dualfield/vector/softmax_rows.hpp"
@@ -139,17 +140,19 @@ struct Routines {
                        double* out, double* scratch);
     // weights += scale * sum over the rows of features times d [last - first][n_outputs], where there are features;
     // returns the sum of change * (weight before + change / 2), which is how much half the square of the weights grew.
+    // With a shrinkage, not null, dual weights are moved and the weights follow; returns how much the conjugate grew.
     double (*add_rows)(const LinearMap&, const FeatureRows&, const double* d, double scale, std::size_t first,
-                       std::size_t last, double* weights, double* scratch);
+                       std::size_t last, double* weights, double* scratch, const Shrinkage* shrinkage);
 
     // The same for rows that were looked up before; scratch [2 * width].
     void (*score_plan)(const LinearMap&, const FeaturePlan&, const double* weights, std::size_t first, std::size_t last,
                        double* out, double* scratch);
     double (*add_plan)(const LinearMap&, const FeaturePlan&, const double* d, double scale, std::size_t first,
-                       std::size_t last, double* weights, double* scratch);
+                       std::size_t last, double* weights, double* scratch, const Shrinkage* shrinkage);
 
-    // weights += scale * d where mask is 1, n numbers; returns how much half the square of the weights grows.
-    double (*add_masked)(const double* d, const double* mask, double scale, std::size_t n, double* weights);
+    // The same for weights += scale * d where mask is 1, n numbers.
+    double (*add_masked)(const double* d, const double* mask, double scale, std::size_t n, double* weights,
+                         const Shrinkage* shrinkage);
 
     StateRoutines<float> single_state;
     StateRoutines<double> double_state;

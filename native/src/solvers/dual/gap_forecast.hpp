@@ -15,11 +15,14 @@ class GapForecast {
     static constexpr double kNotFalling = 1e299;  // passes left where it does not: less than endless patience
     static constexpr std::size_t kLongestWait = 8;
 
-    void look(double gap, double passes) {
+    // `spacing`: looks count only where so many times the passes of the last one have gone by, for gaps that go up and
+    // down on their way.
+    void look(double gap, double passes, double spacing = 1.0) {
         if (passes == passes_) {  // the same place, more exactly
             gap_ = gap;
             return;
         }
+        if (passes < spacing * passes_) return;
         gap_before_ = gap_;
         passes_before_ = passes_;
         gap_ = gap;
@@ -39,6 +42,8 @@ class GapForecast {
     // Whether more passes than `patience` are expected, twice in a row: one look can be misled.
     bool is_slow(double small, double patience) {
         constexpr double kFairTrial = 50.0;
+        if (passes_ == judged_) return false;
+        judged_ = passes_;
         n_slow_ = passes_ > kFairTrial && passes_until(small) > patience ? n_slow_ + 1 : 0;
         return n_slow_ >= 2;
     }
@@ -49,11 +54,12 @@ class GapForecast {
         archive("gap_before", gap_before_);
         archive("gap_passes", passes_);
         archive("gap_passes_before", passes_before_);
+        archive("gap_passes_judged", judged_);
         archive("n_slow", n_slow_);
     }
 
   private:
-    double gap_ = kInfinity, gap_before_ = kInfinity, passes_ = 0.0, passes_before_ = 0.0;
+    double gap_ = kInfinity, gap_before_ = kInfinity, passes_ = 0.0, passes_before_ = 0.0, judged_ = 0.0;
     std::uint64_t n_slow_ = 0;
 };
 

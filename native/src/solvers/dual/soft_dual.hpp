@@ -110,6 +110,11 @@ class SoftDual {
         return std::nullopt;
     }
 
+    // Where the problem has changed, steps that were too long may not be any more.
+    void lengthen_steps(double least) {
+        for (double& eta : eta_) eta = std::max(eta, least);
+    }
+
     // Marginals and value from theta, in double precision; leaves mu - u in moved().
     void settle(std::size_t i) {
         value_[i] = exact_value(i);

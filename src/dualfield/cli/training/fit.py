@@ -285,6 +285,7 @@ def _check_scheme(given: Options, data: LabelledData) -> None:
                 where = f"after {labels[at - 1]!r}" if at else "at the beginning of a sentence"
                 where = where if not after else "at the end of a sentence"
                 said = f"the label {labels[at]!r} {where} does not fit --constraints {scheme}."
+                said += f" `dualfield convert --scheme {scheme.lower()}` converts labels of other schemes."
                 raise click.ClickException(f"{data.place(seen + at)}: {said}")
         seen += len(labels)
 

@@ -15,6 +15,7 @@ struct BlockDualSettings {
     std::uint64_t seed = 0;     // of the order of the examples
     std::size_t n_threads = 1;  // for certificates; the ascent itself is serial
     double patience = 1e300;    // gives up (too_slow) where it expects to need more passes than this
+    double l1_ratio = 0.0;      // rho of the elastic net
 };
 
 struct LinearSolution {
@@ -24,11 +25,11 @@ struct LinearSolution {
     std::size_t n_iterations = 0;
 };
 
-// Bytes that the state of the dual takes: in single precision unless the tolerance is very small.
-std::size_t block_dual_bytes(const Problem& problem, double tolerance);
+// Bytes that the state of the dual takes: in single precision unless the tolerance is very small or the penalty weak.
+std::size_t block_dual_bytes(const Problem& problem, double tolerance, double l1_ratio);
 
-// minimises 1/2 |w|^2 + sum_i c_i [ M_T(A_i w + D_i) - <A_i w, u_i> ]. `start` [size]: begin with the labellings that
-// these parameters make likely, or null: with the true ones. No partly labelled examples.
+// minimises (1 - rho) / 2 |w|^2 + rho |w|_1 + sum_i c_i [ M_T(A_i w + D_i) - <A_i w, u_i> ]. `start` [size]: begin with
+// the labellings that these parameters make likely, or null: with the true ones. No partly labelled examples.
 LinearSolution solve_block_dual(const Problem& problem, const double* start, const BlockDualSettings& settings,
                                 const Callbacks& callbacks);
 
