@@ -1,6 +1,6 @@
 """Conditional random fields beside CRFsuite, Wapiti and chaine
 
-Both sides get the same lists of attribute strings and labels and minimise the same function, c1 |w| + c2 ||w||² + loss;
+Both sides get the same lists of attribute strings and labels and minimise the same function, c2 ||w||² + loss;
 ours has one thread, Wapiti two. "Its end" is the objective at which the peer stopped by its own rule (Wapiti by
 CRFsuite's), and times are those until a side has come down to it; a gap instead means that ours is certified to be that
 close to the optimum, and the peer's time is the one until it is (it cannot know). "All" starts with the lists, "solver"
@@ -53,7 +53,6 @@ class Problem:
     corpus: Callable[[int | None], Corpus]
     c2: float
     aims: tuple[float | None, float | None] = (None, None)
-    c1: float = 0.0
     everything: bool = False
     gap: float | None = None
     n_features: int | None = None
@@ -65,7 +64,6 @@ PROBLEMS = {
     "conll2000": Problem(conll2000, 1.0, (12, 15), n_features=452_755),
     "weak": Problem(conll2000, 0.05, (5, None), gap=1e-3, n_features=452_755),
     "conll2002": Problem(conll2002, 1.0, (10, None)),
-    "elastic": Problem(conll2002, 0.1, c1=0.1),
     "ocr_1_9": Problem(partial(ocr, train_folds=(0,)), 3.13, (8, None), everything=True, n_features=4004, n_rounds=5),
     "ocr_9_1": Problem(
         partial(ocr, train_folds=tuple(range(1, 10))), 31.25, (8, None), everything=True, n_features=4004, n_rounds=3
@@ -79,9 +77,8 @@ SHOWN = {"seconds": ".2f", "objective": ".2f", "gap_over_objective": ".1e", "pas
 
 
 def fit_ours(problem: Problem, corpus: Corpus, tol: float) -> CRF:
-    scale = problem.c1 + 2 * problem.c2
     kind = "all" if problem.everything else "observed"
-    model = CRF(C=1 / scale, l1_ratio=problem.c1 / scale, features=kind, tol=tol, n_jobs=1, random_state=0)
+    model = CRF(C=1 / (2 * problem.c2), features=kind, tol=tol, n_jobs=1, random_state=0)
     return model.fit(corpus.X, corpus.y)
 
 
@@ -104,8 +101,6 @@ def tolerance_for(target: float, problem: Problem, corpus: Corpus) -> float:
             break
     else:
         raise AssertionError(f"no fit came down to {target}: the last to {in_their_units(model)}")
-    if problem.c1:  # its gap rises and falls, so that no tolerance would stop it there
-        return tol
     tol = max(tol, float(model.trace_.gap[at] / model.trace_.dual[at]))
     while in_their_units(fit_ours(problem, corpus, tol)) > target:
         tol *= 0.8
@@ -119,7 +114,7 @@ def measure(name: str, size: int | None = None) -> dict[str, Any]:
     if importlib.util.find_spec(module) is None:
         return {"skipped": f"{problem.peer} is not installed"}
     corpus = problem.corpus(size)
-    options = {"c1": problem.c1, "c2": problem.c2, "everything": problem.everything}
+    options = {"c2": problem.c2, "everything": problem.everything}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model"
         courses = [TRAINERS[problem.peer](corpus, path, **options)]
@@ -135,10 +130,8 @@ def measure(name: str, size: int | None = None) -> dict[str, Any]:
                 courses.append(TRAINERS[problem.peer](corpus, path, **options))
             start = time.perf_counter()
             model = fit_ours(problem, corpus, tol)
-            whole, at = time.perf_counter() - start, arrival(model, target) if problem.c1 else -1
-            assert at is not None, "the same fit did not come down as far again"
-            times["solver"].append(float(model.trace_.seconds[at]))
-            times["fit"].append(whole - float(model.trace_.seconds[-1] - model.trace_.seconds[at]))
+            times["fit"].append(time.perf_counter() - start)
+            times["solver"].append(float(model.trace_.seconds[-1]))
         theirs = quality(corpus, crfsuite_tags(corpus, path)) if path.exists() else {}
     counts = {model.n_features_, courses[0].n_features or model.n_features_}
     assert len(counts) == 1, f"not the same features: {counts}"
@@ -160,7 +153,7 @@ def measure(name: str, size: int | None = None) -> dict[str, Any]:
         "ratios": {key: seconds[f"peer_{key}"] / seconds[key] for key in times},
         "tol": tol,
         "solver": model.solver_,
-        "passes": float(model.trace_.passes[at]),
+        "passes": float(model.trace_.passes[-1]),
         "relative_gap": float(model.dual_gap_ / (model.objective_ - model.dual_gap_)),
         "objective": in_their_units(model),
         "peer_objective": courses[0].objectives[-1],
@@ -192,17 +185,13 @@ def run(parts: Sequence[str] = PARTS, size: int | None = None) -> dict[str, Any]
     return {"name": "crf_training", **{part: calls[part]() for part in parts}}
 
 
-def penalty(one: dict[str, Any]) -> str:
-    return "c1 = c2 = 0.1" if one["c1"] else f"c2 = {one['c2']:g}"
-
-
 def speed_row(one: dict[str, Any]) -> tuple[Any, ...]:
     """data, peer, where to, ratios with their aims, seconds."""
     aims = [f" ({aim})" if aim else "" for aim in one["aims"]]
     ratios = [f"{one['ratios'][key]:.1f}{aim}" for key, aim in zip(("fit", "solver"), aims, strict=True)]
     where = "its end" if one["gap_asked"] is None else f"gap {one['gap_asked']:.0e}"
     seconds = [f"{one['seconds'][key]:.3g}" for key in ("fit", "solver", "peer_fit", "peer_solver")]
-    what = f"{one['data']}, {one['n_features']:,} features, {penalty(one)}"
+    what = f"{one['data']}, {one['n_features']:,} features, c2 = {one['c2']:g}"
     return (what, one["peer"], where, *ratios, *seconds, f"{one['passes']:.0f} / {one['peer_iterations']}")
 
 
@@ -212,7 +201,7 @@ def quality_row(one: dict[str, Any]) -> tuple[Any, ...]:
         return " / ".join("–" if value is None else f"{100 * value:.{digits}f}" for value in sides)
 
     values = f"{one['objective']:.3f} / {one['peer_objective']:.3f}"
-    what = f"{one['data']}, {penalty(one)}"
+    what = f"{one['data']}, c2 = {one['c2']:g}"
     return (what, one["peer"], values, f"{one['relative_gap']:.1e}", both("f1", 2), both("error", 2))
 
 

@@ -52,7 +52,7 @@ class CRF(StructuredPredictor, Estimator):
     Parameters
     ----------
     algorithm : {"lbfgs", "l2sgd", "ap", "pa", "arow"}, default=None
-        "lbfgs", also None: to the optimum, by the solver that suits (OWL-QN if c1 > 0); "l2sgd": averaged stochastic
+        "lbfgs", also None: to the optimum, by the solver that suits, also if c1 > 0; "l2sgd": averaged stochastic
         gradients; "ap": the averaged perceptron; "pa": passive-aggressive learning; "arow": adaptive regularisation of
         weights. A parameter of another algorithm is refused.
     min_freq : float, default=None
@@ -66,9 +66,11 @@ class CRF(StructuredPredictor, Estimator):
         Most passes over the data; reaching it is not warned of. None: until the duality gap is small, for "l2sgd" 30
         epochs, for "ap", "pa" and "arow" 100.
     num_memories : int, default=None
-        Pairs of vectors that L-BFGS keeps; if it is given, L-BFGS it is.
+        Pairs of vectors that L-BFGS keeps; if it is given, L-BFGS it is (OWL-QN if c1 > 0, which takes far longer).
     delta : float, default=None
-        For "lbfgs", stop when duality gap / dual value is at most this; None: 1e-4.
+        For "lbfgs", stop when duality gap / dual value is at most this; None: 1e-4. CRFsuite stops when its objective
+        improves by less than its delta over `period` iterations, which says nothing of the distance from the minimum
+        and comes later.
     epsilon : float, default=None
         For "pa" and "arow", stop when the mean loss of an epoch is below this; None: 0. Otherwise not used.
     period, linesearch, max_linesearch : default=None
