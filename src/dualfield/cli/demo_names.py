@@ -49,10 +49,11 @@ def chain_model() -> CRF:
     return CRF(template="default", constraints="BIO", **_SETTINGS)
 
 
-def independent_model() -> CRF:
+def independent_model(constraints: str | None = None) -> CRF:
     """Return one with the same attributes and no weights between neighbouring labels."""
     lines = Template.default().text.splitlines()
-    return CRF(template=Template("\n".join(line for line in lines if line != "b")), **_SETTINGS)
+    template = Template("\n".join(line for line in lines if line != "b"))
+    return CRF(template=template, constraints=constraints, **_SETTINGS)
 
 
 def show_names(report: Path) -> None:
@@ -72,9 +73,13 @@ def show_names(report: Path) -> None:
     console.print("A new sentence, with the exact probability of each name:", style="bold")
     _show_sentence(console, model, SENTENCE.split())
     console.print()
-    alone = independent_model().fit(news.X_train, news.y_train)
     console.print("The held-out sentences, each label predicted alone and in a chain:", style="bold")
-    console.print(_comparison({"independent labels": alone, "chain (CRF)": model}, news))
+    models = {
+        "independent labels": independent_model().fit(news.X_train, news.y_train),
+        "and the rules of BIO": independent_model("BIO").fit(news.X_train, news.y_train),
+        "chain (CRF)": model,
+    }
+    console.print(_comparison(models, news))
     with written_page(report):
         title = "Names in local news, all of them fictional"
         model.report(report, news.X_test, news.y_test, title=title, history=passes.history)
