@@ -5,7 +5,8 @@ The entities of sklearn-crfsuite's tutorial (CoNLL-2002 Spanish, its attributes,
 ends after 100 iterations, as the tutorial sets it, or by its own rule, an improvement below 1e-5 over 10 iterations.
 Seconds are processor time of the process, reading included, so that other work on the machine hardly counts. × compares
 CRFsuite's time to its end with ours to the same objective, and to a relative duality gap that is certified to be at
-most 1e-4. F1 is that of spans on the test part.
+most 1e-4. The fit to the same objective is given the number of passes that the other fit needed for it; its certified
+gap stands beside it, and may be far from 1e-4. One run each. F1 is that of spans on the test part.
 """
 
 from __future__ import annotations
@@ -125,15 +126,16 @@ def table(result: dict[str, Any]) -> str:
             sides.append(
                 ("–", "–")
                 if state is None
-                else (f"{one['ratios'][key]:.1f}", f"{state['seconds']:.2f} s, {state['passes']:.0f} passes")
+                else (
+                    f"{one['ratios'][key]:.1f}",
+                    f"{state['seconds']:.2f} s, {state['passes']:.0f} passes, {state['relative_gap']:.1e}",
+                )
             )
         values = f"{one['certified']['objective']:.2f} / {peer['objective']:.2f}"
         f1 = " / ".join(f"{100 * one[side]['f1']:.2f}" for side in ("quality", "peer_quality"))
         ours = [text for pair in sides for text in pair]
-        gap = f"{one['certified']['relative_gap']:.1e}"
         what = f"{name}: c1 = {one['c1']:g}, c2 = {one['c2']:g}"
-        rows.append((what, f"{peer['seconds']:.1f} s, {peer['iterations']} iterations", *ours, gap, values, f1))
-    heads = f"problem | CRFsuite to its end | × to its objective ({AIM}) | ours to its objective | × to a gap of 1e-4"
-    return markdown(
-        f"{heads} | ours to a gap of 1e-4 | certified gap | objective ours / CRFsuite | F1 ours / CRFsuite", rows
-    )
+        rows.append((what, f"{peer['seconds']:.1f} s, {peer['iterations']} iterations", *ours, values, f1))
+    heads = f"problem | CRFsuite to its end | × to its objective ({AIM}) | ours to its objective, gap there"
+    heads += " | × to a gap of 1e-4 | ours to a gap of 1e-4, gap"
+    return markdown(f"{heads} | objective ours / CRFsuite | F1 ours / CRFsuite", rows)

@@ -69,8 +69,7 @@ class CRF(StructuredPredictor, Estimator):
         Pairs of vectors that L-BFGS keeps; if it is given, L-BFGS it is (OWL-QN if c1 > 0, which takes far longer).
     delta : float, default=None
         For "lbfgs", stop when duality gap / dual value is at most this; None: 1e-4. CRFsuite stops when its objective
-        improves by less than its delta over `period` iterations, which says nothing of the distance from the minimum
-        and comes later.
+        improves by less than its delta over `period` iterations, which says nothing of the distance from the minimum.
     epsilon : float, default=None
         For "pa" and "arow", stop when the mean loss of an epoch is below this; None: 0. Otherwise not used.
     period, linesearch, max_linesearch : default=None
