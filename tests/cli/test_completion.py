@@ -26,7 +26,7 @@ def test_unknown_shell(shell):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("dualfield t", {"train", "tag", "template"}),
+        ("dualfield t", {"train", "tune", "tag", "template"}),
         ("dualfield train --warm", {"--warm-start"}),
         ("dualfield train --constraints B", {"BIO", "BIOES"}),
         ("dualfield completion z", {"zsh"}),

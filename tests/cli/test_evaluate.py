@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dualfield
-from dualfield.cli.evaluation import Evaluation, marks_spans
+from dualfield.cli.evaluation import Evaluation
+from dualfield.data.span_labels import marks_spans
 from dualfield.io import read_conll
 from dualfield.metrics import SpanScore, SpanScores, calibration_error, sequence_accuracy_score, token_f1_score
 

@@ -31,7 +31,7 @@ VARIANTS = {
     "C": ({"C": 20.0, "start_stop": True}, {}),
     "small C": ({"C": 0.01}, {}),
 }
-PRIMAL = {
+WITH_MORE = {
     "l1": ({"l1_ratio": 1.0}, {}),
     "elastic": ({"l1_ratio": 0.4, "C": 3.0}, {}),
     "pairs": ({"pair_features": True}, {"pair_prefix": ""}),
@@ -71,11 +71,11 @@ def test_minimum(name, solver):
     check(model, reference(settings, renamed), 1e-7)
 
 
-@pytest.mark.parametrize("name", PRIMAL)
-def test_minimum_without_a_dual_solver(name):
-    settings, renamed = PRIMAL[name]
+@pytest.mark.parametrize("name", WITH_MORE)
+def test_minimum_of_absolute_values_and_pairs(name):
+    settings, renamed = WITH_MORE[name]
     model = CRF(tol=1e-6, **settings).fit(X, Y)
-    assert model.solver_ == "lbfgs"
+    assert model.solver_ == ("lbfgs" if "pair_features" in settings else "block_dual")
     check(model, reference(settings, renamed), 1e-6)
 
 

@@ -72,10 +72,6 @@ def test_a_solver_for_something_else():
             r"constraints must be None if the structure has allowed transitions",
         ),
         (
-            {"solver": "block_dual", "l1_ratio": 0.5},
-            r"'block_dual' cannot take .*l1_ratio.* Use solver='auto', .*'lbfgs'",
-        ),
-        (
             {"solver": "sgd", "l1_ratio": 0.5},
             r"solver='sgd' cannot take .*l1_ratio.* Use solver='auto', .*'lbfgs'",
         ),
