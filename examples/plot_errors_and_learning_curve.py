@@ -69,6 +69,7 @@ curve = LearningCurveDisplay.from_estimator(
     model, X_train, news.y_train, X_test, news.y_test, warm=True
 )
 print(curve.to_frame().to_string(index=False, float_format="{:.3f}".format))
+# sphinx_gallery_thumbnail_number = 2
 curve.plot()
 plt.show()
 
