@@ -264,3 +264,9 @@ def test_labels_of_an_image_must_have_its_shape():
     X, y = draw_images(3, seed=3)
     with pytest.raises(ValueError, match=r"y\[1\] must have shape \(3, 4\), as its image. Got \(4, 3\) instead"):
         CRF("graph").fit(X, [y[0], y[1].T, y[2]])
+
+
+def test_landmarks_of_kernels_are_not_for_graphs():
+    X, y = draw_images(3, seed=4)
+    with pytest.raises(ValueError, match="kernel_approx is for sequences and single nodes, not for Graph"):
+        CRF("graph", kernel="rbf", kernel_approx=5).fit(X, y)

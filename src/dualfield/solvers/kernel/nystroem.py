@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dualfield.data import Batch
 from dualfield.data.arrays import Floats
+from dualfield.data.shapes import Shape
 from dualfield.kernels import Kernel
 from dualfield.kernels.landmarks import landmark_root
 from dualfield.kernels.mercer import ROUNDING, check_curvature
@@ -30,6 +31,11 @@ def solve_reduced(
     are. With its dual point μ, primal − dual_full(μ) bounds the distance from the minimum of the full problem, up to
     rounding, which is added; it costs one pass over the full kernel matrix, streamed.
     """
+    if type(problem.shape) is not Shape:
+        raise ValueError(
+            f"kernel_approx is for sequences and single nodes, not for {type(problem.structure).__name__}. Use "
+            "kernel_approx=None."
+        )
     kernel, n_labels = problem.kernel, problem.structure.n_labels
     root = landmark_root(kernel, landmarks, problem.n_threads)
     # Features divided by the scale, with losses that count scale² times: the same problem, scale² times as large.
