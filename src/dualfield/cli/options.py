@@ -133,5 +133,20 @@ template = click.option(
     help="Template that turns columns into attributes: a file in the syntax of CRF++ or Wapiti, or a built-in one.  "
     "[default: default]",
 )
+features = click.option(
+    "--features",
+    type=click.Choice(["observed", "all"]),
+    default="observed",
+    show_default=True,
+    help="observed: weights only for (attribute, label) pairs seen in training. all: for every pair, as in CRF++ and "
+    "Wapiti.",
+)
+constraints = click.option(
+    "--constraints",
+    type=click.Choice(["none", "BIO", "BIOES"]),
+    default="none",
+    show_default=True,
+    help="Label scheme: invalid transitions are forbidden, in training and in tagging.",
+)
 quiet = click.option("--quiet", "-q", is_flag=True, help="Print only warnings and errors.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON, for other programs.")

@@ -86,14 +86,7 @@ def _number_or_auto(ctx: click.Context, param: click.Parameter, value: str) -> s
     show_default=True,
     help="Share of the L1 penalty, in [0, 1]. For log.",
 )
-@click.option(
-    "--features",
-    type=click.Choice(["observed", "all"]),
-    default="observed",
-    show_default=True,
-    help="observed: weights only for (attribute, label) pairs seen in training. all: for every pair, as in CRF++ and "
-    "Wapiti.",
-)
+@options.features
 @click.option(
     "--min-freq",
     type=click.IntRange(0),
@@ -101,13 +94,7 @@ def _number_or_auto(ctx: click.Context, param: click.Parameter, value: str) -> s
     show_default=True,
     help="Minimum number of times an attribute must occur with a label to get a weight.",
 )
-@click.option(
-    "--constraints",
-    type=click.Choice(["none", "BIO", "BIOES"]),
-    default="none",
-    show_default=True,
-    help="Label scheme: invalid transitions are forbidden, in training and in tagging.",
-)
+@options.constraints
 @click.option(
     "--order",
     type=click.IntRange(1, 5),

@@ -106,20 +106,8 @@ _EXAMPLES = [
 @options.alignment
 @options.label_names
 @options.template
-@click.option(
-    "--features",
-    type=click.Choice(["observed", "all"]),
-    default="observed",
-    show_default=True,
-    help="Weights only for pairs of attribute and label seen in training, or for all.",
-)
-@click.option(
-    "--constraints",
-    type=click.Choice(["none", "BIO", "BIOES"]),
-    default="none",
-    show_default=True,
-    help="Label scheme: invalid transitions are forbidden, in training and in tagging.",
-)
+@options.features
+@options.constraints
 @click.option(
     "--tol",
     type=options.POSITIVE,
