@@ -270,3 +270,17 @@ def test_landmarks_of_kernels_are_not_for_graphs():
     X, y = draw_images(3, seed=4)
     with pytest.raises(ValueError, match="kernel_approx is for sequences and single nodes, not for Graph"):
         CRF("graph", kernel="rbf", kernel_approx=5).fit(X, y)
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["numbers", "attributes"])
+def test_graphs_without_edges_are_predicted_where_edges_have_features(named):
+    X, y = draw_graphs(10, seed=6)
+    if named:
+        X = [(nodes, edges, [["p"] if row[0] > 0 else ["q"] for row in features]) for nodes, edges, features in X]
+    model = CRF("graph").fit(X, y)
+    nodes = np.array([[1.0, 0.0], [-1.0, 2.0]])
+    scores = nodes @ model.coef_.T
+    for alone in ((nodes, []), (nodes, [], [] if named else np.zeros((0, 3)))):
+        assert list(model.predict([alone])[0]) == model.classes_[scores.argmax(axis=1)].tolist()
+        expected = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+        assert np.allclose(model.predict_proba([alone])[0], expected)

@@ -201,13 +201,21 @@ class StructuredModel:
         if self.template is None or isinstance(X, Batch):
             check_column_names(self.column_names, nodes, "as in training")
         if self.has_edge_features:
-            if pairs is None and len(self.structure.edge_rows(nodes.shape)):
-                raise ValueError("X has no edge features; the training data had some.")
+            pairs = self._no_edges(nodes) if pairs is None else pairs
         elif self.template is None or isinstance(X, Batch):
             if pairs is not None:
                 raise ValueError("X has edge features; the training data had none.")
             pairs = self.structure.pair_batch(nodes) if self.weights.has_pairs else None
         return nodes, pairs if self.weights.has_pairs else None
+
+    def _no_edges(self, nodes: Batch) -> Batch:
+        """Return the features of no edges, which is what graphs without edges have."""
+        offsets = self.structure.edge_offsets(nodes.shape)
+        if offsets[-1]:
+            raise ValueError("X has no edge features; the training data had some.")
+        pair = self.score_map.pair
+        width = 0 if pair is None else pair.n_columns
+        return Batch(offsets, width, np.zeros((0, width)))
 
     @property
     def n_edge_columns(self) -> int | None:
