@@ -7,6 +7,7 @@ void register_vocabulary(nanobind::module_& module);
 void register_templates(nanobind::module_& module);
 void register_structures(nanobind::module_& module);
 void register_tree(nanobind::module_& module);
+void register_semi_markov(nanobind::module_& module);
 void register_graph(nanobind::module_& module);
 void register_user_structures(nanobind::module_& module);
 void register_routines(nanobind::module_& module);

@@ -10,7 +10,7 @@ import pytest
 import dualfield
 from dualfield import CRF, StructuredSVM
 from dualfield.data.shapes import Shape
-from dualfield.structures import Chain, Tree, UserStructure
+from dualfield.structures import Chain, SemiMarkov, Tree, UserStructure
 from tests.reference.parts import Enumerator, Singles, Trees, draw_tree, enumerators
 
 N_COLUMNS, C = 2, 0.7
@@ -73,12 +73,15 @@ def users_input(table, nodes, codes):
     X = [table.input(i, nodes[offsets[i] : offsets[i + 1]]) for i in range(table.shape.n_examples)]
     if isinstance(table, Singles):
         return np.array(X), np.array([labels[0] for labels in codes])
-    return X, [list(labels) for labels in codes]
+    names = getattr(table.structure, "labels", None)  # that say what segments are
+    return X, [[label if names is None else names[label] for label in labels] for labels in codes]
 
 
 def named(table):
     """The structure as users pass it: one that does not know its labels yet, or one with constraints."""
     structure = table.structure
+    if isinstance(structure, SemiMarkov):
+        return SemiMarkov(max_length=structure.max_length)
     if getattr(structure, "order", 1) == 2 or getattr(structure, "allowed", None) is not None:
         return structure
     return type(structure)(n_types=structure.n_types) if hasattr(structure, "n_types") else structure.name

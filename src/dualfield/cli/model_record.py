@@ -113,14 +113,12 @@ def _without_special(value: Any) -> Any:
 
 
 def _sequence_model(model: Any) -> dict[str, Any]:
-    from dualfield.models.explanation import window_labels
-
     found: dict[str, Any] = {"order": model.structure_.order}
     if model.template_ is not None:
         found["template"] = template_text(model)
     found["attributes"] = _triples(model.state_features_)
     weights, names = model.score_map_.unpack(model.parameters_), [str(name) for name in model.classes_]
-    windows = [window_labels(names, row) for row in model.structure_.cliques.tolist()]
+    windows = model.structure_.edge_names(names)
     pair = model.score_map_.pair
     if pair is not None:
         strings = list(model.pair_vocabulary_) if model.pair_vocabulary_ is not None else None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from dualfield.models.spans import Restriction, restricted_copies
 from dualfield.models.structured import StructuredModel
 from dualfield.scores import FeatureTable
 from dualfield.structures import Scores, Structure
+from dualfield.structures.scores import LabellingParts
 
 __all__ = ["Explanation", "TokenExplanation"]
 
@@ -241,6 +243,8 @@ class _LinearSequence:
             )
         structure, shape, n = self.structure, self.scores.shape, self.structure.n_cliques
         mine, theirs = (structure.parts_of(labels, shape) for labels in (best, other))
+        if not structure.has_same_parts:
+            return [(what, value) for what, value in found + self._parts(mine, theirs) if value]
         # As many shared parts, in the same order, whatever the labels.
         at = structure.shared_nodes(shape)
         for place in np.flatnonzero(mine.shared != theirs.shared).tolist():
@@ -261,6 +265,29 @@ class _LinearSequence:
                 found += self._attributes(self.pairs, self.pair_weights, self.pair_vocabulary, row, one, two, sides)
         return [(what, value) for what, value in found if value]
 
+    def _parts(self, mine: LabellingParts, theirs: LabellingParts) -> list[tuple[str, float]]:
+        """Return what parts score that only one of two labellings has, or has more often; places say little."""
+        found: list[tuple[str, float]] = []
+        n, k = self.structure.n_cliques, len(self.classes)
+        more, less = Counter(mine.shared.tolist()), Counter(theirs.shared.tolist())
+        names = [" > ".join(map(str, name)) for name in self.structure.clique_names(self.classes)]
+        ends = [f"{end}: {label}" for end in ("start", "stop") for label in self.classes]
+        weights = np.concatenate([self.weights.cliques, self.weights.start, self.weights.stop])
+        for part in sorted({*more, *less}):
+            count = more[part] - less[part]
+            what = f"transition: {names[part]}" if part < n else ends[(part - n) % (2 * k)]
+            found.append((what if count > 0 else f"not {what}", count * float(weights[part])))
+        if self.pairs is not None and self.pair_weights is not None:
+            kinds = [" > ".join(map(str, name)) for name in self.structure.edge_names(self.classes)]
+            for edge in np.flatnonzero(mine.edges != theirs.edges).tolist():
+                for part, other, no in ((int(mine.edges[edge]), -1, ""), (-1, int(theirs.edges[edge]), "not ")):
+                    if max(part, other) >= 0:
+                        what = f": {no}{kinds[max(part, other)]}"
+                        found += self._attributes(
+                            self.pairs, self.pair_weights, self.pair_vocabulary, edge, part, other, what
+                        )
+        return found
+
     @staticmethod
     def _attributes(
         rows: scipy.sparse.csr_array,
@@ -280,7 +307,11 @@ class _LinearSequence:
         ]
 
     def _window(self, clique: int) -> str:
-        return " > ".join(map(str, window_labels(self.classes, self.structure.cliques[clique].tolist())))
+        return " > ".join(map(str, self._names[clique]))
+
+    @cached_property
+    def _names(self) -> list[tuple[Any, ...]]:
+        return self.structure.clique_names(self.classes)
 
     @staticmethod
     def _place(t: int, position: int) -> str:
@@ -295,6 +326,8 @@ class _Lookup:
         self.keys = table.columns * table.n_outputs + table.outputs  # rising
 
     def __call__(self, columns: NDArray[Any], output: int) -> Floats:
+        if output < 0:
+            return np.zeros(len(columns))
         wanted = columns.astype(np.int64) * self.size + output
         at = np.searchsorted(self.keys, wanted)
         known = at < len(self.keys)
@@ -314,11 +347,6 @@ def _alternatives(structure: Structure, scores: Scores, best: Codes) -> list[Cod
         for t, labels in zip(nodes[part].tolist(), structure.argmax(copies).reshape(-1, len(best)), strict=True):
             found[t] = labels
     return found
-
-
-def window_labels(names: Sequence[Any], row: Sequence[int]) -> tuple[Any, ...]:
-    """Return the labels of a window; places before the first node are left out."""
-    return tuple(names[code] for code in row if code >= 0)
 
 
 def column_name(names: Vocabulary | None, column: int) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dualfield.data.arrays import Floats
 from dualfield.data.tables import Columns, Tabular
-from dualfield.models.explanation import column_name, window_labels
+from dualfield.models.explanation import column_name
 from dualfield.models.structured import StructuredModel
 
 __all__ = ["TopFeatures"]
@@ -86,8 +86,8 @@ def transition_features(model: StructuredModel) -> dict[tuple[Any, ...], float]:
     """Return the weights of transitions that are not zero, by their labels."""
     weights, names = model.score_map.unpack(model.parameters).cliques, model.names
     kept = np.flatnonzero(weights)
-    windows = (window_labels(names, row) for row in model.structure.cliques[kept].tolist())
-    return dict(zip(windows, weights[kept].tolist(), strict=True))
+    windows = model.structure.clique_names(names)
+    return {windows[at]: float(weights[at]) for at in kept.tolist()}
 
 
 def top_features(model: StructuredModel, n: int, label: Any = None) -> TopFeatures:
@@ -101,6 +101,7 @@ def top_features(model: StructuredModel, n: int, label: Any = None) -> TopFeatur
     n_features = len(weights.node) if model.expansion is None else 0  # a kernel gives columns no weights
     features, windows = np.arange(len(weights.node))[here][:n_features], np.arange(len(cliques))[among]
     found: list[Ranked] = []
+    called = model.structure.clique_names(names)
     for sign in (1.0, -1.0):
         ranked = features[_largest(sign * weights.node[features], n)].tolist()
         columns = (np.searchsorted(table.indptr, ranked, side="right") - 1).tolist()
@@ -111,7 +112,7 @@ def top_features(model: StructuredModel, n: int, label: Any = None) -> TopFeatur
         found.append(list(zip(keys, weights.node[ranked].tolist(), strict=True)))
     for sign in (1.0, -1.0):
         ranked = windows[_largest(sign * weights.cliques[windows], n)].tolist()
-        found.append([(window_labels(names, cliques[at].tolist()), float(weights.cliques[at])) for at in ranked])
+        found.append([(called[at], float(weights.cliques[at])) for at in ranked])
     return TopFeatures(*found)
 
 

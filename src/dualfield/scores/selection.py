@@ -96,6 +96,13 @@ def _known_parts(
     edges[at] = parts.edges
     if (codes >= 0).all():
         return edges, np.unique(parts.shared[(parts.shared >= 0) & (parts.shared < structure.n_cliques)])
+    if not structure.has_same_parts:
+        # Those of sequences whose labels are all known.
+        unknown = np.add.reduceat(np.append(codes < 0, False), nodes.offsets[:-1]) > 0
+        unknown &= np.diff(nodes.offsets) > 0
+        owner = np.repeat(np.arange(nodes.n_examples), np.diff(structure.edge_offsets(nodes.shape)))
+        edges[at[unknown[owner]]] = -1
+        return edges, np.unique(parts.shared[~unknown[parts.owner] & (parts.shared < structure.n_cliques)])
     # With another label in the place of those that are not known, parts that depend on them differ.
     others = np.where(codes < 0, structure.n_labels - 1, codes).astype(np.int32)
     again = structure.parts_of(others, nodes.shape)

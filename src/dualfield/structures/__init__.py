@@ -13,6 +13,8 @@ from dualfield.structures.network import Network
 from dualfield.structures.network.hidden import Conditioned
 from dualfield.structures.opened import Opened
 from dualfield.structures.scores import KBest, Marginals, Scores
+from dualfield.structures.segments import SegmentShape
+from dualfield.structures.semi_markov import SemiMarkov
 from dualfield.structures.single import Single
 from dualfield.structures.tree import Tree, TreeShape
 from dualfield.structures.user import UserStructure
@@ -32,6 +34,8 @@ __all__ = [
     "Network",
     "Opened",
     "Scores",
+    "SegmentShape",
+    "SemiMarkov",
     "Single",
     "Structure",
     "Tree",

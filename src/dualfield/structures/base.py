@@ -56,6 +56,7 @@ class Structure(ABC):
     n_ends: ClassVar[int] = 0  # ends with scores of labels: 1 for roots, 2 for the first and the last node
     has_edges: ClassVar[bool] = False  # whether edges may have scores of their own
     is_flat: ClassVar[bool] = False  # whether every node is an example: X is a matrix, y a vector
+    has_same_parts: ClassVar[bool] = True  # whether all labellings of an example have parts in the same places
     n_labels: int
 
     @property
@@ -72,6 +73,42 @@ class Structure(ABC):
     def clique_allowed(self) -> NDArray[np.bool_]:
         """Which cliques may occur, shape (n_cliques,)."""
         return np.ones(self.n_cliques, dtype=bool)
+
+    def clique_names(self, names: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Return the labels of each clique.
+
+        Parameters
+        ----------
+        names : sequence
+            The labels in the order of their codes.
+
+        Returns
+        -------
+        list of tuples
+            Places before the first node are left out.
+
+        Examples
+        --------
+        >>> from dualfield.structures import Chain
+        >>> Chain(2).clique_names(["a", "b"])
+        [('a', 'a'), ('a', 'b'), ('b', 'a'), ('b', 'b')]
+        """
+        return [tuple(names[code] for code in row if code >= 0) for row in self.cliques.tolist()]
+
+    def edge_names(self, names: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Return the labels of each part that an edge has of its own.
+
+        Parameters
+        ----------
+        names : sequence
+            The labels in the order of their codes.
+
+        Returns
+        -------
+        list of tuples
+            For chains those of :meth:`clique_names`.
+        """
+        return self.clique_names(names)[: self.edge_width]
 
     def record(self) -> Fields:
         """Return the record of the structure."""
@@ -138,6 +175,37 @@ class Structure(ABC):
         if scores.transition is not None:
             raise ValueError(f"{type(self).__name__} takes no transition scores.")
         return None, None
+
+    def scores_of(
+        self,
+        node: Floats,
+        cliques: Floats,
+        edges: Floats | None,
+        ends: tuple[Floats | None, Floats | None],
+        shape: Shape,
+    ) -> Scores:
+        """Return scores of all parts as one record.
+
+        Parameters
+        ----------
+        node : array of shape (n_nodes, n_labels)
+            Of labels.
+        cliques : array of shape (n_cliques,)
+            That all edges share.
+        edges : array of shape (n_edges, edge_width) or None
+            That edges have of their own.
+        ends : pair of array of shape (n_labels,) or None
+            Of the first and of the last label.
+        shape : Shape
+            The shapes of the examples.
+
+        Returns
+        -------
+        Scores
+            What the structure is asked about.
+        """
+        transition = cliques if edges is None else edges + self.edge_scores(cliques, shape)
+        return Scores(node, None, transition, start=ends[0], stop=ends[1], shape=shape)
 
     def _shape_cliques(self, rows: Floats) -> Floats:
         """Bring rows of clique values into the shape that users see."""
