@@ -391,7 +391,10 @@ class StructuredPredictor:
         >>> CRF().fit([[["a"], ["b"]]], [["x", "y"]]).score([[["a"], ["b"]]], [["x", "z"]])
         0.5
         """
-        return share_right(self.predict(X, lengths=lengths), y, flat=self.structure_.is_flat)
+        predicted, structure = self.predict(X, lengths=lengths), self.structure_
+        if not structure.is_flat:
+            y = structure.as_labels(y, [len(one) for one in predicted])
+        return share_right(predicted, y, flat=structure.is_flat)
 
     def predict_spans(
         self, X: Any, *, outside: str = "O", min_proba: float = 0.0, lengths: ArrayLike | None = None

@@ -536,6 +536,29 @@ class Structure(ABC):
         """
         return Opened(X, lengths)
 
+    def as_labels(self, y: Any, lengths: Sequence[int]) -> Any:
+        """Return labels that users may give in another form as label sequences.
+
+        Parameters
+        ----------
+        y : list
+            For each example what users pass.
+        lengths : sequence of int
+            Number of nodes of each example.
+
+        Returns
+        -------
+        list
+            The same, unless a structure knows better.
+
+        Examples
+        --------
+        >>> from dualfield.structures import SemiMarkov
+        >>> SemiMarkov(["B-x", "I-x", "O"], 2).as_labels([[(0, 2, "x")]], [3])
+        [['B-x', 'I-x', 'O']]
+        """
+        return y
+
     def edge_scores(self, cliques: Floats, shape: Shape) -> Floats:
         """Return what each edge scores by scores that all edges share.
 

@@ -145,9 +145,6 @@ class SegmentShape(Shape):
         return [self.outside if label == "O" else label for label in labels]
 
 
-# From a sequence and the nodes first ... stop - 1 of it to the attributes of that segment.
-SegmentFunction = Callable[[Any, int, int], Any]
-
 _MACRO = re.compile(r"%x\[(first|last|all)([+-]\d+)?(?:,(\d+))?\]|%n")
 
 
@@ -171,36 +168,51 @@ class SegmentTemplates:
                     f"%x[all], %x[first-1,column], %x[last+1,column] and %n. Got {text!r} instead."
                 )
 
-    def __call__(self, tokens: Any, start: int, stop: int) -> list[str]:
-        """Return the attributes of one segment."""
+    def rows(self, tokens: Sequence[Any], max_length: int) -> list[list[str]]:
+        """Return the attributes of every segment of a sequence."""
+        n = len(tokens)
+        segments = [(start, stop) for start in range(n) for stop in range(start + 1, min(start + max_length, n) + 1)]
+        made = [self._values(f"S{place}:{text}", tokens, segments) for place, text in enumerate(self.texts)]
+        return [list(row) for row in zip(*made, strict=True)] if segments else []
 
-        def value(found: re.Match[str]) -> str:
+    @staticmethod
+    def _values(text: str, tokens: Sequence[Any], segments: list[tuple[int, int]]) -> list[str]:
+        """Return what a text is for each segment: its pieces are made for all of them, then put together."""
+        n, pieces, at = len(tokens), [], 0
+        for found in _MACRO.finditer(text):
+            pieces += [[text[at : found.start()]] * len(segments)] if at < found.start() else []
+            at = found.end()
             if found[0] == "%n":
-                return str(stop - start)
-            column = int(found[3] or 0)
+                pieces.append([str(stop - start) for start, stop in segments])
+                continue
+            column = [_entry(token, int(found[3] or 0)) for token in tokens]
             if found[1] == "all":
-                return " ".join(_entry(tokens[t], column) for t in range(start, stop))
-            at = (start if found[1] == "first" else stop - 1) + int(found[2] or 0)
-            return _entry(tokens[at], column) if 0 <= at < len(tokens) else "_B" if at < 0 else "_E"
-
-        return [f"S{place}:{_MACRO.sub(value, text)}" for place, text in enumerate(self.texts)]
+                pieces.append([" ".join(column[start:stop]) for start, stop in segments])
+                continue
+            shift = int(found[2] or 0)
+            moved = [column[t] if 0 <= t < n else "_B" if t < 0 else "_E" for t in range(shift, n + shift)]
+            pieces.append([moved[start] if found[1] == "first" else moved[stop - 1] for start, stop in segments])
+        pieces += [[text[at:]] * len(segments)] if at < len(text) else []
+        return ["".join(row) for row in zip(*pieces, strict=True)]
 
 
 def _entry(token: Any, column: int) -> str:
     if isinstance(token, str):
         token = (token,)
-    if not isinstance(token, (tuple, list)) or not -len(token) <= column < len(token):
+    if not isinstance(token, (tuple, list)) or not column < len(token):
         raise ValueError(
             f"segment_features needs tokens with a column {column}, a str or a tuple of str. Got {token!r:.100}."
         )
     return str(token[column])
 
 
-def segment_rows(sequences: Sequence[Any], function: SegmentFunction, max_length: int) -> list[list[Any]]:
+def segment_rows(sequences: Sequence[Any], features: Any, max_length: int) -> list[list[Any]]:
     """Return the attributes of every segment of each sequence, in the order of their rows."""
+    if isinstance(features, SegmentTemplates):
+        return [features.rows(one, max_length) for one in sequences]
     return [
         [
-            function(one, start, stop)
+            features(one, start, stop)
             for start in range(len(one))
             for stop in range(start + 1, min(start + max_length, len(one)) + 1)
         ]
@@ -228,7 +240,7 @@ def check_rows(segments: Sequence[Any], offsets: NDArray[np.int64], max_length: 
             )
 
 
-def as_function(features: Any) -> SegmentFunction | None:
+def read_segment_features(features: Any) -> Callable[[Any, int, int], Any] | SegmentTemplates | None:
     """Return what makes the attributes of segments: a function, or texts as templates."""
     if features is None or callable(features):
         return features  # type: ignore[no-any-return]

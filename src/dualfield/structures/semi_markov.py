@@ -25,12 +25,12 @@ from dualfield.structures.segments import (
     INSIDE,
     Kinds,
     SegmentShape,
-    as_function,
     check_max_length,
     check_rows,
     first_segments,
     kinds_of,
     read_pairs,
+    read_segment_features,
     segment_lengths,
     segment_rows,
 )
@@ -107,7 +107,7 @@ class SemiMarkov(Structure):
         self.labels = None if labels is None else [str(label) for label in labels]
         self.max_length = None if max_length is None else check_int("SemiMarkov", "max_length", max_length, 1)
         self.outside, self.segment_features = str(outside), segment_features
-        self._features = as_function(segment_features)
+        self._features = read_segment_features(segment_features)
         if self._features is not None and self.max_length is None:
             raise ValueError("The 'max_length' parameter of SemiMarkov must be given where segments have features.")
         if self.labels is not None and self.max_length is None:
@@ -275,6 +275,14 @@ class SemiMarkov(Structure):
         """Return for each segment the features of its first node."""
         return nodes.rows(self.edge_offsets(nodes.shape), self.edge_nodes(nodes.shape))
 
+    def _shape(self, offsets: NDArray[np.int64]) -> SegmentShape:
+        scheme = "BIO" if self.labels is None or self.kinds.are_runs else scheme_of(self.labels)
+        return SegmentShape(offsets, scheme, self.outside)
+
+    def as_labels(self, y: Any, lengths: Sequence[int]) -> Any:
+        """Return spans as labels."""
+        return self._shape(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)).flat_labels(y)
+
     def open(self, X: Any, lengths: ArrayLike | None = None) -> Opened:
         """Take sequences apart: nodes, and features of segments.
 
@@ -297,13 +305,12 @@ class SemiMarkov(Structure):
         >>> SemiMarkov(max_length=2, segment_features=["%x[all]"]).open([["New", "York"]]).edges
         [[['S0:New'], ['S0:New York'], ['S0:York']]]
         """
-        scheme = "BIO" if self.labels is None or self.kinds.are_runs else scheme_of(self.labels)
         given = read_pairs(X)
 
         def connect(offsets: NDArray[np.int64]) -> SegmentShape:
             if given is not None:
                 check_rows(given[1], offsets, self._most)
-            return SegmentShape(offsets, scheme, self.outside)
+            return self._shape(offsets)
 
         if given is not None:
             if self.max_length is None:
