@@ -10,8 +10,8 @@ import pytest
 import dualfield
 from dualfield import CRF, StructuredSVM
 from dualfield.data.shapes import Shape
-from dualfield.structures import Chain, Tree, UserStructure
-from tests.reference.parts import Enumerator, Singles, Trees, draw_tree, enumerators
+from dualfield.structures import Chain, FlatGraphs, Graph, Tree, UserStructure
+from tests.reference.parts import Enumerator, Singles, Trees, TypedGraphs, draw_tree, enumerators
 
 N_COLUMNS, C = 2, 0.7
 
@@ -32,10 +32,11 @@ def features(table: Enumerator, nodes, i, labels, with_ends, with_pairs):
     """The joint features of a labelling: node weights, pair weights, cliques, ends."""
     structure, k = table.structure, table.n_labels
     first = int(table.shape.offsets[i])
-    own = np.zeros((N_COLUMNS, k))
+    nodes = table.columns(nodes)
+    own = np.zeros((nodes.shape[1], k))
     for t, label in enumerate(labels):
         own[:, label] += nodes[first + t]
-    pairs = np.zeros((N_COLUMNS, structure.edge_width if with_pairs else 0))
+    pairs = np.zeros((nodes.shape[1], structure.edge_width if with_pairs else 0))
     at = structure.edge_nodes(table.shape)
     begin = structure.edge_offsets(table.shape)[i]
     for row, part in table.edges(i, labels) if with_pairs else []:
@@ -73,7 +74,19 @@ def users_input(table, nodes, codes):
     X = [table.input(i, nodes[offsets[i] : offsets[i + 1]]) for i in range(table.shape.n_examples)]
     if isinstance(table, Singles):
         return np.array(X), np.array([labels[0] for labels in codes])
-    return X, [list(labels) for labels in codes]
+    y = [list(labels) for labels in codes]
+    return (flat_graphs(table.shape, nodes) if isinstance(table, TypedGraphs) else X), y
+
+
+def flat_graphs(shape, nodes):
+    return FlatGraphs(
+        nodes=nodes,
+        lengths=shape.lengths,
+        edges=shape.edges,
+        edge_lengths=np.diff(shape.edge_offsets),
+        types=shape.types,
+        node_types=shape.node_types,
+    )
 
 
 def named(table):
@@ -81,6 +94,8 @@ def named(table):
     structure = table.structure
     if getattr(structure, "order", 1) == 2 or getattr(structure, "allowed", None) is not None:
         return structure
+    if isinstance(table, TypedGraphs):
+        return Graph(n_types=structure.n_types, label_sets=structure.label_sets.by_type)
     return type(structure)(n_types=structure.n_types) if hasattr(structure, "n_types") else structure.name
 
 

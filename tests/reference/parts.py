@@ -43,6 +43,10 @@ class Enumerator:
         """An example as users pass it."""
         return nodes
 
+    def columns(self, nodes):
+        """The features that have weights."""
+        return nodes
+
 
 class Singles(Enumerator):
     def input(self, i, nodes):
@@ -116,6 +120,18 @@ class Graphs(Enumerator):
         return (nodes, edges) if self.shape.types is None else (nodes, edges, self.shape.types[self._edges(i)])
 
 
+class TypedGraphs(Graphs):
+    """Nodes have types, with weights and label sets of their own."""
+
+    def fits_ends(self, i, labels):
+        kinds = self.shape.node_types[self.shape.offsets[i] : self.shape.offsets[i + 1]]
+        return all(self.structure.label_sets.flags[kind, label] for kind, label in zip(kinds, labels, strict=True))
+
+    def columns(self, nodes):
+        kinds = self.shape.node_types[:, None] == np.arange(len(self.structure.label_sets.types))
+        return np.hstack([nodes * kinds[:, [at]] for at in range(kinds.shape[1])])
+
+
 def _offsets(lengths):
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
@@ -135,7 +151,7 @@ def draw_tree(rng, lengths, n_types=1):
     return TreeShape(_offsets(lengths), flat, types)
 
 
-def draw_graph(rng, lengths, n_types=1):
+def draw_graph(rng, lengths, n_types=1, n_node_types=None):
     """Graphs with circles, in any direction, some with two edges between nodes, some in several parts."""
     edges = []
     for n in lengths:
@@ -143,7 +159,8 @@ def draw_graph(rng, lengths, n_types=1):
         edges.append(pairs.reshape(-1, 2).astype(np.int32))
     flat = np.concatenate([np.zeros((0, 2), dtype=np.int32), *edges])
     types = rng.integers(n_types, size=len(flat)).astype(np.int32) if n_types > 1 else None
-    return GraphShape(_offsets(lengths), flat, _offsets([len(one) for one in edges]), types)
+    kinds = None if n_node_types is None else rng.integers(n_node_types, size=sum(lengths)).astype(np.int32)
+    return GraphShape(_offsets(lengths), flat, _offsets([len(one) for one in edges]), types, node_types=kinds)
 
 
 def enumerators(rng):
@@ -163,4 +180,9 @@ def enumerators(rng):
         "graph": Graphs(Graph(3), draw_graph(rng, lengths), 3),
         "graph types": Graphs(Graph(2, 3), draw_graph(rng, [5, 1, 0, 6], 3), 2),
         "graph limited": Graphs(Graph(3, 1, pairs), draw_graph(rng, [4, 0, 1, 5]), 3),
+        "graph node types": TypedGraphs(
+            Graph(3, 2, label_sets=np.array([[True, True, False], [False, True, True], [False, False, True]])),
+            draw_graph(rng, [4, 1, 0, 5], 2, 3),
+            3,
+        ),
     }

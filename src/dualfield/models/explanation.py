@@ -247,7 +247,8 @@ class _LinearSequence:
             one, two, t = int(mine.shared[place]), int(theirs.shared[place]), int(at[place])
             if one < n:
                 sides = f"{self._place(t, position)}: {self._window(one)}, not {self._window(two)}"
-                found.append((f"transition{sides}", float(self.weights.cliques[one] - self.weights.cliques[two])))
+                kind = f"transition {structure.clique_kind(one)}".rstrip()
+                found.append((f"{kind}{sides}", float(self.weights.cliques[one] - self.weights.cliques[two])))
                 continue
             end, weights = (("start", self.weights.start), ("stop", self.weights.stop))[(one - n) // len(self.classes)]
             sides = f"{self._place(t, position)}: {self.classes[best[t]]}, not {self.classes[other[t]]}"
@@ -319,6 +320,12 @@ def _alternatives(structure: Structure, scores: Scores, best: Codes) -> list[Cod
 def window_labels(names: Sequence[Any], row: Sequence[int]) -> tuple[Any, ...]:
     """Return the labels of a window; places before the first node are left out."""
     return tuple(names[code] for code in row if code >= 0)
+
+
+def clique_key(structure: Structure, cliques: Codes, names: Sequence[Any], clique: int) -> tuple[Any, ...]:
+    """Return the labels of a clique; where edges have several types that of its edges comes first."""
+    kind = structure.clique_kind(clique)
+    return (*([kind] if kind else []), *window_labels(names, cliques[clique].tolist()))
 
 
 def column_name(names: Vocabulary | None, column: int) -> str:

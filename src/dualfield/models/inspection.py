@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dualfield.data.arrays import Floats
 from dualfield.data.tables import Columns, Tabular
-from dualfield.models.explanation import column_name, window_labels
+from dualfield.models.explanation import clique_key, column_name
 from dualfield.models.structured import StructuredModel
 
 __all__ = ["TopFeatures"]
@@ -83,10 +83,11 @@ def state_features(model: StructuredModel) -> dict[tuple[str, Any], float]:
 
 
 def transition_features(model: StructuredModel) -> dict[tuple[Any, ...], float]:
-    """Return the weights of transitions that are not zero, by their labels."""
+    """Return the weights of transitions that are not zero, by edge type, if there are several, and labels."""
     weights, names = model.score_map.unpack(model.parameters).cliques, model.names
     kept = np.flatnonzero(weights)
-    windows = (window_labels(names, row) for row in model.structure.cliques[kept].tolist())
+    cliques = model.structure.cliques
+    windows = (clique_key(model.structure, cliques, names, at) for at in kept.tolist())
     return dict(zip(windows, weights[kept].tolist(), strict=True))
 
 
@@ -111,7 +112,7 @@ def top_features(model: StructuredModel, n: int, label: Any = None) -> TopFeatur
         found.append(list(zip(keys, weights.node[ranked].tolist(), strict=True)))
     for sign in (1.0, -1.0):
         ranked = windows[_largest(sign * weights.cliques[windows], n)].tolist()
-        found.append([(window_labels(names, cliques[at].tolist()), float(weights.cliques[at])) for at in ranked])
+        found.append([(clique_key(model.structure, cliques, names, at), float(weights.cliques[at])) for at in ranked])
     return TopFeatures(*found)
 
 

@@ -25,7 +25,7 @@ from dualfield.structures.checks import (
     n_threads,
 )
 from dualfield.structures.opened import Opened
-from dualfield.structures.scores import KBest, LabellingParts, Marginals, Scores
+from dualfield.structures.scores import KBest, LabellingParts, Marginals, PartSets, Scores
 
 
 class Structure(ABC):
@@ -72,6 +72,49 @@ class Structure(ABC):
     def clique_allowed(self) -> NDArray[np.bool_]:
         """Which cliques may occur, shape (n_cliques,)."""
         return np.ones(self.n_cliques, dtype=bool)
+
+    def clique_kind(self, clique: int) -> str:
+        """Return what tells a clique from another one with the same labels; empty if nothing does.
+
+        Parameters
+        ----------
+        clique : int
+            Which one.
+
+        Returns
+        -------
+        str
+            The type of its edges, where there are several.
+
+        Examples
+        --------
+        >>> from dualfield.structures import Graph
+        >>> Graph(2, n_types=3).clique_kind(4)
+        'type 1'
+        """
+        return ""
+
+    def part_sets(self, shape: Shape) -> PartSets | None:
+        """Return which labels nodes may have, and which parts edges; None: all.
+
+        Parameters
+        ----------
+        shape : Shape
+            The shapes of the examples.
+
+        Returns
+        -------
+        PartSets or None
+            The sets, where nodes have types.
+
+        Examples
+        --------
+        >>> from dualfield.data.shapes import Shape
+        >>> from dualfield.structures import Chain
+        >>> Chain(2).part_sets(Shape.of([0, 3])) is None
+        True
+        """
+        return None
 
     def record(self) -> Fields:
         """Return the record of the structure."""
