@@ -10,8 +10,8 @@ import pytest
 import dualfield
 from dualfield import CRF, StructuredSVM
 from dualfield.data.shapes import Shape
-from dualfield.structures import Chain, SemiMarkov, Tree, UserStructure
-from tests.reference.parts import Enumerator, Singles, Trees, draw_tree, enumerators
+from dualfield.structures import Chain, FlatGraphs, Graph, SemiMarkov, Tree, UserStructure
+from tests.reference.parts import Enumerator, Singles, Trees, TypedGraphs, draw_tree, enumerators
 
 N_COLUMNS, C = 2, 0.7
 
@@ -32,10 +32,11 @@ def features(table: Enumerator, nodes, i, labels, with_ends, with_pairs):
     """The joint features of a labelling: node weights, pair weights, cliques, ends."""
     structure, k = table.structure, table.n_labels
     first = int(table.shape.offsets[i])
-    own = np.zeros((N_COLUMNS, k))
+    nodes = table.columns(nodes)
+    own = np.zeros((nodes.shape[1], k))
     for t, label in enumerate(labels):
         own[:, label] += nodes[first + t]
-    pairs = np.zeros((N_COLUMNS, structure.edge_width if with_pairs else 0))
+    pairs = np.zeros((nodes.shape[1], structure.edge_width if with_pairs else 0))
     at = structure.edge_nodes(table.shape)
     begin = structure.edge_offsets(table.shape)[i]
     for row, part in table.edges(i, labels) if with_pairs else []:
@@ -74,7 +75,19 @@ def users_input(table, nodes, codes):
     if isinstance(table, Singles):
         return np.array(X), np.array([labels[0] for labels in codes])
     names = getattr(table.structure, "labels", None)  # that say what segments are
-    return X, [[label if names is None else names[label] for label in labels] for labels in codes]
+    y = [[label if names is None else names[label] for label in labels] for labels in codes]
+    return (flat_graphs(table.shape, nodes) if isinstance(table, TypedGraphs) else X), y
+
+
+def flat_graphs(shape, nodes):
+    return FlatGraphs(
+        nodes=nodes,
+        lengths=shape.lengths,
+        edges=shape.edges,
+        edge_lengths=np.diff(shape.edge_offsets),
+        types=shape.types,
+        node_types=shape.node_types,
+    )
 
 
 def named(table):
@@ -84,6 +97,8 @@ def named(table):
         return SemiMarkov(max_length=structure.max_length)
     if getattr(structure, "order", 1) == 2 or getattr(structure, "allowed", None) is not None:
         return structure
+    if isinstance(table, TypedGraphs):
+        return Graph(n_types=structure.n_types, label_sets=structure.label_sets.by_type)
     return type(structure)(n_types=structure.n_types) if hasattr(structure, "n_types") else structure.name
 
 

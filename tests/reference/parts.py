@@ -43,6 +43,10 @@ class Enumerator:
         """An example as users pass it."""
         return nodes
 
+    def columns(self, nodes):
+        """The features that have weights."""
+        return nodes
+
 
 class Singles(Enumerator):
     def input(self, i, nodes):
@@ -168,6 +172,18 @@ class Segments(Enumerator):
         return pairs + lengths + ([ends + labels[0], ends + self.n_labels + labels[-1]] if labels else [])
 
 
+class TypedGraphs(Graphs):
+    """Nodes have types, with weights and label sets of their own."""
+
+    def fits_ends(self, i, labels):
+        kinds = self.shape.node_types[self.shape.offsets[i] : self.shape.offsets[i + 1]]
+        return all(self.structure.label_sets.flags[kind, label] for kind, label in zip(kinds, labels, strict=True))
+
+    def columns(self, nodes):
+        kinds = self.shape.node_types[:, None] == np.arange(len(self.structure.label_sets.types))
+        return np.hstack([nodes * kinds[:, [at]] for at in range(kinds.shape[1])])
+
+
 def _offsets(lengths):
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
@@ -187,7 +203,7 @@ def draw_tree(rng, lengths, n_types=1):
     return TreeShape(_offsets(lengths), flat, types)
 
 
-def draw_graph(rng, lengths, n_types=1):
+def draw_graph(rng, lengths, n_types=1, n_node_types=None):
     """Graphs with circles, in any direction, some with two edges between nodes, some in several parts."""
     edges = []
     for n in lengths:
@@ -195,7 +211,8 @@ def draw_graph(rng, lengths, n_types=1):
         edges.append(pairs.reshape(-1, 2).astype(np.int32))
     flat = np.concatenate([np.zeros((0, 2), dtype=np.int32), *edges])
     types = rng.integers(n_types, size=len(flat)).astype(np.int32) if n_types > 1 else None
-    return GraphShape(_offsets(lengths), flat, _offsets([len(one) for one in edges]), types)
+    kinds = None if n_node_types is None else rng.integers(n_node_types, size=sum(lengths)).astype(np.int32)
+    return GraphShape(_offsets(lengths), flat, _offsets([len(one) for one in edges]), types, node_types=kinds)
 
 
 def enumerators(rng):
@@ -220,4 +237,9 @@ def enumerators(rng):
             SemiMarkov(["B-x", "E-x", "I-x", "O", "S-x"], 3), Shape.of(_offsets([4, 0, 1, 2])), 5
         ),
         "segments as runs": Segments(SemiMarkov(["O", "x", "y"], 3), Shape.of(_offsets([5, 0, 1, 3])), 3),
+        "graph node types": TypedGraphs(
+            Graph(3, 2, label_sets=np.array([[True, True, False], [False, True, True], [False, False, True]])),
+            draw_graph(rng, [4, 1, 0, 5], 2, 3),
+            3,
+        ),
     }

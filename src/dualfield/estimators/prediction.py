@@ -142,7 +142,9 @@ class StructuredPredictor:
         """
         return self._ask().scores(self._input(X), lengths, n_threads(self.n_jobs))
 
-    def predict(self, X: Any, *, lengths: ArrayLike | None = None, return_bound: bool = False) -> Any:
+    def predict(
+        self, X: Any, *, lengths: ArrayLike | None = None, return_bound: bool = False, known: Any = None
+    ) -> Any:
         """Return the most probable labelling of each sequence.
 
         Parameters
@@ -151,6 +153,9 @@ class StructuredPredictor:
             As in :meth:`decision_scores`.
         return_bound : bool, default=False
             Also return the scores of the labellings, and what a better one could score at most.
+        known : list of lists, default=None
+            What is known of the labels, in the form of y: at a node its label, a set of labels that it may have, or
+            None where nothing is known. Only labellings that agree are looked at.
 
         Returns
         -------
@@ -167,9 +172,11 @@ class StructuredPredictor:
         >>> labels, bounds = model.predict([[["a"], ["b"]]], return_bound=True)
         >>> bounds.exact
         array([ True])
+        >>> model.predict([[["a"], ["a"], ["b"]]], known=[["y", None, {"x", "y"}]])
+        [['y', 'x', 'y']]
         """
         ask = self._ask().bounded_predict if return_bound else self._ask().predict
-        return ask(self._input(X), lengths, n_threads(self.n_jobs))
+        return ask(self._input(X), lengths, n_threads(self.n_jobs), known=known)
 
     def predict_single(self, xseq: Any) -> Any:
         """Return the most probable labelling of one sequence.
@@ -192,7 +199,9 @@ class StructuredPredictor:
         """
         return self.predict([xseq])[0]
 
-    def predict_proba(self, X: Any, *, pairwise: bool = False, lengths: ArrayLike | None = None) -> Any:
+    def predict_proba(
+        self, X: Any, *, pairwise: bool = False, lengths: ArrayLike | None = None, known: Any = None
+    ) -> Any:
         """Return the probability of each label at each node.
 
         Parameters
@@ -201,6 +210,8 @@ class StructuredPredictor:
             As in :meth:`decision_scores`.
         pairwise : bool, default=False
             Also return the probability of each pair of neighbouring labels; chains of order 1 only.
+        known : list of lists, default=None
+            As in :meth:`predict`: probabilities are those given what is known.
 
         Returns
         -------
@@ -216,9 +227,10 @@ class StructuredPredictor:
         array([[0.68, 0.32],
                [0.32, 0.68]])
         """
-        return self._ask().predict_proba(self._input(X), lengths, n_threads(self.n_jobs), pairwise=pairwise)
+        model, threads = self._ask(), n_threads(self.n_jobs)
+        return model.predict_proba(self._input(X), lengths, threads, pairwise=pairwise, known=known)
 
-    def beliefs(self, X: Any, *, pairwise: bool = False, lengths: ArrayLike | None = None) -> Any:
+    def beliefs(self, X: Any, *, pairwise: bool = False, lengths: ArrayLike | None = None, known: Any = None) -> Any:
         """Return the beliefs of tree-reweighted bounds where a graph is too wide for probabilities.
 
         They are rows that sum to 1, and agree between edges and their nodes; but they are those of a relaxation, which
@@ -226,7 +238,7 @@ class StructuredPredictor:
 
         Parameters
         ----------
-        X, pairwise, lengths
+        X, pairwise, lengths, known
             As in :meth:`predict_proba`.
 
         Returns
@@ -244,7 +256,7 @@ class StructuredPredictor:
         >>> model.beliefs([circle])[0].sum(axis=1)
         array([1., 1., 1.])
         """
-        return self._ask().beliefs(self._input(X), lengths, n_threads(self.n_jobs), pairwise=pairwise)
+        return self._ask().beliefs(self._input(X), lengths, n_threads(self.n_jobs), pairwise=pairwise, known=known)
 
     def predict_marginals(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
         """Return probabilities as sklearn-crfsuite does: a dict for each node.
@@ -266,9 +278,15 @@ class StructuredPredictor:
         ['x', 'y']
         """
         names, rows = self._ask().names, self.predict_proba(X, lengths=lengths)
+
+        def named(table: Any) -> list[dict[Any, float]]:
+            return [dict(zip(names, row, strict=True)) for row in np.asarray(table).tolist()]
+
         if self.structure_.is_flat:
-            return [dict(zip(names, row, strict=True)) for row in np.asarray(rows).tolist()]
-        return [[dict(zip(names, row, strict=True)) for row in np.asarray(one).tolist()] for one in rows]
+            return named(rows)
+        return [
+            {kind: named(table) for kind, table in one.items()} if isinstance(one, dict) else named(one) for one in rows
+        ]
 
     def predict_marginals_single(self, xseq: Any) -> Any:
         """Return the probabilities of one sequence as dicts.
@@ -317,7 +335,9 @@ class StructuredPredictor:
         """
         return self._ask().log_probabilities(self._input(X), y, lengths, n_threads(self.n_jobs))
 
-    def k_best(self, X: Any, k: int, *, lengths: ArrayLike | None = None) -> list[list[tuple[Any, float]]]:
+    def k_best(
+        self, X: Any, k: int, *, lengths: ArrayLike | None = None, known: Any = None
+    ) -> list[list[tuple[Any, float]]]:
         """Return the k most probable labellings of each sequence, best first.
 
         Parameters
@@ -326,6 +346,8 @@ class StructuredPredictor:
             As in :meth:`decision_scores`.
         k : int
             How many; a sequence that has fewer gets fewer.
+        known : list of lists, default=None
+            As in :meth:`predict_proba`.
 
         Returns
         -------
@@ -340,10 +362,16 @@ class StructuredPredictor:
         [(['x'], 0.65), (['y'], 0.35)]
         """
         check_integer(type(self).__name__ + ".k_best", "k", k, 1)
-        return self._ask().k_best(self._input(X), int(k), lengths, n_threads(self.n_jobs))
+        return self._ask().k_best(self._input(X), int(k), lengths, n_threads(self.n_jobs), known=known)
 
     def sample(
-        self, X: Any, n_samples: int = 1, *, random_state: Any = None, lengths: ArrayLike | None = None
+        self,
+        X: Any,
+        n_samples: int = 1,
+        *,
+        random_state: Any = None,
+        lengths: ArrayLike | None = None,
+        known: Any = None,
     ) -> list[list[Any]]:
         """Draw labellings from the model's distribution.
 
@@ -355,6 +383,8 @@ class StructuredPredictor:
             Draws for each sequence.
         random_state : int, RandomState or None, default=None
             Seed.
+        known : list of lists, default=None
+            As in :meth:`predict_proba`.
 
         Returns
         -------
@@ -368,7 +398,8 @@ class StructuredPredictor:
         >>> len(draws[0]), len(draws[0][0])
         (5, 1)
         """
-        return self._ask().sample(self._input(X), n_samples, random_state, lengths, n_threads(self.n_jobs))
+        model, threads = self._ask(), n_threads(self.n_jobs)
+        return model.sample(self._input(X), n_samples, random_state, lengths, threads, known=known)
 
     def score(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> float:
         """Return the share of nodes whose label is predicted right.

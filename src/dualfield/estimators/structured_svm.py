@@ -361,7 +361,9 @@ class StructuredSVM(StructuredPredictor, Estimator):
         return HeldOut(model.structure, scores, model.encoded(y, scores.shape))
 
     @available_if(_is_calibrated)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any, *, pairwise: bool = False, lengths: ArrayLike | None = None) -> Any:
+    def predict_proba(
+        self, X: Any, *, pairwise: bool = False, lengths: ArrayLike | None = None, known: Any = None
+    ) -> Any:
         """Return the probability of each label at each node, at the temperature of :meth:`calibrate`.
 
         Parameters
@@ -370,6 +372,8 @@ class StructuredSVM(StructuredPredictor, Estimator):
             As in ``predict``.
         pairwise : bool, default=False
             Also return the probability of each pair of neighbouring labels; chains of order 1 only.
+        known : list of lists, default=None
+            As in ``predict``: probabilities are those given what is known.
 
         Returns
         -------
@@ -385,7 +389,7 @@ class StructuredSVM(StructuredPredictor, Estimator):
         >>> model.predict_proba([[["a"]]])[0].sum()
         np.float64(1.0)
         """
-        return super().predict_proba(X, pairwise=pairwise, lengths=lengths)
+        return super().predict_proba(X, pairwise=pairwise, lengths=lengths, known=known)
 
     @available_if(_is_single)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Floats:

@@ -251,7 +251,8 @@ class _LinearSequence:
             one, two, t = int(mine.shared[place]), int(theirs.shared[place]), int(at[place])
             if one < n:
                 sides = f"{self._place(t, position)}: {self._window(one)}, not {self._window(two)}"
-                found.append((f"transition{sides}", float(self.weights.cliques[one] - self.weights.cliques[two])))
+                kind = f"transition {structure.clique_kind(one)}".rstrip()
+                found.append((f"{kind}{sides}", float(self.weights.cliques[one] - self.weights.cliques[two])))
                 continue
             end, weights = (("start", self.weights.start), ("stop", self.weights.stop))[(one - n) // len(self.classes)]
             sides = f"{self._place(t, position)}: {self.classes[best[t]]}, not {self.classes[other[t]]}"
@@ -307,11 +308,11 @@ class _LinearSequence:
         ]
 
     def _window(self, clique: int) -> str:
-        return " > ".join(map(str, self._names[clique]))
+        return " > ".join(str(self.classes[code]) for code in self._cliques[clique] if code >= 0)
 
     @cached_property
-    def _names(self) -> list[tuple[Any, ...]]:
-        return self.structure.clique_names(self.classes)
+    def _cliques(self) -> list[list[int]]:
+        return self.structure.cliques.tolist()
 
     @staticmethod
     def _place(t: int, position: int) -> str:

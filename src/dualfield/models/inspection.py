@@ -83,7 +83,7 @@ def state_features(model: StructuredModel) -> dict[tuple[str, Any], float]:
 
 
 def transition_features(model: StructuredModel) -> dict[tuple[Any, ...], float]:
-    """Return the weights of transitions that are not zero, by their labels."""
+    """Return the weights of transitions that are not zero, by edge type, if there are several, and labels."""
     weights, names = model.score_map.unpack(model.parameters).cliques, model.names
     kept = np.flatnonzero(weights)
     windows = model.structure.clique_names(names)

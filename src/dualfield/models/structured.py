@@ -18,6 +18,7 @@ from dualfield.data.checks import check_column_names
 from dualfield.data.mapped_vocabulary import read_vocabulary
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
+from dualfield.data.states import read_states
 from dualfield.data.value_records import names_record, read_names
 from dualfield.features import Template
 from dualfield.features.reading import read_examples
@@ -237,10 +238,31 @@ class StructuredModel:
         nodes = nodes if self.expansion is None else self.expansion.columns(nodes, n_threads)
         return Scored(self.score_map, self.parameters, nodes, pairs)
 
-    def scores(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Scores:
-        """Return the scores of all labels and transitions: what the structure can be asked about."""
+    def scores(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1, *, known: Any = None) -> Scores:
+        """Return the scores of all labels and transitions, or of those that agree with what is known of the labels."""
         read = self.scored(X, lengths, n_threads)
-        return read.score_map.scores(read.parameters, read.nodes, read.pairs, n_threads)
+        scores = read.score_map.scores(read.parameters, read.nodes, read.pairs, n_threads)
+        return scores if known is None else scores.only(self.allowed_labels(known, scores.shape))
+
+    def allowed_labels(self, known: Any, shape: Shape, name: str = "known") -> NDArray[np.bool_]:
+        """Return which labels nodes may have, given labels, sets of labels, and None where nothing is known."""
+        rows = known if self.structure.is_flat else shape.flat_labels(known)
+        if isinstance(rows, (list, tuple)):  # arrays of objects may hold sets and None
+            rows = [one.tolist() if isinstance(one, np.ndarray) and one.dtype == object else one for one in rows]
+        found = read_states(rows, shape.offsets, self.labels, name=name)
+        allowed = found.codes[:, None] == np.arange(len(self.labels)) if found.allowed is None else found.allowed
+        sets = self.structure.part_sets(shape)
+        if sets is not None:
+            own = sets.nodes[sets.set_of_node]
+            none = np.flatnonzero(~(allowed & own).any(axis=1))
+            if none.size:
+                node = int(none[0])
+                i = int(np.searchsorted(shape.offsets, node, side="right")) - 1
+                given, fitting = (self.classes[flags[node]].tolist() for flags in (allowed, own))
+                raise ValueError(
+                    f"{name}[{i}] allows {given} at node {node - int(shape.offsets[i])}, whose type has {fitting}."
+                )
+        return allowed
 
     def decoded(self, codes: NDArray[np.int32], shape: Shape) -> Any:
         """Return labels as users pass them: for each example, or in a row where every node is one."""
@@ -262,31 +284,49 @@ class StructuredModel:
 
     # Answers
 
-    def predict(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Any:
-        """Return the best labelling of each example."""
+    def predict(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1, *, known: Any = None) -> Any:
+        """Return the best labelling of each example, of those that agree with what is known."""
+        if known is not None:
+            return self.bounded_predict(X, lengths, n_threads, known=known)[0]
         score_map, parameters, nodes, pairs = self.scored(X, lengths, n_threads)
         return self.decoded(_native.tag(score_map.bind(nodes, pairs), parameters, n_threads), nodes.shape)
 
-    def bounded_predict(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> tuple[Any, Bounds]:
+    def bounded_predict(
+        self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1, *, known: Any = None
+    ) -> tuple[Any, Bounds]:
         """Return the best labelling of each example that was found, with its score and a bound for all of them."""
-        scores = self.scores(X, lengths, n_threads)
+        scores = self.scores(X, lengths, n_threads, known=known)
         found = self.structure.bounded_argmax(scores, n_jobs=n_threads)
         return self.decoded(found.labels, scores.shape), found.bounds
 
     def predict_proba(
-        self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1, *, pairwise: bool = False
+        self,
+        X: Any,
+        lengths: ArrayLike | None = None,
+        n_threads: int = 1,
+        *,
+        pairwise: bool = False,
+        known: Any = None,
     ) -> Any:
         """Return the probability of each label at each node, and with `pairwise` of labels of neighbours."""
         reason = self.structure.no_pairs if pairwise else None
         if reason is not None:
             raise ValueError(f"pairwise {reason}")
-        scores = self.scores(X, lengths, n_threads)
+        scores = self.scores(X, lengths, n_threads, known=known)
         self._need_exact("predict_proba", scores)
         return self.marginals(scores, n_threads, pairwise=pairwise)
 
-    def beliefs(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1, *, pairwise: bool = False) -> Any:
+    def beliefs(
+        self,
+        X: Any,
+        lengths: ArrayLike | None = None,
+        n_threads: int = 1,
+        *,
+        pairwise: bool = False,
+        known: Any = None,
+    ) -> Any:
         """Return probabilities, or where answers are bounds the beliefs that the bounds have."""
-        return self.marginals(self.scores(X, lengths, n_threads), n_threads, pairwise=pairwise)
+        return self.marginals(self.scores(X, lengths, n_threads, known=known), n_threads, pairwise=pairwise)
 
     def _need_exact(self, question: str, scores: Scores) -> None:
         """Refuse a question about probabilities where there are only bounds."""
@@ -318,10 +358,10 @@ class StructuredModel:
         return np.asarray((self.structure.score(scores, codes, n_jobs=n_threads) - total) / T)
 
     def k_best(
-        self, X: Any, k: int, lengths: ArrayLike | None = None, n_threads: int = 1
+        self, X: Any, k: int, lengths: ArrayLike | None = None, n_threads: int = 1, *, known: Any = None
     ) -> list[list[tuple[Any, float]]]:
         """Return up to k labellings of each example with their probabilities, best first."""
-        scores, T = self.scores(X, lengths, n_threads), self.probability_temperature
+        scores, T = self.scores(X, lengths, n_threads, known=known), self.probability_temperature
         best = self.structure.k_best(scores, k, n_jobs=n_threads)
         total = self.structure.log_partition(scores, temperature=T, n_jobs=n_threads)
         probability, found = np.exp((best.scores - total[:, None]) / T), np.isfinite(best.scores)
@@ -332,10 +372,17 @@ class StructuredModel:
         )
 
     def sample(
-        self, X: Any, n_samples: int, random_state: Any, lengths: ArrayLike | None = None, n_threads: int = 1
+        self,
+        X: Any,
+        n_samples: int,
+        random_state: Any,
+        lengths: ArrayLike | None = None,
+        n_threads: int = 1,
+        *,
+        known: Any = None,
     ) -> list[list[Any]]:
         """Draw labellings of each example."""
-        scores = self.scores(X, lengths, n_threads)
+        scores = self.scores(X, lengths, n_threads, known=known)
         draws = self.structure.sample(
             scores, n_samples, random_state=random_state, temperature=self.probability_temperature, n_jobs=n_threads
         )

@@ -8,6 +8,7 @@ from dualfield.structures.custom import CustomProblem, check_custom_problem
 from dualfield.structures.factor_graph import FactorGraph
 from dualfield.structures.graph import Graph, GraphShape
 from dualfield.structures.graph_input import FlatGraphs, grid_edges
+from dualfield.structures.label_sets import LabelSets
 from dualfield.structures.learnt_trees import mutual_information, spanning_tree
 from dualfield.structures.network import Network
 from dualfield.structures.network.hidden import Conditioned
@@ -30,6 +31,7 @@ __all__ = [
     "Graph",
     "GraphShape",
     "KBest",
+    "LabelSets",
     "Marginals",
     "Network",
     "Opened",

@@ -25,7 +25,7 @@ from dualfield.structures.checks import (
     n_threads,
 )
 from dualfield.structures.opened import Opened
-from dualfield.structures.scores import KBest, LabellingParts, Marginals, Scores
+from dualfield.structures.scores import KBest, LabellingParts, Marginals, PartSets, Scores
 
 
 class Structure(ABC):
@@ -75,7 +75,7 @@ class Structure(ABC):
         return np.ones(self.n_cliques, dtype=bool)
 
     def clique_names(self, names: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Return the labels of each clique.
+        """Return the labels of each clique, behind what :meth:`clique_kind` says of it.
 
         Parameters
         ----------
@@ -93,7 +93,9 @@ class Structure(ABC):
         >>> Chain(2).clique_names(["a", "b"])
         [('a', 'a'), ('a', 'b'), ('b', 'a'), ('b', 'b')]
         """
-        return [tuple(names[code] for code in row if code >= 0) for row in self.cliques.tolist()]
+        windows = ([names[code] for code in row if code >= 0] for row in self.cliques.tolist())
+        kinds = (self.clique_kind(at) for at in range(self.n_cliques))
+        return [(*([kind] if kind else []), *labels) for kind, labels in zip(kinds, windows, strict=True)]
 
     def edge_names(self, names: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Return the labels of each part that an edge has of its own.
@@ -108,7 +110,51 @@ class Structure(ABC):
         list of tuples
             For chains those of :meth:`clique_names`.
         """
-        return self.clique_names(names)[: self.edge_width]
+        rows = self.cliques[: self.edge_width].tolist()
+        return [tuple(names[code] for code in row if code >= 0) for row in rows]
+
+    def clique_kind(self, clique: int) -> str:
+        """Return what tells a clique from another one with the same labels; empty if nothing does.
+
+        Parameters
+        ----------
+        clique : int
+            Which one.
+
+        Returns
+        -------
+        str
+            The type of its edges, where there are several.
+
+        Examples
+        --------
+        >>> from dualfield.structures import Graph
+        >>> Graph(2, n_types=3).clique_kind(4)
+        'type 1'
+        """
+        return ""
+
+    def part_sets(self, shape: Shape) -> PartSets | None:
+        """Return which labels nodes may have, and which parts edges; None: all.
+
+        Parameters
+        ----------
+        shape : Shape
+            The shapes of the examples.
+
+        Returns
+        -------
+        PartSets or None
+            The sets, where nodes have types.
+
+        Examples
+        --------
+        >>> from dualfield.data.shapes import Shape
+        >>> from dualfield.structures import Chain
+        >>> Chain(2).part_sets(Shape.of([0, 3])) is None
+        True
+        """
+        return None
 
     def record(self) -> Fields:
         """Return the record of the structure."""

@@ -105,6 +105,29 @@ class Scores:
         """Number of nodes of each example."""
         return np.diff(self.offsets)
 
+    def only(self, allowed: NDArray[np.bool_]) -> Scores:
+        """Return the same scores, with no other labels than those allowed.
+
+        Parameters
+        ----------
+        allowed : bool array of shape (n_nodes, n_labels)
+            Which labels each node may have.
+
+        Returns
+        -------
+        Scores
+            -inf for the others.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.structures import Scores
+        >>> Scores([[1.0, 2.0]]).only(np.array([[True, False]])).node
+        array([[  1., -inf]])
+        """
+        node = np.where(allowed, self.node, -np.inf)
+        return Scores(node, None, self.transition, start=self.start, stop=self.stop, shape=self.shape)
+
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
@@ -160,6 +183,40 @@ class KBest:
 
     labels: Codes
     scores: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class PartSets:
+    """Which parts some examples may have, where their nodes may not have all labels.
+
+    Parameters
+    ----------
+    nodes : bool array of shape (n_sets, n_labels)
+        Sets of labels.
+    set_of_node : int array of shape (n_nodes,)
+        The set of each node.
+    edges : bool array of shape (n_edge_sets, edge_width)
+        Sets of the own parts of edges.
+    set_of_edge : int array of shape (n_edges,)
+        The set of each edge.
+    cliques : bool array of shape (n_cliques,)
+        Shared parts that some edge may have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.structures import Graph, GraphShape
+    >>> edges, kinds = np.array([[0, 1]], dtype=np.int32), np.array([0, 1], dtype=np.int32)
+    >>> shape = GraphShape(np.array([0, 2]), edges, np.array([0, 1]), node_types=kinds)
+    >>> Graph(2, label_sets=np.array([[True, False], [True, True]])).part_sets(shape).cliques
+    array([ True,  True, False, False])
+    """
+
+    nodes: NDArray[np.bool_]
+    set_of_node: NDArray[Any]
+    edges: NDArray[np.bool_]
+    set_of_edge: NDArray[Any]
+    cliques: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
