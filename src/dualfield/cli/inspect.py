@@ -128,7 +128,7 @@ def _training(model: Any) -> str:
 
 
 def _attributes(model: Any, names: list[str], top: int, label: str | None) -> Iterator[str]:
-    if not top or model.expansion_ is not None:
+    if not top or model.model_.has_kernel:
         return
     for name, value in zip(names, _values(model), strict=True):
         if label is not None and name != label:

@@ -130,7 +130,7 @@ def load_tagger(path: Path, *, mmap: bool, threads: int) -> LoadedModel:
             frozen = StructuredModel.from_record(record.child("model"))
             known = "file_columns" in record.names()
             columns = FileColumns.from_record(record.child("file_columns")) if known else None
-        if frozen.vocabulary is not None and frozen.expansion is None:
+        if frozen.vocabulary is not None and not frozen.has_kernel:
             tagger = FrozenTagger(frozen, threads, columns)
             return LoadedModel(os.fspath(path), tagger, "crfsuite" if frozen.template is None else "conll")
     return load_model(path, mmap=mmap, threads=threads)

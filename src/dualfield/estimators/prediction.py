@@ -49,6 +49,8 @@ class StructuredPredictor:
         Number of weights.
     expansion_ : Expansion or None
         Points, coefficients and kernel of the node scores, where there is a kernel.
+    pair_expansion_ : Expansion or None
+        The same for the scores of pairs of neighbours.
     template_ : Template or None
         What makes attributes of columns.
     coef_ : sparse matrix or array of shape (n_labels, n_columns)
@@ -78,6 +80,7 @@ class StructuredPredictor:
     score_map_: LinearScores = fitted("score_map")
     parameters_: Floats = fitted("parameters")
     expansion_: Expansion | None = fitted("expansion")
+    pair_expansion_: Expansion | None = fitted("pair_expansion")
     n_features_: int = fitted("n_features")
     template_: Template | None = fitted("template")
     coef_: Any = fitted("coef")

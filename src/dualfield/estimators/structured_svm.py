@@ -90,6 +90,11 @@ class StructuredSVM(StructuredPredictor, Estimator):
     kernel : {"linear", "poly", "rbf", "laplacian", "sigmoid"} or callable, default=None
         Node scores are expansions in a kernel on the rows of the nodes, as in
         :class:`dualfield.KernelLogisticRegression`, instead of weights of columns; transitions keep their weights.
+    kernel_on : {"nodes", "pairs", "both"}, default="nodes"
+        What the kernel scores. "pairs": the labels of neighbours, for every edge e of a chain of order 1, a tree or a
+        graph, Σ_e' κ(x_e, x_e') B_e'[a, b], where x_e are the rows of its two nodes side by side, or the features of
+        the edge where edges have some; nodes then have no scores of their own. "both": pairs and nodes. Memory beside
+        ``cache_size``: about 8 n_labels² numbers of 8 bytes for each edge.
     gamma : {"scale", "auto"} or float, default="scale"
         γ of "poly", "rbf", "laplacian" and "sigmoid": given, 1 / n_columns, or that divided by the variance of X.
     degree, coef0 : float, default=3, 0.0
@@ -139,6 +144,8 @@ class StructuredSVM(StructuredPredictor, Estimator):
         As in :class:`dualfield.CRF`.
     expansion_ : Expansion or None
         Points, coefficients and kernel of the node scores, where there is a kernel.
+    pair_expansion_ : Expansion or None
+        The same for the scores of pairs of neighbours, see ``kernel_on``.
     objective_, dual_gap_ : float
         The minimised value, and a proven bound on its distance from the minimum.
     n_iter_, solver_, status_, trace_
@@ -177,6 +184,7 @@ class StructuredSVM(StructuredPredictor, Estimator):
         cost: Literal["hamming"] | ArrayLike | Callable[[Any, Any], float] = "hamming",
         rescaling: Literal["margin", "slack"] = "margin",
         kernel: str | Callable[..., Any] | None = None,
+        kernel_on: Literal["nodes", "pairs", "both"] = "nodes",
         gamma: float | Literal["scale", "auto"] = "scale",
         degree: float = 3,
         coef0: float = 0.0,
@@ -204,6 +212,7 @@ class StructuredSVM(StructuredPredictor, Estimator):
         self.cost = cost
         self.rescaling = rescaling
         self.kernel = kernel
+        self.kernel_on = kernel_on
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
@@ -282,8 +291,8 @@ class StructuredSVM(StructuredPredictor, Estimator):
         data = self._read(X, y, sample_weight, lengths)
         if self.kernel is not None:
             solver = check_structured_kernel(self, 0.0)
-            solution, expansion = run_with_kernel(self, data, 0.0, solver, old, monitor=monitor, checkpoint=checkpoint)
-            self._keep(data.model(solution.parameters, None, expansion), solution)
+            solution, expansions = run_with_kernel(self, data, 0.0, solver, old, monitor=monitor, checkpoint=checkpoint)
+            self._keep(data.model(solution.parameters, None, expansions), solution)
         else:
             start = carry_over(old, data) if isinstance(old, StructuredModel) else None
             solution = self._fit_data(data, start, monitor, Checkpoint.of(checkpoint))

@@ -55,13 +55,18 @@ def build_score_map(
     with_ends: bool,
     with_transitions: bool,
     old: LinearScores | None,
-    has_kernel: bool = False,
+    kernel_on: str | None = None,
 ) -> LinearScores:
-    """Decide which features there are; node scores that come from a kernel are columns that score their own label."""
+    """Decide which features there are; scores that come from a kernel are columns that score their own label.
+
+    Where a kernel is on pairs alone, the columns of nodes score nothing.
+    """
     n_rows = max(nodes.n_nodes, len(structure.edge_rows(nodes.shape))) if pairs is None else pairs.n_nodes
     edges, shared = _known_parts(structure, codes, nodes, n_rows)
     sets = structure.part_sets(nodes.shape) if everything else None
-    if has_kernel:
+    if kernel_on == "pairs":
+        node = FeatureTable.none(nodes.n_columns, structure.n_labels)
+    elif kernel_on is not None:
         node = Expansion.table(structure.n_labels)
     elif sets is not None:
         node = _possible(nodes, sets.set_of_node, sets.nodes)
@@ -70,7 +75,9 @@ def build_score_map(
     else:
         node = FeatureTable.observed(nodes, codes, structure.n_labels, min_freq)
     pair = None
-    if pairs is not None:
+    if kernel_on in ("pairs", "both"):
+        pair = Expansion.table(structure.edge_width)
+    elif pairs is not None:
         if sets is not None:
             pair = _possible(pairs, sets.set_of_edge, sets.edges)
         elif everything:

@@ -53,7 +53,9 @@ def kernel_structure(objective: Any) -> str | None:
 
 def kernel_nodes(objective: Any) -> str | None:
     """Need nodes that are scored by a kernel, and transitions that have weights."""
-    return None if isinstance(objective, KernelObjective) else "It is not a chain with a kernel."
+    if not isinstance(objective, KernelObjective):
+        return "It is not a chain with a kernel."
+    return None if objective.pair_kernel is None else "Its kernel scores pairs of nodes (kernel_on)."
 
 
 def positive_temperature(objective: Any) -> str | None:

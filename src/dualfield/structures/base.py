@@ -364,6 +364,21 @@ class Structure(ABC):
         """
         return np.zeros(0, dtype=np.int64)
 
+    def edge_ends(self, shape: Shape) -> NDArray[np.int64]:
+        """Return the two nodes of each edge, the one that it comes from and the one that it leads to.
+
+        Parameters
+        ----------
+        shape : Shape
+            The shapes of the examples.
+
+        Returns
+        -------
+        int array of shape (n_edges, 2)
+            Nodes, counted over all examples; twice the same where a row is that of no edge.
+        """
+        return np.zeros((0, 2), dtype=np.int64)
+
     def edge_rows(self, shape: Shape) -> NDArray[np.int64]:
         """Return which row of :meth:`pair_batch` has the features of each edge.
 

@@ -421,6 +421,11 @@ class Graph(Pairwise):
         begins = np.repeat(there.offsets[:-1], np.diff(there.edge_offsets))
         return begins + there.edges[:, 1]
 
+    def edge_ends(self, shape: Shape) -> NDArray[np.int64]:
+        """Return the node that each edge comes from, and the one that it leads to."""
+        there = _connected(shape)
+        return np.repeat(there.offsets[:-1], np.diff(there.edge_offsets))[:, None] + there.edges
+
     def edge_rows(self, shape: Shape) -> NDArray[np.int64]:
         """Return the rows of edges: each has one."""
         return np.arange(_connected(shape).n_edges)
