@@ -264,6 +264,9 @@ class StructuredModel:
 
     def predict(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Any:
         """Return the best labelling of each example."""
+        if not self.structure.is_native:
+            scores = self.scores(X, lengths, n_threads)
+            return self.decoded(self.structure.argmax(scores, n_jobs=n_threads), scores.shape)
         score_map, parameters, nodes, pairs = self.scored(X, lengths, n_threads)
         return self.decoded(_native.tag(score_map.bind(nodes, pairs), parameters, n_threads), nodes.shape)
 
@@ -290,6 +293,8 @@ class StructuredModel:
 
     def _need_exact(self, question: str, scores: Scores) -> None:
         """Refuse a question about probabilities where there are only bounds."""
+        if self.structure.no_sums is not None:
+            raise ValueError(f"{question} needs exact answers: {self.structure.no_sums}")
         if self.structure.relaxation(scores.shape) is not None:
             raise ValueError(
                 f"{question} needs exact answers: the beliefs of inference='trw' are not probabilities, and can be far "
@@ -384,7 +389,7 @@ class StructuredModel:
             temperature=record.number("temperature", above=0.0) if record.has("temperature") else None,
             calibration=Calibration.from_record(record.child("calibration")) if record.has("calibration") else None,
             column_names=None if names is None else tuple(names),
-            relaxation=record.text("relaxation", ("trw",)) if record.has("relaxation") else None,
+            relaxation=record.text("relaxation", ("trw", "max_flow")) if record.has("relaxation") else None,
             has_edge_features=record.flag("edge_features"),
         )
 

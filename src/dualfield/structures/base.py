@@ -111,6 +111,16 @@ class Structure(ABC):
             For native calls. Its shared parts are the cliques, then the labels of each end.
         """
 
+    @property
+    def is_native(self) -> bool:
+        """Whether native code answers every question about it."""
+        return True
+
+    @property
+    def no_sums(self) -> str | None:
+        """Why there are no sums over labellings, which log-losses and probabilities need; None if there are."""
+        return None
+
     def relaxation(self, shape: Shape) -> str | None:
         """Return the name of the relaxation that answers questions about examples of given shapes; None: exact answers.
 
@@ -122,7 +132,7 @@ class Structure(ABC):
         Returns
         -------
         str or None
-            "trw" for graphs that are too wide.
+            "trw" for graphs that are too wide; "max_flow" where maxima over fractional points take their place.
 
         Examples
         --------
@@ -154,6 +164,14 @@ class Structure(ABC):
             )
         return batch
 
+    def _ends(self, scores: Scores) -> list[Floats | None]:
+        """Check the scores of the first and of the last label; None: there are none."""
+        ends = [check_end(name, getattr(scores, name), self.n_labels) for name in ("start", "stop")]
+        for name, end in list(zip(("start", "stop"), ends, strict=True))[self.n_ends :]:
+            if end is not None:
+                raise ValueError(f"{type(self).__name__} takes no {name} scores.")
+        return ends
+
     def _bind(
         self,
         scores: Scores | ArrayLike,
@@ -168,10 +186,7 @@ class Structure(ABC):
         """
         batch = self._read_scores(scores)
         shared, per_edge = self._parts(batch)
-        ends = [check_end(name, getattr(batch, name), self.n_labels) for name in ("start", "stop")]
-        for name, end in list(zip(("start", "stop"), ends, strict=True))[self.n_ends :]:
-            if end is not None:
-                raise ValueError(f"{type(self).__name__} takes no {name} scores.")
+        ends = self._ends(batch)
         with_ends = any(end is not None for end in ends)
         with_edges = self.has_edges and (with_edges or per_edge is not None)
         if with_ends:
