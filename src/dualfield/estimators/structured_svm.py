@@ -493,7 +493,13 @@ class StructuredSVM(StructuredPredictor, Estimator):
     def _read(self, X: Any, y: Any, sample_weight: Any, lengths: Any) -> TrainingData:
         if structure_of(type(self).__name__, self.structure).is_flat:
             X, y = matrix_and_classes(self, X, y)
-        return read_training_data(self, X, y, sample_weight, lengths, hinge=True)
+        data = read_training_data(self, X, y, sample_weight, lengths, hinge=True)
+        owner = type(self).__name__
+        if self.rescaling == "slack":
+            data.need_exact(owner, "rescaling='slack' needs the best labelling for every number of wrong labels")
+        if self.kernel is not None:
+            data.need_exact(owner, "with a kernel the hinge is trained on the best labellings")
+        return data
 
     @fitting
     def _fit_data(

@@ -206,8 +206,6 @@ def read_training_data(
     )
     if not hinge and structure.no_sums is not None:
         raise ValueError(f"{owner} needs sums over labellings: {structure.no_sums}")
-    if hinge:
-        data.need_exact(owner, "it is trained on the best labellings of loss-augmented inference")
     if allowed is not None:
         data.need_exact(owner, "the likelihood of partly labelled y is a difference of sums over labellings")
     return data

@@ -14,7 +14,7 @@ from dualfield.data import Batch
 from dualfield.data.arrays import Codes, Floats
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
-from dualfield.structures.bounds import BoundedLabels, Bounds
+from dualfield.structures.bounds import BestPoints, BoundedLabels, Bounds
 from dualfield.structures.checks import (
     add_cost,
     check_codes,
@@ -555,6 +555,34 @@ class Structure(ABC):
         oracle = self._bind(scores, cost, 1.0, n_jobs)
         labels = oracle.argmax()
         return BoundedLabels(labels, Bounds(oracle.score(labels), oracle.maximum()))
+
+    def best_point(
+        self, scores: Scores | ArrayLike, *, cost: ArrayLike | None = None, n_jobs: int | None = None
+    ) -> BestPoints:
+        """Return a point with the highest score for each example: what hinge losses are trained on.
+
+        Where answers are exact it is the indicator of the best labelling. A relaxation has a point of its larger
+        polytope, which may be fractional, and says how far from the highest score it may be.
+
+        Parameters
+        ----------
+        scores, cost, n_jobs
+            As in :meth:`argmax`.
+
+        Returns
+        -------
+        BestPoints
+            The points, bounds and slacks.
+
+        Examples
+        --------
+        >>> from dualfield.structures import Chain, Scores
+        >>> found = Chain(2).best_point(Scores([[1.0, 0.0], [0.0, 0.5]]))
+        >>> found.node, found.slack
+        (array([[1., 0.],
+               [0., 1.]]), array([0.]))
+        """
+        return BestPoints(*self._bind(scores, cost, 1.0, n_jobs).best_point())
 
     def is_possible(
         self, scores: Scores | ArrayLike, *, cost: ArrayLike | None = None, n_jobs: int | None = None
