@@ -95,6 +95,7 @@ class Objective:
     ) -> None:
         self.score_map, self.examples, self.loss, self.n_threads = score_map, examples, loss, n_threads
         self.regulariser = SquaredNorm(score_map.n_parameters) if regulariser is None else regulariser
+        self._met_relaxation = False
 
     @property
     def n_parameters(self) -> int:
@@ -125,12 +126,18 @@ class Objective:
     def is_native(self) -> bool:
         """Whether native code knows all of it: margins are rescaled, all labels compete and cost something."""
         given = self.examples
-        return self.loss.rescaling == "margin" and given.fixed is None and given.unscored is None
+        known = self.loss.rescaling == "margin" and given.fixed is None and given.unscored is None
+        return known and self.score_map.structure.is_native
 
     @cached_property
     def relaxation(self) -> str | None:
         """The relaxation that answers for the structure; None: exact answers."""
         return self.score_map.structure.relaxation(self.examples.nodes.shape)
+
+    @property
+    def relaxation_met(self) -> str | None:
+        """The relaxation; None if every plane so far was that of a best labelling, as far as this is known here."""
+        return self.relaxation if self._met_relaxation or self.is_native else None
 
     @cached_property
     def native(self) -> _native.Problem:
@@ -322,6 +329,7 @@ class Objective:
         costs = self.node_costs(nodes)
         if self.relaxation is not None:
             found = self.score_map.structure.best_point(scores, cost=costs, n_jobs=self.n_threads)
+            self._met_relaxation |= not found.are_labellings
             return self.planes_at(found, chosen)
         return self.planes_of(self.score_map.structure.argmax(scores, cost=costs, n_jobs=self.n_threads), chosen)
 

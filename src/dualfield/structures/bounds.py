@@ -95,3 +95,9 @@ class BestPoints:
     shared: Floats
     bound: Floats
     slack: Floats
+
+    @property
+    def are_labellings(self) -> bool:
+        """Whether all of them are best labellings, rounding apart."""
+        whole = ((self.node == 0.0) | (self.node == 1.0)).all()
+        return bool(whole and Bounds(self.bound - self.slack, self.bound).exact.all())

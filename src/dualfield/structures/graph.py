@@ -260,7 +260,6 @@ class Graph(Pairwise):
         k = self.n_labels
         own = np.zeros(self.n_cliques) if shared is None else shared
         tables = (own if per_edge is None else per_edge).reshape(-1, k, k)
-        rows = np.zeros(there.n_edges, dtype=np.int64) if there.types is None else there.types.astype(np.int64)
 
         def sweeps(examples: NDArray[np.int64]) -> _native.Oracle:
             part, nodes = there.take(examples), rows_of_examples(there.offsets, examples)[1]
@@ -270,7 +269,7 @@ class Graph(Pairwise):
             native = self.native(part, with_edges=per_edge is not None)
             return _native.Oracle(native, scored, shared, 1.0, n_threads(n_jobs))
 
-        return MaxFlowOracle(node, tables, rows if per_edge is None else np.arange(there.n_edges), there, sweeps)
+        return MaxFlowOracle(node, tables, per_edge is not None, there, self.n_types, sweeps)
 
     @property
     def is_native(self) -> bool:

@@ -98,20 +98,31 @@ class MaxFlowOracle:
     ----------
     node : array of shape (n_nodes, n_labels)
         Scores of nodes; -inf forbids.
-    pairs : array of shape (m, n_labels, n_labels)
+    pairs : array of shape (n_types or n_edges, n_labels, n_labels)
         Tables of label pairs.
-    rows : int array of shape (n_edges,)
-        The table of each edge.
+    per_edge : bool
+        Whether edges have tables of their own; else there is one for each type.
     shape : GraphShape
         Nodes and edges of the examples.
+    n_types : int
+        Number of edge types.
     sweeps : callable
         Returns the native oracle that bounds the scores of given examples by tree-reweighted sweeps.
     """
 
     def __init__(
-        self, node: Floats, pairs: Floats, rows: Ints, shape: Any, sweeps: Callable[[Ints], _native.Oracle]
+        self,
+        node: Floats,
+        pairs: Floats,
+        per_edge: bool,
+        shape: Any,
+        n_types: int,
+        sweeps: Callable[[Ints], _native.Oracle],
     ) -> None:
         self._n_labels, self._offsets, self._sweeps = int(node.shape[1]), shape.offsets, sweeps
+        self._types = np.zeros(shape.n_edges, dtype=np.int64) if shape.types is None else shape.types.astype(np.int64)
+        self._per_edge, self._n_types, self._edge_offsets = per_edge, n_types, shape.edge_offsets
+        rows = np.arange(shape.n_edges) if per_edge else self._types
         cuts = (itertools.pairwise(places.tolist()) for places in (shape.offsets, shape.edge_offsets))
         self._graphs = [
             _Graph(node[a:b], shape.edges[c:d], rows[c:d], pairs) for (a, b), (c, d) in zip(*cuts, strict=True)
@@ -170,6 +181,22 @@ class MaxFlowOracle:
         """Return bounds on the scores of all labellings."""
         found = zip(self._graphs, self._best[0], self._best[1].tolist(), strict=True)
         return np.array([max(graph.score(labels), bound) for graph, labels, bound in found])
+
+    def best_point(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        """Return the best points of the local polytope, as :class:`dualfield.structures.BestPoints` has them."""
+        if self._n_labels != 2:
+            raise ValueError(
+                f"inference='max_flow' finds best points for two labels only. Got {self._n_labels}. Train with "
+                "inference='trw' or 'exact'."
+            )
+        node = np.concatenate([np.zeros((0, 2)), *(point.node for point in self.points)])
+        pair = np.concatenate([np.zeros((0, 4)), *(point.pair.reshape(-1, 4) for point in self.points)])
+        shared = np.zeros((len(self._graphs), self._n_types, 4))
+        owner = np.repeat(np.arange(len(self._graphs)), np.diff(self._edge_offsets))
+        np.add.at(shared, (owner, self._types), pair)
+        score, slack = (np.array([getattr(point, name) for point in self.points]) for name in ("score", "slack"))
+        own = pair if self._per_edge else np.zeros((0, 0))
+        return node, own, shared.reshape(len(shared), -1), score + slack, slack
 
     def score(self, labels: Codes) -> Floats:
         """Return the scores of given labellings."""
