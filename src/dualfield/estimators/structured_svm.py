@@ -506,7 +506,13 @@ class StructuredSVM(StructuredPredictor, Estimator):
     def _read(self, X: Any, y: Any, sample_weight: Any, lengths: Any) -> TrainingData:
         if structure_of(type(self).__name__, self.structure).is_flat:
             X, y = matrix_and_classes(self, X, y)
-        return read_training_data(self, X, y, sample_weight, lengths, hinge=True)
+        data = read_training_data(self, X, y, sample_weight, lengths, hinge=True)
+        owner = type(self).__name__
+        if self.rescaling == "slack":
+            data.need_exact(owner, "rescaling='slack' needs the best labelling for every number of wrong labels")
+        if self.kernel is not None:
+            data.need_exact(owner, "with a kernel the hinge is trained on the best labellings")
+        return data
 
     @fitting
     def _fit_data(
@@ -517,13 +523,17 @@ class StructuredSVM(StructuredPredictor, Estimator):
         checkpoint: Checkpoint | None = None,
     ) -> Solution[Floats]:
         """Fit to data that have been read, from weights, or from a solution with its dual point."""
-        solution = self._solve(data, start, monitor, checkpoint)
-        self._keep(data.model(solution.parameters, None), solution)
+        objective, solver = self._objective(data.as_chains())
+        solution = self._solve(data, objective, solver, start, monitor, checkpoint)
+        model = data.model(solution.parameters, None)
+        self._keep(replace(model, relaxation=objective.relaxation_met), solution)
         return solution
 
     def _solve(
         self,
         data: TrainingData,
+        objective: Objective,
+        solver: Any,
         start: Floats | Solution[Floats] | None,
         monitor: Callable[[Moment, StructuredSVM], Any] | None,
         checkpoint: Checkpoint | None,
@@ -534,7 +544,6 @@ class StructuredSVM(StructuredPredictor, Estimator):
             start = replace(start, parameters=np.concatenate([start.parameters, rest]))
         elif start is not None:
             start = np.concatenate([start, rest])
-        objective, solver = self._objective(chains)
         if checkpoint is not None and works_on_planes(solver, objective):
             raise ValueError(
                 f"checkpoint needs a solver in native code: {type(solver).__name__} does not keep its state."

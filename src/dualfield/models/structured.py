@@ -307,6 +307,9 @@ class StructuredModel:
         """Return the best labelling of each example, of those that agree with what is known."""
         if known is not None:
             return self.bounded_predict(X, lengths, n_threads, known=known)[0]
+        if not self.structure.is_native:
+            scores = self.scores(X, lengths, n_threads)
+            return self.decoded(self.structure.argmax(scores, n_jobs=n_threads), scores.shape)
         score_map, parameters, nodes, pairs = self.scored(X, lengths, n_threads)
         return self.decoded(_native.tag(score_map.bind(nodes, pairs), parameters, n_threads), nodes.shape)
 
@@ -349,6 +352,8 @@ class StructuredModel:
 
     def _need_exact(self, question: str, scores: Scores) -> None:
         """Refuse a question about probabilities where there are only bounds."""
+        if self.structure.no_sums is not None:
+            raise ValueError(f"{question} needs exact answers: {self.structure.no_sums}")
         if self.structure.relaxation(scores.shape) is not None:
             raise ValueError(
                 f"{question} needs exact answers: the beliefs of inference='trw' are not probabilities, and can be far "
@@ -454,7 +459,7 @@ class StructuredModel:
             temperature=record.number("temperature", above=0.0) if record.has("temperature") else None,
             calibration=Calibration.from_record(record.child("calibration")) if record.has("calibration") else None,
             column_names=None if names is None else tuple(names),
-            relaxation=record.text("relaxation", ("trw",)) if record.has("relaxation") else None,
+            relaxation=record.text("relaxation", ("trw", "max_flow")) if record.has("relaxation") else None,
             has_edge_features=record.flag("edge_features"),
         )
 

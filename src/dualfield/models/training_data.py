@@ -220,8 +220,8 @@ def read_training_data(
         template=template,
         has_edge_features=has_edge_features,
     )
-    if hinge:
-        data.need_exact(owner, "it is trained on the best labellings of loss-augmented inference")
+    if not hinge and structure.no_sums is not None:
+        raise ValueError(f"{owner} needs sums over labellings: {structure.no_sums}")
     if allowed is not None:
         data.need_exact(owner, "the likelihood of partly labelled y is a difference of sums over labellings")
     return data

@@ -21,6 +21,9 @@ def native_losses(objective: Any) -> str | None:
         )
     if objective.loss.rescaling == "slack":
         return "Its cost rescales slacks (rescaling='slack')."
+    structure = objective.score_map.structure
+    if not structure.is_native:
+        return f"Best labellings of its {structure!r} are not found by native code."
     return None if objective.is_native else "Some labels do not compete, or cost nothing."
 
 

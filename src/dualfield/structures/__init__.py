@@ -1,7 +1,7 @@
 """Structures: sets of labellings with an exact oracle on scores."""
 
 from dualfield.structures.base import Structure
-from dualfield.structures.bounds import BoundedLabels, Bounds
+from dualfield.structures.bounds import BestPoints, BoundedLabels, Bounds
 from dualfield.structures.chain import Chain
 from dualfield.structures.constraints import span_constraints
 from dualfield.structures.custom import CustomProblem, check_custom_problem
@@ -21,6 +21,7 @@ from dualfield.structures.tree import Tree, TreeShape
 from dualfield.structures.user import UserStructure
 
 __all__ = [
+    "BestPoints",
     "BoundedLabels",
     "Bounds",
     "Chain",

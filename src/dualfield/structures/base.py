@@ -14,7 +14,7 @@ from dualfield.data import Batch
 from dualfield.data.arrays import Codes, Floats
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
-from dualfield.structures.bounds import BoundedLabels, Bounds
+from dualfield.structures.bounds import BestPoints, BoundedLabels, Bounds
 from dualfield.structures.checks import (
     add_cost,
     check_codes,
@@ -194,6 +194,16 @@ class Structure(ABC):
             For native calls. Its shared parts are the cliques, then the labels of each end.
         """
 
+    @property
+    def is_native(self) -> bool:
+        """Whether native code answers every question about it."""
+        return True
+
+    @property
+    def no_sums(self) -> str | None:
+        """Why there are no sums over labellings, which log-losses and probabilities need; None if there are."""
+        return None
+
     def relaxation(self, shape: Shape) -> str | None:
         """Return the name of the relaxation that answers questions about examples of given shapes; None: exact answers.
 
@@ -205,7 +215,7 @@ class Structure(ABC):
         Returns
         -------
         str or None
-            "trw" for graphs that are too wide.
+            "trw" for graphs that are too wide; "max_flow" where maxima over fractional points take their place.
 
         Examples
         --------
@@ -268,6 +278,14 @@ class Structure(ABC):
             )
         return batch
 
+    def _ends(self, scores: Scores) -> list[Floats | None]:
+        """Check the scores of the first and of the last label; None: there are none."""
+        ends = [check_end(name, getattr(scores, name), self.n_labels) for name in ("start", "stop")]
+        for name, end in list(zip(("start", "stop"), ends, strict=True))[self.n_ends :]:
+            if end is not None:
+                raise ValueError(f"{type(self).__name__} takes no {name} scores.")
+        return ends
+
     def _bind(
         self,
         scores: Scores | ArrayLike,
@@ -282,10 +300,7 @@ class Structure(ABC):
         """
         batch = self._read_scores(scores)
         shared, per_edge = self._parts(batch)
-        ends = [check_end(name, getattr(batch, name), self.n_labels) for name in ("start", "stop")]
-        for name, end in list(zip(("start", "stop"), ends, strict=True))[self.n_ends :]:
-            if end is not None:
-                raise ValueError(f"{type(self).__name__} takes no {name} scores.")
+        ends = self._ends(batch)
         with_ends = any(end is not None for end in ends)
         with_edges = self.has_edges and (with_edges or per_edge is not None)
         if with_ends:
@@ -692,6 +707,34 @@ class Structure(ABC):
         oracle = self._bind(scores, cost, 1.0, n_jobs)
         labels = oracle.argmax()
         return BoundedLabels(labels, Bounds(oracle.score(labels), oracle.maximum()))
+
+    def best_point(
+        self, scores: Scores | ArrayLike, *, cost: ArrayLike | None = None, n_jobs: int | None = None
+    ) -> BestPoints:
+        """Return a point with the highest score for each example: what hinge losses are trained on.
+
+        Where answers are exact it is the indicator of the best labelling. A relaxation has a point of its larger
+        polytope, which may be fractional, and says how far from the highest score it may be.
+
+        Parameters
+        ----------
+        scores, cost, n_jobs
+            As in :meth:`argmax`.
+
+        Returns
+        -------
+        BestPoints
+            The points, bounds and slacks.
+
+        Examples
+        --------
+        >>> from dualfield.structures import Chain, Scores
+        >>> found = Chain(2).best_point(Scores([[1.0, 0.0], [0.0, 0.5]]))
+        >>> found.node, found.slack
+        (array([[1., 0.],
+               [0., 1.]]), array([0.]))
+        """
+        return BestPoints(*self._bind(scores, cost, 1.0, n_jobs).best_point())
 
     def is_possible(
         self, scores: Scores | ArrayLike, *, cost: ArrayLike | None = None, n_jobs: int | None = None

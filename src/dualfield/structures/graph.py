@@ -1,4 +1,4 @@
-"""Graphs of any shape: exact by elimination, or bounded by trees."""
+"""Graphs of any shape: exact by elimination, bounded by trees, or cut by maximum flow."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from dualfield.data.arrays import Codes
 from dualfield.data.checks import check_choice
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape, rows_of_examples
-from dualfield.structures.checks import check_int
+from dualfield.structures.checks import add_cost, check_int, n_threads
 from dualfield.structures.graph_input import FlatEdges, FlatGraphs, GraphExample, read_graphs
 from dualfield.structures.label_sets import LabelSets
+from dualfield.structures.max_flow_oracle import NO_SUMS, MaxFlowOracle
 from dualfield.structures.opened import Opened
 from dualfield.structures.pairwise import Pairwise
-from dualfield.structures.scores import PartSets
+from dualfield.structures.scores import PartSets, Scores
 from dualfield.structures.typed_graphs import (
     Bounds,
     TypeNames,
@@ -35,7 +36,7 @@ from dualfield.structures.typed_graphs import (
 __all__ = ["Graph", "GraphShape"]
 
 _BUDGET = 10**9
-_INFERENCE = ("auto", "exact", "trw")
+_INFERENCE = ("auto", "exact", "trw", "max_flow")
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,8 +225,10 @@ class Graph(Pairwise):
         super().__init__(n_labels, n_types, allowed)
         check_choice("Graph", "inference", inference, _INFERENCE)
         self.inference = inference
-        if inference == "trw" and allowed is not None:
-            raise ValueError("allowed must be None with inference='trw': its beliefs may have a share of every pair.")
+        if inference in ("trw", "max_flow") and allowed is not None:
+            raise ValueError(
+                f"allowed must be None with inference={inference!r}: its beliefs may have a share of every pair."
+            )
         self.budget = check_int("Graph", "budget", budget, 1)
         if neighbours not in (4, 8):
             raise ValueError(f"The 'neighbours' parameter of Graph must be 4 or 8. Got {neighbours!r} instead.")
@@ -308,13 +311,54 @@ class Graph(Pairwise):
 
     def _of_all_labels(self, shape: Shape, with_edges: bool) -> _native.GraphStructure | _native.RelaxedGraphStructure:
         """Create the native twin of graphs whose nodes may have all labels."""
-        if self.inference != "trw":
+        if self.inference in ("auto", "exact"):
             try:
                 return self._exact(shape, with_edges)
             except _native.TooWide as error:
                 if self.inference == "exact" or self.allowed is not None:
                     raise ValueError(str(error)) from None
         return _native.RelaxedGraphStructure(**self._native_arguments(shape, with_edges))
+
+    def _bind(
+        self,
+        scores: Scores | ArrayLike,
+        cost: ArrayLike | None,
+        temperature: float,
+        n_jobs: int | None,
+        with_edges: bool = False,
+    ) -> Any:
+        """Hand out the oracle for scores: the native one, or that of maximum flow."""
+        if self.is_native:
+            return super()._bind(scores, cost, temperature, n_jobs, with_edges)
+        batch = self._read_scores(scores)
+        self._ends(batch)
+        there, (shared, per_edge), node = _connected(batch.shape), self._parts(batch), add_cost(batch.node, cost)
+        self._check_types(there.types)
+        if self.label_sets is not None:
+            node = np.where(self.label_sets.flags[self._node_types(there)], node, -np.inf)
+        k = self.n_labels
+        own = np.zeros(self.n_cliques) if shared is None else shared
+        tables = (own if per_edge is None else per_edge).reshape(-1, k, k)
+
+        def sweeps(examples: NDArray[np.int64]) -> _native.Oracle:
+            part, nodes = there.take(examples), rows_of_examples(there.offsets, examples)[1]
+            scored = [node[nodes]]
+            if per_edge is not None:
+                scored.append(per_edge[rows_of_examples(there.edge_offsets, examples)[1]])
+            native = self.native(part, with_edges=per_edge is not None)
+            return _native.Oracle(native, scored, shared, 1.0, n_threads(n_jobs))
+
+        return MaxFlowOracle(node, tables, per_edge is not None, there, self.n_types, sweeps)
+
+    @property
+    def is_native(self) -> bool:
+        """Whether native code answers every question: maximum flow is SciPy's."""
+        return self.inference != "max_flow"
+
+    @property
+    def no_sums(self) -> str | None:
+        """Why there are no sums over labellings."""
+        return None if self.is_native else NO_SUMS
 
     def _exact(self, shape: Shape, with_edges: bool = False) -> _native.GraphStructure:
         return _native.GraphStructure(**self._native_arguments(shape, with_edges), budget=self.budget)
@@ -343,7 +387,9 @@ class Graph(Pairwise):
         }
 
     def relaxation(self, shape: Shape) -> str | None:
-        """Return "trw" if questions about graphs of given shapes are answered by bounds."""
+        """Return "trw" or "max_flow" if questions about graphs of given shapes are answered by bounds."""
+        if self.inference == "max_flow":
+            return "max_flow"
         return "trw" if isinstance(self._of_all_labels(shape, False), _native.RelaxedGraphStructure) else None
 
     def for_labels(
