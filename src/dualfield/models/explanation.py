@@ -312,7 +312,8 @@ class _LinearSequence:
 
     @cached_property
     def _cliques(self) -> list[list[int]]:
-        return self.structure.cliques.tolist()
+        rows: list[list[int]] = self.structure.cliques.tolist()
+        return rows
 
     @staticmethod
     def _place(t: int, position: int) -> str:
