@@ -24,6 +24,7 @@ from dualfield.structures.checks import (
     draw_seed,
     n_threads,
 )
+from dualfield.structures.label_sets import LabelSets
 from dualfield.structures.opened import Opened
 from dualfield.structures.scores import KBest, LabellingParts, Marginals, PartSets, Scores
 
@@ -56,6 +57,7 @@ class Structure(ABC):
     n_ends: ClassVar[int] = 0  # ends with scores of labels: 1 for roots, 2 for the first and the last node
     has_edges: ClassVar[bool] = False  # whether edges may have scores of their own
     is_flat: ClassVar[bool] = False  # whether every node is an example: X is a matrix, y a vector
+    label_sets: LabelSets | None = None  # the labels of each node type; None: nodes have no types
     n_labels: int
 
     @property

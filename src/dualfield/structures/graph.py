@@ -97,37 +97,50 @@ class GraphShape(Shape):
         """Return which nodes of an example are of each type that it has, counted from its first."""
         assert self.node_types is not None
         own = self.node_types[self.offsets[example] : self.offsets[example + 1]]
-        kinds, first = np.unique(own, return_index=True)
+        kinds = np.unique(own)
         called = kinds.tolist() if self.names is None else self.names.nodes.classes[kinds].tolist()
-        return {called[at]: np.flatnonzero(own == kinds[at]) for at in np.argsort(first).tolist()}
+        return {name: np.flatnonzero(own == kind) for name, kind in zip(called, kinds, strict=True)}
 
-    def flat_labels(self, y: Any) -> Any:
+    def place(self, node: int) -> str:
+        """Return where users find a node: its example, its type where nodes come by type, and its place there."""
+        example = int(np.searchsorted(self.offsets, node, side="right")) - 1
+        if self.is_grouped is None or not self.is_grouped[example]:
+            return super().place(node)
+        local = node - int(self.offsets[example])
+        kind, at = next((kind, at) for kind, at in self.nodes_by_type(example).items() if local in at)
+        return f"[{example}][{kind!r}][{int(np.searchsorted(at, local))}]"
+
+    def _grouped(self) -> list[int]:
+        """Return the examples whose nodes come by type."""
+        return [] if self.is_grouped is None else np.flatnonzero(self.is_grouped).tolist()
+
+    def flat_labels(self, y: Any, name: str = "y") -> Any:
         """Return labels in the order of the nodes: those of images row by row, those that come by type put together."""
         if (self.grids is None and self.node_types is None) or len(y) != self.n_examples:
             return y
         found = list(y)
         if self.node_types is not None:
-            by_type = np.zeros(len(found), dtype=bool) if self.is_grouped is None else self.is_grouped
-            return [
-                labels_together(i, one, self.nodes_by_type(i)) if by_type[i] else one for i, one in enumerate(found)
-            ]
+            for i in self._grouped():
+                found[i] = labels_together(f"{name}[{i}]", found[i], self.nodes_by_type(i))
+            return found
         assert self.grids is not None
         for i, (height, width) in enumerate(self.grids.tolist()):
             if height and np.ndim(found[i]) != 1:
                 labels = np.asarray(found[i])
                 if labels.shape != (height, width):
                     raise ValueError(
-                        f"y[{i}] must have shape {(height, width)}, as its image. Got {labels.shape} instead."
+                        f"{name}[{i}] must have shape {(height, width)}, as its image. Got {labels.shape} instead."
                     )
                 found[i] = labels.ravel()
         return found
 
     def arranged(self, rows: Any) -> Any:
         """Return what images have for each pixel as an array of their height and width, and what comes by type so."""
-        if self.is_grouped is not None and self.is_grouped.any():
-            return [
-                labels_apart(one, self.nodes_by_type(i)) if self.is_grouped[i] else one for i, one in enumerate(rows)
-            ]
+        if self.node_types is not None:
+            found = list(rows)
+            for i in self._grouped():
+                found[i] = labels_apart(found[i], self.nodes_by_type(i))
+            return found
         if self.grids is None:
             return rows
         return [

@@ -200,16 +200,14 @@ def _read_graph(name: str, example: Any, neighbours: int) -> GraphExample:
     if not isinstance(example, tuple) or len(example) not in (2, 3, 4):
         shape = f" of shape {example.shape}" if isinstance(example, np.ndarray) else ""
         raise ValueError(f"{name} must be {_FORMS}. Got {type(example).__name__}{shape} instead.")
-    by_type = None
     if isinstance(example[0], Mapping):
-        if isinstance(example[1], Mapping):
-            if len(example) == 4:
-                raise ValueError(
-                    f"{name} must be (nodes, edges) or (nodes, edges, edge_features) where edges are a dict."
-                )
-            edges, tables, features = edges_by_type(name, *example)
-            return GraphExample(example[0], edges, None, features, None, ByType(kinds_of(example[0]), True, tables))
-        by_type = ByType(kinds_of(example[0]), True)
+        if not isinstance(example[1], Mapping) or len(example) == 4:
+            raise ValueError(
+                f"{name} must be (nodes, edges) or (nodes, edges, edge_features) with dicts of edges and of their "
+                "features, by the types that they join, as its nodes are a dict by type."
+            )
+        joined, tables, by_table = edges_by_type(name, *example)
+        return GraphExample(example[0], joined, None, by_table, None, ByType(kinds_of(example[0]), True, tables))
     edges = _read_edges(f"{name}[1]", example[1])
     types: NDArray[np.int32] | None = None
     features = None
@@ -221,7 +219,7 @@ def _read_graph(name: str, example: Any, neighbours: int) -> GraphExample:
             features = entry
             n = entry.shape[0] if hasattr(entry, "shape") and entry.shape else len(entry)
             _check_size(f"{name}[{at}]", "rows of edge features", n, len(edges), name)
-    return GraphExample(example[0], edges, types, features, None, by_type)
+    return GraphExample(example[0], edges, types, features)
 
 
 def _check_size(place: str, what: str, n: int, n_edges: int, name: str) -> None:
