@@ -114,10 +114,9 @@ def _without_special(value: Any) -> Any:
 
 def _sequence_model(model: Any) -> dict[str, Any]:
     from dualfield.models.explanation import window_labels
-    from dualfield.structures import Chain
 
     structure = model.structure_
-    found: dict[str, Any] = {"order": structure.order} if isinstance(structure, Chain) else {}
+    found: dict[str, Any] = {"order": structure.order} if hasattr(structure, "order") else {}
     if structure.label_sets is not None:
         found["label_sets"] = {str(kind): labels for kind, labels in structure.label_sets.by_type.items()}
     if model.template_ is not None:
