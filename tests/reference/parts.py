@@ -212,7 +212,7 @@ def draw_graph(rng, lengths, n_types=1, n_node_types=None):
     flat = np.concatenate([np.zeros((0, 2), dtype=np.int32), *edges])
     types = rng.integers(n_types, size=len(flat)).astype(np.int32) if n_types > 1 else None
     kinds = None if n_node_types is None else rng.integers(n_node_types, size=sum(lengths)).astype(np.int32)
-    return GraphShape(_offsets(lengths), flat, _offsets([len(one) for one in edges]), types, node_types=kinds)
+    return GraphShape(_offsets(lengths), flat, _offsets([len(one) for one in edges]), types=types, node_types=kinds)
 
 
 def enumerators(rng):

@@ -145,7 +145,7 @@ def _values(model: Any) -> list[Any]:
 
 
 def _transitions(model: Any, names: list[str], top: int, label: str | None) -> Iterator[str]:
-    if model.structure_.order == 1 and len(names) <= _TABLE and label is None:
+    if model.transitions_.ndim == 2 and len(names) <= _TABLE and label is None:
         width = max(8, *(len(name) for name in names))
         yield "\nTransitions: the label on the left, then the one above"
         yield " ".join([" " * width, *(f"{name:>{width}}" for name in names)])

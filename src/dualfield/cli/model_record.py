@@ -113,12 +113,15 @@ def _without_special(value: Any) -> Any:
 
 
 def _sequence_model(model: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {"order": model.structure_.order}
+    structure = model.structure_
+    found: dict[str, Any] = {"order": structure.order} if hasattr(structure, "order") else {}
+    if structure.label_sets is not None:
+        found["label_sets"] = {str(kind): labels for kind, labels in structure.label_sets.by_type.items()}
     if model.template_ is not None:
         found["template"] = template_text(model)
     found["attributes"] = _triples(model.state_features_)
     weights, names = model.score_map_.unpack(model.parameters_), [str(name) for name in model.classes_]
-    windows = model.structure_.edge_names(names)
+    windows = structure.edge_names(names)
     pair = model.score_map_.pair
     if pair is not None:
         strings = list(model.pair_vocabulary_) if model.pair_vocabulary_ is not None else None

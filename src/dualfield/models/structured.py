@@ -181,7 +181,8 @@ class StructuredModel:
     def looks_up(self) -> bool:
         """Whether weights are looked up in a mapped file, as input needs them."""
         stored = self.weights
-        waits = isinstance(stored, StoredWeights) and not stored.is_read
+        # Columns of numbers that node types have are checked against all attributes.
+        waits = isinstance(stored, StoredWeights) and not stored.is_read and self.structure.label_sets is None
         return waits and self.vocabulary is not None and not self.has_kernel and not self.has_edge_features
 
     @property
@@ -265,7 +266,7 @@ class StructuredModel:
 
     def allowed_labels(self, known: Any, shape: Shape, name: str = "known") -> NDArray[np.bool_]:
         """Return which labels nodes may have, given labels, sets of labels, and None where nothing is known."""
-        rows = known if self.structure.is_flat else shape.flat_labels(known)
+        rows = known if self.structure.is_flat else shape.flat_labels(known, name)
         if isinstance(rows, (list, tuple)):  # arrays of objects may hold sets and None
             rows = [one.tolist() if isinstance(one, np.ndarray) and one.dtype == object else one for one in rows]
         found = read_states(rows, shape.offsets, self.labels, name=name)
@@ -276,11 +277,8 @@ class StructuredModel:
             none = np.flatnonzero(~(allowed & own).any(axis=1))
             if none.size:
                 node = int(none[0])
-                i = int(np.searchsorted(shape.offsets, node, side="right")) - 1
                 given, fitting = (self.classes[flags[node]].tolist() for flags in (allowed, own))
-                raise ValueError(
-                    f"{name}[{i}] allows {given} at node {node - int(shape.offsets[i])}, whose type has {fitting}."
-                )
+                raise ValueError(f"{name}{shape.place(node)} allows {given}; the type of this node has {fitting}.")
         return allowed
 
     def decoded(self, codes: NDArray[np.int32], shape: Shape) -> Any:

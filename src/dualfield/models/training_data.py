@@ -168,11 +168,13 @@ def read_training_data(
     if settings.template == "default":
         X = list(X)  # which is looked at twice
     template = template_of(settings.template, X)
-    prototype = structure_of(owner, settings.structure)
+    prototype, constraints = structure_of(owner, settings.structure), settings.constraints
+    if grown_from is not None and grown_from.structure.label_sets is not None:
+        prototype, constraints = grown_from.structure, None  # a part of the data may not have all types and labels
     nodes, pairs = _read_nodes(prototype, template, X, lengths, grown_from)
     read = y if isinstance(y, PartialLabels) else read_labels(nodes.shape.flat_labels(y), nodes.offsets, known)
     labels, codes, allowed = read
-    structure = prototype.for_labels(labels.classes.tolist(), codes, nodes.shape, settings.constraints, owner)
+    structure = prototype.for_labels(labels.classes.tolist(), codes, nodes.shape, constraints, owner)
     chosen = pair_columns(settings.pair_features, nodes, owner)
     kernel_on = None if settings.kernel is None else settings.kernel_on
     if kernel_on in ("pairs", "both"):

@@ -6,8 +6,9 @@ from dualfield.structures.chain import Chain
 from dualfield.structures.constraints import span_constraints
 from dualfield.structures.custom import CustomProblem, check_custom_problem
 from dualfield.structures.factor_graph import FactorGraph
-from dualfield.structures.graph import Graph, GraphShape
+from dualfield.structures.graph import Graph
 from dualfield.structures.graph_input import FlatGraphs, grid_edges
+from dualfield.structures.graph_shape import GraphShape
 from dualfield.structures.label_sets import LabelSets
 from dualfield.structures.learnt_trees import mutual_information, spanning_tree
 from dualfield.structures.network import Network

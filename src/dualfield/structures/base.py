@@ -24,6 +24,7 @@ from dualfield.structures.checks import (
     draw_seed,
     n_threads,
 )
+from dualfield.structures.label_sets import LabelSets
 from dualfield.structures.opened import Opened
 from dualfield.structures.scores import KBest, LabellingParts, Marginals, PartSets, Scores
 
@@ -57,6 +58,7 @@ class Structure(ABC):
     has_edges: ClassVar[bool] = False  # whether edges may have scores of their own
     is_flat: ClassVar[bool] = False  # whether every node is an example: X is a matrix, y a vector
     has_same_parts: ClassVar[bool] = True  # whether all labellings of an example have parts in the same places
+    label_sets: LabelSets | None = None  # the labels of each node type; None: nodes have no types
     n_labels: int
 
     @property

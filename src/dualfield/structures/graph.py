@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +16,7 @@ from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape, rows_of_examples
 from dualfield.structures.checks import add_cost, check_int, n_threads
 from dualfield.structures.graph_input import FlatEdges, FlatGraphs, GraphExample, read_graphs
+from dualfield.structures.graph_shape import GraphShape
 from dualfield.structures.label_sets import LabelSets
 from dualfield.structures.max_flow_oracle import NO_SUMS, MaxFlowOracle
 from dualfield.structures.opened import Opened
@@ -24,117 +24,16 @@ from dualfield.structures.pairwise import Pairwise
 from dualfield.structures.scores import PartSets, Scores
 from dualfield.structures.typed_graphs import (
     Bounds,
-    TypeNames,
     flat_typed_rows,
-    labels_apart,
-    labels_together,
     offsets_of,
     part_sets,
     typed_rows,
 )
 
-__all__ = ["Graph", "GraphShape"]
+__all__ = ["Graph"]
 
 _BUDGET = 10**9
 _INFERENCE = ("auto", "exact", "trw", "max_flow")
-
-
-@dataclass(frozen=True, eq=False)
-class GraphShape(Shape):
-    """How the nodes of graphs are connected.
-
-    Parameters
-    ----------
-    offsets : int64 array of shape (n_examples + 1,)
-        Example i has nodes ``offsets[i]`` to ``offsets[i + 1] - 1``.
-    edges : int32 array of shape (n_edges, 2)
-        The node that each edge comes from, and the one that it leads to, counted from the first node of their example.
-    edge_offsets : int64 array of shape (n_examples + 1,)
-        Example i has edges ``edge_offsets[i]`` to ``edge_offsets[i + 1] - 1``.
-    types : int32 array of shape (n_edges,), default=None
-        The type of each edge; None: all are 0.
-    grids : int32 array of shape (n_examples, 2), default=None
-        Height and width of examples that are images, whose labels are arranged so; 0 for the others.
-    node_types : int32 array of shape (n_nodes,), default=None
-        The type of each node; None: all are alike.
-    names : TypeNames, default=None
-        What node types and the tables of edges are called, where they have names.
-    is_grouped : bool array of shape (n_examples,), default=None
-        Which examples have their labels by type, as a dict; None: none has.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dualfield.structures import GraphShape
-    >>> triangle = np.array([[0, 1], [1, 2], [2, 0]], dtype=np.int32)
-    >>> GraphShape(np.array([0, 3]), triangle, np.array([0, 3])).n_edges
-    3
-    """
-
-    edges: NDArray[np.int32]
-    edge_offsets: NDArray[np.int64]
-    types: NDArray[np.int32] | None = None
-    grids: NDArray[np.int32] | None = None
-    node_types: NDArray[np.int32] | None = None
-    names: TypeNames | None = None
-    is_grouped: NDArray[np.bool_] | None = None
-
-    @property
-    def n_edges(self) -> int:
-        """Number of edges of all examples together."""
-        return len(self.edges)
-
-    def take(self, examples: NDArray[np.int64]) -> Self:
-        """Return the shape of some of the examples."""
-        offsets, nodes = rows_of_examples(self.offsets, examples)
-        edge_offsets, rows = rows_of_examples(self.edge_offsets, examples)
-        types = None if self.types is None else self.types[rows]
-        grids = None if self.grids is None else self.grids[examples]
-        node_types = None if self.node_types is None else self.node_types[nodes]
-        is_grouped = None if self.is_grouped is None else self.is_grouped[examples]
-        return type(self)(offsets, self.edges[rows], edge_offsets, types, grids, node_types, self.names, is_grouped)
-
-    def nodes_by_type(self, example: int) -> dict[Any, NDArray[np.int64]]:
-        """Return which nodes of an example are of each type that it has, counted from its first."""
-        assert self.node_types is not None
-        own = self.node_types[self.offsets[example] : self.offsets[example + 1]]
-        kinds, first = np.unique(own, return_index=True)
-        called = kinds.tolist() if self.names is None else self.names.nodes.classes[kinds].tolist()
-        return {called[at]: np.flatnonzero(own == kinds[at]) for at in np.argsort(first).tolist()}
-
-    def flat_labels(self, y: Any) -> Any:
-        """Return labels in the order of the nodes: those of images row by row, those that come by type put together."""
-        if (self.grids is None and self.node_types is None) or len(y) != self.n_examples:
-            return y
-        found = list(y)
-        if self.node_types is not None:
-            by_type = np.zeros(len(found), dtype=bool) if self.is_grouped is None else self.is_grouped
-            return [
-                labels_together(i, one, self.nodes_by_type(i)) if by_type[i] else one for i, one in enumerate(found)
-            ]
-        assert self.grids is not None
-        for i, (height, width) in enumerate(self.grids.tolist()):
-            if height and np.ndim(found[i]) != 1:
-                labels = np.asarray(found[i])
-                if labels.shape != (height, width):
-                    raise ValueError(
-                        f"y[{i}] must have shape {(height, width)}, as its image. Got {labels.shape} instead."
-                    )
-                found[i] = labels.ravel()
-        return found
-
-    def arranged(self, rows: Any) -> Any:
-        """Return what images have for each pixel as an array of their height and width, and what comes by type so."""
-        if self.is_grouped is not None and self.is_grouped.any():
-            return [
-                labels_apart(one, self.nodes_by_type(i)) if self.is_grouped[i] else one for i, one in enumerate(rows)
-            ]
-        if self.grids is None:
-            return rows
-        return [
-            np.reshape(one, (height, width, *np.shape(one)[1:])) if height else one
-            for one, (height, width) in zip(rows, self.grids.tolist(), strict=True)
-        ]
 
 
 class Graph(Pairwise):
@@ -169,12 +68,20 @@ class Graph(Pairwise):
       a sparse adjacency matrix, row by row; a symmetric one gives each pair once, from the lower index to the higher.
       Types are integers. Edge features are a row of numbers or attributes for each edge, and score the pair of labels
       at its ends;
-    - a NetworkX graph, whose nodes have the attribute ``features``, and whose edges may have ``features`` and ``type``;
+    - a tuple ``(nodes, edges)`` or ``(nodes, edges, edge_features)`` of dicts, where nodes have types: nodes by type,
+      edges by ``(type, type)`` or ``(type, name, type)``, their nodes counted within their types. Labels and
+      predictions are dicts by type;
+    - a NetworkX graph, whose nodes have the attribute ``features``, and perhaps ``type``, and whose edges may have
+      ``features`` and ``type``;
     - an image, an array of shape (height, width, n_features), whose pixels are joined to their neighbours, with an edge
       type for each direction; labels and predictions have shape (height, width);
 
     or X is a :class:`FlatGraphs`. With ``pair_features`` the features of the node that an edge leads to also score the
     pair of its labels, where edges have no features of their own.
+
+    Types of nodes have features of their own, which never share a weight, and label sets of their own: a node has no
+    label that is not in the set of its type. Edges between types have a table for each pair of them, unless they have
+    names or numbers, of which each has a table.
 
     Parameters
     ----------
@@ -194,6 +101,11 @@ class Graph(Pairwise):
     label_sets : dict, or bool array of shape (n_node_types, n_labels), default=None
         The labels of each node type, as lists. None: where nodes have types, those that occur in the training data.
 
+    Attributes
+    ----------
+    tables : tuple of str or None
+        What the tables of edges are called, where they have names.
+
     Examples
     --------
     A triangle whose nodes like to have the same label:
@@ -207,6 +119,14 @@ class Graph(Pairwise):
     array([1, 1, 1], dtype=int32)
     >>> Graph(2).width(shape)
     2
+
+    Two words and their text, which have label sets of their own:
+
+    >>> nodes = {"word": [["the"], ["dog"]], "text": [[1.0]]}
+    >>> from dualfield import CRF
+    >>> X, y = [(nodes, {("word", "text"): [(0, 0), (1, 0)]})], [{"word": ["D", "N"], "text": ["pets"]}]
+    >>> CRF(Graph(label_sets={"word": ["D", "N"], "text": ["pets"]})).fit(X, y).predict(X)
+    [{'text': ['pets'], 'word': ['D', 'N']}]
     """
 
     name = "graph"
@@ -543,7 +463,7 @@ class Graph(Pairwise):
             flat.check(np.diff(offsets), place)
             edge_offsets = offsets_of(flat.sizes)
             if flat.by_type is None:
-                return GraphShape(offsets, flat.edges, edge_offsets, flat.types, flat.grids)
+                return GraphShape(offsets, flat.edges, edge_offsets, types=flat.types, grids=flat.grids)
             if self.n_labels and self.tables is None and flat.by_type.tables is not None:
                 raise ValueError("Edges must have numbers as types: this graph has no names for them.")
             types = flat.types
@@ -552,7 +472,10 @@ class Graph(Pairwise):
             known = None if self.label_sets is None else self.label_sets.types
             bounds = Bounds(offsets, edge_offsets, lambda i: place.format(i).removesuffix("[1]"))
             kinds, types, names = flat.by_type.encode(known, self.tables, flat.edges, types, bounds)
-            return GraphShape(offsets, flat.edges, edge_offsets, types, None, kinds, names, flat.by_type.is_grouped)
+            grouped = flat.by_type.is_grouped
+            return GraphShape(
+                offsets, flat.edges, edge_offsets, types=types, node_types=kinds, names=names, is_grouped=grouped
+            )
 
         return connect
 

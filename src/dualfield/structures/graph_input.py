@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,8 @@ _FORMS = (
 )
 
 
-class GraphExample(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class GraphExample:
     """One graph: features of nodes, pairs of nodes, types and features of edges or None, height and width or None.
 
     Where nodes have types, features of nodes are a dict with those of each type; so are those of edges with names.
@@ -32,6 +33,7 @@ class GraphExample(NamedTuple):
     nodes: Any
     edges: NDArray[np.int32]
     types: NDArray[np.int32] | None = None
+    _: KW_ONLY
     features: Any = None
     grid: tuple[int, int] | None = None
     by_type: ByType | None = None
@@ -196,20 +198,18 @@ def _read_graph(name: str, example: Any, neighbours: int) -> GraphExample:
     if isinstance(example, np.ndarray) and example.ndim == 3:
         height, width, depth = example.shape
         joined, directions = grid_edges(height, width, neighbours)
-        return GraphExample(example.reshape(height * width, depth), joined, directions, None, (height, width))
+        return GraphExample(example.reshape(height * width, depth), joined, directions, grid=(height, width))
     if not isinstance(example, tuple) or len(example) not in (2, 3, 4):
         shape = f" of shape {example.shape}" if isinstance(example, np.ndarray) else ""
         raise ValueError(f"{name} must be {_FORMS}. Got {type(example).__name__}{shape} instead.")
-    by_type = None
     if isinstance(example[0], Mapping):
-        if isinstance(example[1], Mapping):
-            if len(example) == 4:
-                raise ValueError(
-                    f"{name} must be (nodes, edges) or (nodes, edges, edge_features) where edges are a dict."
-                )
-            edges, tables, features = edges_by_type(name, *example)
-            return GraphExample(example[0], edges, None, features, None, ByType(kinds_of(example[0]), True, tables))
-        by_type = ByType(kinds_of(example[0]), True)
+        if not isinstance(example[1], Mapping) or len(example) == 4:
+            raise ValueError(
+                f"{name} must be (nodes, edges) or (nodes, edges, edge_features) with dicts of edges and of their "
+                "features, by the types that they join, as its nodes are a dict by type."
+            )
+        joined, tables, by_table = edges_by_type(name, *example)
+        return GraphExample(example[0], joined, features=by_table, by_type=ByType(kinds_of(example[0]), True, tables))
     edges = _read_edges(f"{name}[1]", example[1])
     types: NDArray[np.int32] | None = None
     features = None
@@ -221,7 +221,7 @@ def _read_graph(name: str, example: Any, neighbours: int) -> GraphExample:
             features = entry
             n = entry.shape[0] if hasattr(entry, "shape") and entry.shape else len(entry)
             _check_size(f"{name}[{at}]", "rows of edge features", n, len(edges), name)
-    return GraphExample(example[0], edges, types, features, None, by_type)
+    return GraphExample(example[0], edges, types, features=features)
 
 
 def _check_size(place: str, what: str, n: int, n_edges: int, name: str) -> None:
@@ -281,13 +281,13 @@ def _read_network(name: str, graph: Any) -> GraphExample:
     features = None if columns["features"] is None else _rows(columns["features"])
     kinds = [given.get("type") for _, given in graph.nodes(data=True)]
     if all(kind is None for kind in kinds):
-        return GraphExample(_rows(nodes), edges, types, features)
+        return GraphExample(_rows(nodes), edges, types, features=features)
     if None in kinds:
         raise ValueError(
             f"{name}: node {list(place)[kinds.index(None)]!r} has no attribute 'type', as other nodes have."
         )
     own = {kind: _rows([row for row, one in zip(nodes, kinds, strict=True) if one == kind]) for kind in set(kinds)}
-    return GraphExample(own, edges, types, features, None, ByType(kinds, False))
+    return GraphExample(own, edges, types, features=features, by_type=ByType(kinds, False))
 
 
 def _rows(features: list[Any]) -> Any:

@@ -215,11 +215,10 @@ class LabelSets:
         if not wrong.size:
             return
         node = int(wrong[0])
-        example = int(np.searchsorted(shape.offsets, node, side="right")) - 1
-        place, kind = node - int(shape.offsets[example]), self.types.classes.tolist()[node_types[node]]
+        kind = self.types.classes.tolist()[node_types[node]]
         raise ValueError(
-            f"y[{example}] has the label {names[codes[node]]!r} at node {place}, which is of type {kind!r}: "
-            f"label_sets has {self.by_type[kind]} for it."
+            f"y{shape.place(node)} is {names[codes[node]]!r}; the labels of nodes of type {kind!r} are "
+            f"{self.by_type[kind]}."
         )
 
     def record(self) -> Fields:

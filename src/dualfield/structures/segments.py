@@ -117,32 +117,37 @@ class SegmentShape(Shape):
     def _taken(self, offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> Self:
         return type(self)(offsets, self.scheme, self.outside)
 
-    def flat_labels(self, y: Any) -> Any:
+    def flat_labels(self, y: Any, name: str = "y") -> Any:
         """Return spans, (start, stop, type) or (type, start, stop), as labels, and label sequences as they are."""
         if len(y) != self.n_examples:
             return y
         found = list(y)
         for i, (labels, n) in enumerate(zip(found, self.lengths.tolist(), strict=True)):
             if isinstance(labels, (list, tuple)) and (
-                any(isinstance(one, (tuple, list)) for one in labels) or (n and not labels)
+                any(_looks_like_a_span(one) for one in labels) or (n and not labels)
             ):
-                found[i] = self._marked(i, labels, n)
+                found[i] = self._marked(f"{name}[{i}]", labels, n)
         return found
 
-    def _marked(self, i: int, spans: Sequence[Any], n: int) -> list[str]:
+    def _marked(self, place: str, spans: Sequence[Any], n: int) -> list[str]:
         named = []
         for at, span in enumerate(spans):
             if not isinstance(span, (tuple, list)) or len(span) != 3:
-                raise ValueError(f"y[{i}][{at}] must be a span (start, stop, type). Got {span!r} instead.")
+                raise ValueError(f"{place}[{at}] must be a span (start, stop, type). Got {span!r} instead.")
             kind, start, stop = span if isinstance(span[0], str) else (span[2], span[0], span[1])
             if not isinstance(kind, str) or not all(isinstance(one, (int, np.integer)) for one in (start, stop)):
-                raise ValueError(f"y[{i}][{at}] must be a span (start, stop, type). Got {span!r} instead.")
+                raise ValueError(f"{place}[{at}] must be a span (start, stop, type). Got {span!r} instead.")
             named.append((kind, int(start), int(stop)))
         try:
             labels = span_labels(named, n, self.scheme)
         except ValueError as error:
-            raise ValueError(f"y[{i}] must be spans of its {n} nodes. {error}") from None
+            raise ValueError(f"{place} must be spans of its {n} nodes. {error}") from None
         return [self.outside if label == "O" else label for label in labels]
+
+
+def _looks_like_a_span(entry: Any) -> bool:
+    """Tell a span from a label, and from several labels that a node may have."""
+    return isinstance(entry, (tuple, list)) and any(isinstance(one, (int, np.integer)) for one in entry)
 
 
 _MACRO = re.compile(r"%x\[(first|last|all)([+-]\d+)?(?:,(\d+))?\]|%n")

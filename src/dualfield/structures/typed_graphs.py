@@ -68,10 +68,9 @@ class FlatTypes(NamedTuple):
         names = check_types(self.nodes.tolist()) if known is None else known
         code = {kind: at for at, kind in enumerate(names.classes.tolist())}
         for node in (at for at, kind in enumerate(self.nodes.tolist()) if kind not in code):
-            example, place = bounds.of_node(node)
             raise ValueError(
-                f"Node {place} of {bounds.place(example)} is of type {self.nodes[node]!r}; the types of this model are "
-                f"{names.classes.tolist()}."
+                f"{bounds.place(bounds.of_node(node))} has nodes of type {self.nodes[node]!r}; the types of this model "
+                f"are {names.classes.tolist()}."
             )
         nodes = np.array([code[kind] for kind in self.nodes.tolist()], dtype=np.int32)
         if types is not None:
@@ -82,10 +81,9 @@ class FlatTypes(NamedTuple):
         found = tuple(sorted(set(called))) if tables is None else tables
         at = {table: place for place, table in enumerate(found)}
         for edge in (place for place, table in enumerate(called) if table not in at):
-            example = bounds.of_edge(edge)
             raise ValueError(
-                f"Edge {tuple(edges[edge].tolist())} of {bounds.place(example)} is of type {called[edge]!r}; the edge "
-                f"types of this model are {list(found)}."
+                f"{bounds.place(bounds.of_edge(edge))} has edges of type {called[edge]!r}; the edge types of this "
+                f"model are {list(found)}."
             )
         return nodes, np.array([at[table] for table in called], dtype=np.int32), TypeNames(names, found or None)
 
@@ -102,10 +100,9 @@ class Bounds(NamedTuple):
         """The first node of the example of each edge."""
         return np.repeat(self.nodes[:-1], np.diff(self.edges))
 
-    def of_node(self, node: int) -> tuple[int, int]:
-        """Return the example of a node, and its place there."""
-        example = int(np.searchsorted(self.nodes, node, side="right")) - 1
-        return example, node - int(self.nodes[example])
+    def of_node(self, node: int) -> int:
+        """Return the example of a node."""
+        return int(np.searchsorted(self.nodes, node, side="right")) - 1
 
     def of_edge(self, edge: int) -> int:
         """Return the example of an edge."""
@@ -132,8 +129,8 @@ def n_rows(rows: Any) -> int:
 
 
 def kinds_of(nodes: Mapping[Any, Any]) -> list[Any]:
-    """Return the type of each node, where nodes are passed by type: all of one, then all of the next."""
-    return [kind for kind, rows in nodes.items() for _ in range(n_rows(rows))]
+    """Return the type of each node, where nodes are passed by type: all of one type, then all of the next, sorted."""
+    return [kind for kind in sorted(nodes, key=str) for _ in range(n_rows(nodes[kind]))]
 
 
 def edges_by_type(
@@ -143,7 +140,7 @@ def edges_by_type(
 
     A key is (type, type), which has a table of its own, or (type, name, type), which has that of this name.
     """
-    sizes = {kind: n_rows(rows) for kind, rows in nodes.items()}
+    sizes = {kind: n_rows(nodes[kind]) for kind in sorted(nodes, key=str)}
     begins = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
     if features is not None and (not isinstance(features, Mapping) or set(features) - set(edges)):
         raise ValueError(f"{name}[2] must be a dict of edge features, with keys that {name}[1] has.")
@@ -211,20 +208,20 @@ def flat_typed_rows(nodes: Any, types: NDArray[Any], lengths: NDArray[np.int64])
     return TypedRows(rows=rows, types=[str(kind) for kind in types.tolist()], offsets=offsets_of(lengths))
 
 
-def labels_together(example: int, labels: Any, places: dict[Any, NDArray[np.int64]]) -> Any:
+def labels_together(name: str, labels: Any, places: dict[Any, NDArray[np.int64]]) -> Any:
     """Return labels that come by type in the order of the nodes; an array if all of them come as arrays.
 
     `places` are the nodes of each type.
     """
     if not isinstance(labels, Mapping):
         raise ValueError(
-            f"y[{example}] must be a dict with the labels of each node type, {list(places)}, as its nodes are. "
+            f"{name} must be a dict with the labels of each node type, {list(places)}, as its nodes are. "
             f"Got {type(labels).__name__} instead."
         )
     for kind in [*places, *labels]:
         n, given = len(places.get(kind, ())), len(labels.get(kind, ()))
         if n != given:
-            raise ValueError(f"y[{example}] has {given} labels for {n} nodes of type {kind!r}.")
+            raise ValueError(f"{name} has {given} labels for {n} nodes of type {kind!r}.")
     flat: list[Any] = [None] * sum(map(len, places.values()))
     for kind, at in places.items():
         for place, label in zip(at.tolist(), labels[kind], strict=True):
