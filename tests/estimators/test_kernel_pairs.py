@@ -15,7 +15,7 @@ import dualfield
 from dualfield import CRF, StructuredSVM
 from dualfield.structures import Chain, Graph
 
-N_LABELS, N_COLUMNS, GAMMA = 3, 2, 0.4
+N_LABELS, N_COLUMNS, GAMMA, PAIR_GAMMA = 3, 2, 0.4, 0.3
 KINDS = ["chain", "tree", "graph", "edge features"]
 
 
@@ -56,12 +56,12 @@ class Drawn:
     def labellings(self, i):
         return list(itertools.product(range(N_LABELS), repeat=len(self.nodes[i])))
 
-    def differences(self, on):
+    def differences(self, on, scale):
         """For each example, the features of all labellings minus those of the truth, and their costs.
 
         Features of nodes and edges are rows of roots of their Gram matrices; transitions that occur have weights.
         """
-        roots = [root(np.vstack(some)) for some in (self.nodes, self.inputs)]
+        roots = [root(np.vstack(self.nodes), GAMMA), scale * root(np.vstack(self.inputs), PAIR_GAMMA)]
         seen = np.zeros((N_LABELS, N_LABELS))
         for labels, edges in zip(self.y, self.edges, strict=True):
             for a, b in edges:
@@ -78,7 +78,7 @@ class Drawn:
                     own[:, label] += roots[0][node + t]
                 for e, (a, b) in enumerate(self.edges[i]):
                     pairs[:, labels[a], labels[b]] += roots[1][edge + e]
-                    shared[labels[a], labels[b]] += seen[labels[a], labels[b]]
+                    shared[labels[a], labels[b]] += scale * seen[labels[a], labels[b]]
                 rows.append(
                     np.concatenate([own.ravel() * (on != "pairs"), pairs.ravel() * (on != "nodes"), shared.ravel()])
                 )
@@ -87,8 +87,8 @@ class Drawn:
             node, edge = node + len(truth), edge + len(self.edges[i])
         return found
 
-    def optimum(self, on, C, *, hinge):
-        terms = self.differences(on)
+    def optimum(self, on, C, *, hinge, scale=1.0):
+        terms = self.differences(on, scale)
         size = terms[0][0].shape[1]
         if hinge:
             w = cp.Variable(size)
@@ -107,24 +107,25 @@ class Drawn:
         return float(minimize(value, np.zeros(size), jac=True, method="L-BFGS-B", options=settings).fun)
 
 
-def root(points):
-    values, vectors = np.linalg.eigh(rbf_kernel(points, points, GAMMA))
+def root(points, gamma):
+    values, vectors = np.linalg.eigh(rbf_kernel(points, points, gamma))
     return vectors * np.sqrt(np.maximum(values, 0.0))
 
 
 def fitted(drawn, estimator=CRF, **settings):
-    given = {"kernel": "rbf", "kernel_on": "both", "gamma": GAMMA, "tol": 1e-7, **settings}
+    given = {"kernel": "rbf", "kernel_on": "both", "gamma": GAMMA, "pair_gamma": PAIR_GAMMA, "tol": 1e-7}
+    given.update(settings)
     return estimator(drawn.structure, **given).fit(drawn.X, drawn.y)
 
 
 @pytest.mark.parametrize("hinge", [False, True])
-@pytest.mark.parametrize("on", ["pairs", "both"])
+@pytest.mark.parametrize(("on", "scale"), [("pairs", 1.0), ("both", 1.0), ("both", 0.3)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_optimum(kind, on, hinge):
+def test_optimum(kind, on, scale, hinge):
     drawn = Drawn(kind, seed=1)
     tol = 1e-5 if hinge else 1e-7
-    model = fitted(drawn, StructuredSVM if hinge else CRF, kernel_on=on, C=1.5, tol=tol)
-    best = drawn.optimum(on, 1.5, hinge=hinge)
+    model = fitted(drawn, StructuredSVM if hinge else CRF, kernel_on=on, C=1.5, tol=tol, transition_scale=scale)
+    best = drawn.optimum(on, 1.5, hinge=hinge, scale=scale)
     assert model.status_.value == "converged"
     assert -1e-8 * best <= model.objective_ - best <= model.dual_gap_ + 1e-8 * best
     assert model.dual_gap_ <= tol * best
@@ -164,7 +165,7 @@ def scores_of(model, drawn, i):
 @pytest.mark.parametrize("kind", KINDS)
 def test_predictions_are_those_of_the_expansions(kind, on):
     train, test = Drawn(kind, seed=2), Drawn(kind, seed=3)
-    model = fitted(train, kernel_on=on, gamma="scale", C=5.0)
+    model = fitted(train, kernel_on=on, gamma="scale", pair_gamma=None, C=5.0, transition_scale=0.5)
     predicted, nodes = model.predict(test.X), model.predict_proba(test.X)
     for i in range(len(test.X)):
         every, scores = test.labellings(i), np.array(scores_of(model, test, i))
@@ -194,7 +195,7 @@ def test_files_keep_the_pairs_that_count(kind, estimator, tmp_path):
 @pytest.mark.parametrize("kind", ["chain", "tree", "graph"])
 def test_warm_start_and_clone(kind):
     drawn = Drawn(kind, seed=5)
-    cold = fitted(drawn, C=2.0)
+    cold = fitted(drawn, C=2.0, transition_scale=0.7)
     warm = clone(cold).set_params(warm_start=True, C=1.9).fit(drawn.X, drawn.y)
     assert warm.set_params(C=2.0).fit(drawn.X, drawn.y).n_iter_ < cold.n_iter_
     assert warm.objective_ == pytest.approx(cold.objective_, rel=1e-6)
@@ -205,7 +206,8 @@ def large(estimator, n_jobs=1, **settings):
     rng = np.random.default_rng(6)
     X = [(rng.random(size=(rng.integers(1, 8), 12)) < 0.5).astype(float) for _ in range(300)]
     y = [(x[:, 0] + (x[:, 1] * np.roll(x[:, 2], 1))).astype(int).tolist() for x in X]
-    return estimator(kernel="rbf", kernel_on="both", gamma=0.1, tol=5e-3, n_jobs=n_jobs, **settings).fit(X, y)
+    given = {"kernel": "rbf", "kernel_on": "both", "gamma": 0.1, "tol": 0.02, "C": 0.3}
+    return estimator(**given, n_jobs=n_jobs, **settings).fit(X, y)
 
 
 @pytest.mark.parametrize("estimator", [CRF, StructuredSVM])
@@ -214,7 +216,7 @@ def test_threads_give_the_same_bits_and_small_caches_the_same_model(estimator):
     np.testing.assert_array_equal(one.pair_expansion_.coefficients, two.pair_expansion_.coefficients)
     np.testing.assert_array_equal(one.expansion_.coefficients, two.expansion_.coefficients)
     assert (one.objective_, one.dual_gap_) == (two.objective_, two.dual_gap_)
-    assert one.dual_gap_ <= 5.1e-3 * one.objective_
+    assert one.dual_gap_ <= 0.02 * one.objective_
     small = large(estimator, cache_size=2e6)  # of 10 MB
     assert abs(small.objective_ - one.objective_) <= small.dual_gap_ + one.dual_gap_
 
@@ -234,9 +236,8 @@ def test_sparse_rows_attributes_and_functions():
     dense = fitted(drawn, C=3.0)
     compressed = dense.set_params(tol=1e-7).fit([sparse.csr_array(x) for x in drawn.X], drawn.y)
     assert compressed.objective_ == pytest.approx(dense.objective_, rel=1e-6)
-    assert fitted(drawn, C=3.0, kernel=lambda a, b: rbf_kernel(a, b, GAMMA)).objective_ == pytest.approx(
-        dense.objective_, rel=1e-6
-    )
+    function = fitted(drawn, C=3.0, kernel=lambda a, b: rbf_kernel(a, b, GAMMA if a.shape[1] == 2 else PAIR_GAMMA))
+    assert function.objective_ == pytest.approx(dense.objective_, rel=1e-6)
     words = [[{"a": 1.0}, {"b": 1.0}], [{"b": 1.0}, {"a": 1.0, "c": 1.0}, {"c": 1.0}]]
     model = CRF(kernel="linear", kernel_on="pairs", C=10.0).fit(words, [["x", "y"], ["y", "x", "x"]])
     assert model.pair_expansion_.points.shape == (3, 6)
@@ -267,6 +268,8 @@ def test_what_columns_cannot_tell():
     ("settings", "message"),
     [
         ({"kernel": None, "kernel_on": "pairs"}, "'kernel_on' parameter of CRF needs a kernel"),
+        ({"pair_gamma": 1.0}, "'pair_gamma' parameter of CRF needs kernel_on='pairs' or 'both'"),
+        ({"kernel_on": "both", "pair_gamma": -1.0}, "'pair_gamma' parameter of CRF must be a float in"),
         ({"kernel_on": "edges"}, "'kernel_on' parameter of CRF must be one of"),
         ({"kernel_on": "both", "kernel_approx": 2}, "'kernel_approx' parameter of CRF must be None with kernel_on='bo"),
         ({"kernel_on": "both", "structure": Chain(order=2)}, "kernel_on='both' needs a chain of order 1. This one has"),

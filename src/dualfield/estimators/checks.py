@@ -60,6 +60,8 @@ def check_structured(model: Any) -> None:
     for name, is_given in given.items():
         if model.kernel is None and is_given:
             raise ValueError(f"The {name!r} parameter of {owner} needs a kernel.")
+    if model.pair_gamma is not None and model.kernel_on == "nodes":
+        raise ValueError(f"The 'pair_gamma' parameter of {owner} needs kernel_on='pairs' or 'both'.")
     check_choice(owner, "features", model.features, ("observed", "all"))
     check_integer(owner, "min_freq", model.min_freq, 0)
     if model.features == "all" and model.min_freq > 0:

@@ -94,9 +94,12 @@ class StructuredSVM(StructuredPredictor, Estimator):
         What the kernel scores. "pairs": the labels of neighbours, for every edge e of a chain of order 1, a tree or a
         graph, Σ_e' κ(x_e, x_e') B_e'[a, b], where x_e are the rows of its two nodes side by side, or the features of
         the edge where edges have some; nodes then have no scores of their own. "both": pairs and nodes. Memory beside
-        ``cache_size``: about 8 n_labels² numbers of 8 bytes for each edge.
+        ``cache_size``: some ten numbers of 8 bytes for each edge and pair of labels.
     gamma : {"scale", "auto"} or float, default="scale"
         γ of "poly", "rbf", "laplacian" and "sigmoid": given, 1 / n_columns, or that divided by the variance of X.
+    pair_gamma : {"scale", "auto"} or float, default=None
+        The same for the kernel on pairs; None: as gamma. Pairs are further apart than nodes, so that a number which is
+        good for nodes is too large for them.
     degree, coef0 : float, default=3, 0.0
         Of "poly" and "sigmoid".
     kernel_approx : int, (int, str) or array of points, default=None
@@ -104,8 +107,9 @@ class StructuredSVM(StructuredPredictor, Estimator):
         nodes there are, and ``dual_gap_`` says what that may have lost. The str says how they are chosen: "k-means++",
         "greedy", "leverage" or "random".
     transition_scale : float, default=1.0
-        With a kernel: transitions and ends score this times their weights, which are penalised as the kernel is. Below
-        1 they count for less, as where sequences to come have other transitions than those in training.
+        With a kernel: transitions, ends and the kernel on pairs score this times their weights, which are penalised as
+        those of nodes are. Below 1 they count for less, as where sequences to come have other transitions than those in
+        training.
     cache_size : float, default=4e9
         Bytes for kernel values; beyond that they are computed again.
     solver : str or solver object, default="auto"
@@ -186,6 +190,7 @@ class StructuredSVM(StructuredPredictor, Estimator):
         kernel: str | Callable[..., Any] | None = None,
         kernel_on: Literal["nodes", "pairs", "both"] = "nodes",
         gamma: float | Literal["scale", "auto"] = "scale",
+        pair_gamma: float | Literal["scale", "auto"] | None = None,
         degree: float = 3,
         coef0: float = 0.0,
         kernel_approx: int | tuple[int, str] | ArrayLike | None = None,
@@ -214,6 +219,7 @@ class StructuredSVM(StructuredPredictor, Estimator):
         self.kernel = kernel
         self.kernel_on = kernel_on
         self.gamma = gamma
+        self.pair_gamma = pair_gamma
         self.degree = degree
         self.coef0 = coef0
         self.kernel_approx = kernel_approx

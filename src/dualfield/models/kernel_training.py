@@ -43,13 +43,14 @@ def fit_with_kernel(
     kernel, pair_kernel = None, None
     if settings.kernel_on != "pairs":
         points = rows_of(data.nodes)
-        kernel = _kernel(settings, points, weights, threads)
+        kernel = _kernel(settings, settings.gamma, points, weights, threads)
     if settings.kernel_on != "nodes":
         pair_points, ends = inputs_of_pairs(data.structure, data.nodes, data.pairs), data.edge_ends
         # Roots of trees have a row too, which is never looked at.
         of_pairs = np.where(ends[:, 0] == ends[:, 1], 0.0, weights[ends[:, 1]])
         of_pairs = of_pairs if of_pairs.any() else np.ones(len(ends))
-        pair_kernel = _kernel(settings, pair_points, of_pairs, threads)
+        gamma = settings.gamma if settings.pair_gamma is None else settings.pair_gamma
+        pair_kernel = _kernel(settings, gamma, pair_points, of_pairs, threads)
     problem = KernelObjective(
         data.structure,
         kernel,
@@ -88,10 +89,10 @@ def fit_with_kernel(
         return as_linear(problem, solution), Expansions(nodes, pairs)
 
 
-def _kernel(settings: Any, points: Any, weights: Floats, threads: int) -> Kernel:
+def _kernel(settings: Any, gamma: float | str, points: Any, weights: Floats, threads: int) -> Kernel:
     """Return the kernel of the parameters, for given points and their weights, checked on them."""
-    gamma = chosen_gamma(settings.kernel, settings.gamma, points, weights)
-    kernel = Kernel(settings.kernel, gamma, float(settings.coef0), float(settings.degree))
+    number = chosen_gamma(settings.kernel, gamma, points, weights)
+    kernel = Kernel(settings.kernel, number, float(settings.coef0), float(settings.degree))
     check_mercer(kernel, points, threads)
     return kernel
 

@@ -31,8 +31,8 @@ class KernelObjective:
         dual(μ)      = Σ_i c_i [ T H(μ_i) + ⟨D_i, μ_i⟩ ] − ½ ⟨B, K B⟩ − ½ ‖v‖²,   B_i = c_i (u_i − μ_i)
 
     At T = 1 this is the kernel CRF (Memisevic 2006, section 4.2), at T = 0 the kernel max-margin Markov network. A
-    kernel on pairs of nodes adds scores F = K B with a row for each edge and a column for each pair of labels, and its
-    own ½ ⟨B, K B⟩; with ``kernel=None`` nodes score nothing but what they cost.
+    kernel on pairs of nodes adds scores s K B, a row for each edge and a column for each pair of labels, with the
+    penalty ½ ⟨B, K B⟩ and B_i = s c_i (u_i − μ_i). With ``kernel=None`` nodes score nothing but what they cost.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class KernelObjective:
     with_ends : bool, default=False
         Whether the first and the last label have weights.
     scale : float, default=1.0
-        s of the formula: the smaller it is, the more the scores of cliques and ends are penalised.
+        s of the formula: the smaller it is, the more the scores of cliques, ends and pairs are penalised.
     cache_bytes : int, default=4_000_000_000
         Budget for the kernel matrices, shared in proportion to their sizes.
     n_threads : int, default=1
@@ -236,12 +236,14 @@ class KernelObjective:
             pairs = with_exact(self.pair_matrix, single)
         begin: list[Any] = [None, None, None]
         if start is not None:
-            given = (start.coefficients if self.kernel is not None else None, start.pairs, start.shared)
+            pairs_there = None if start.pairs is None else start.pairs / self.scale
+            given = (start.coefficients if self.kernel is not None else None, pairs_there, start.shared)
             begin = [None if one is None else np.ascontiguousarray(one) for one in given]
         result: Any = _native.solve_kernel_parts(*nodes, *pairs, self._data, float(self.scale), *begin, **settings)
         found, weights, *rest = result
         coefficients = found[0] if self.kernel is not None else np.zeros((0, self.structure.n_labels))
-        return (coefficients, weights, found[-1] if self.pair_kernel is not None else None), *rest
+        # As shared ones, which are scores and not weights, these are coefficients of scores.
+        return (coefficients, weights, self.scale * found[-1] if self.pair_kernel is not None else None), *rest
 
     def loss(self, node: Floats, weights: Floats, pairs: Floats | None = None) -> float:
         """Return the sum of the losses at given scores.

@@ -171,7 +171,7 @@ class KernelParts:
         Scores of the parts that all places share: cliques, then starts and stops where they have weights. Empty where
         there are none.
     pairs : ndarray of shape (n_edges, n_labels²), default=None
-        Coefficients of every edge; None where no kernel scores them.
+        Coefficients of the scores of every edge; None where no kernel scores them.
 
     Examples
     --------

@@ -1,14 +1,14 @@
 // Block-coordinate ascent on duals whose scores come from kernels.
 //
 //   dual(mu) = sum_i c_i [ T H(mu_i) + <D_i, mu_i> ] - 1/2 sum_g <B_g, K_g B_g> - 1/2 |w|^2,
-//   B = sum_i c_i (u_i - mu_i),
+//   B_g = s_g sum_i c_i (u_i - mu_i),
 //
-// with a kernel matrix K_g for each table of rows that is scored, such as nodes and pairs of nodes. The scores F = K B
-// of all points are kept up to date (kernel_scores.hpp). Bringing them up to date costs a row of the kernel matrix for
-// each point whose coefficients move, and is nearly all of the work. So examples are visited in sets: the scores of a
-// set are copied out, its examples are visited a few times with the part of the matrix between its own points, and then
-// all its changes go into F together, chunk by chunk of its columns, each while it is in the nearest caches. Examples
-// with next to no share in the gap are passed over without asking for rows.
+// with a kernel matrix K_g and a scale s_g for each table of rows that is scored, nodes and pairs of nodes. The scores
+// F = K B of all points are kept up to date (kernel_scores.hpp). Bringing them up to date costs a row of the kernel
+// matrix for each point whose coefficients move, and is nearly all of the work. So examples are visited in sets: the
+// scores of a set are copied out, its examples are visited a few times with the part of the matrix between its own
+// points, and then all its changes go into F together, chunk by chunk of its columns, each while it is in the nearest
+// caches. Examples with next to no share in the gap are passed over without asking for rows.
 //
 // Since F is at hand, primal(w(mu)) - dual(mu) costs no row at all, and is computed after each epoch. Hinge losses make
 // the primal iterates jump around their mean: the mean of the last epochs is a candidate too, and the best primal point
@@ -61,7 +61,7 @@ class Ascent {
         for (std::size_t g = 0; g < tables.size(); ++g) {
             std::size_t most = 0;
             for (const std::size_t i : order_) most = std::max(most, blocks.members(g, i).size());
-            scores_.emplace_back(*tables[g].gram, blocks.width(g), most, settings.set_size, team);
+            scores_.emplace_back(*tables[g].gram, blocks.width(g), blocks.scale(g), most, settings.set_size, team);
             coefficients_.emplace_back(checked_product(scores_[g].n_points(), blocks.width(g)), 0.0);
             n_points_ += scores_[g].n_points();
         }
@@ -247,7 +247,7 @@ class Ascent {
                 for (const std::int32_t point : blocks_.members(g, i)) {
                     double* target = coefficients_[g].data() + static_cast<std::size_t>(point) * scores_[g].width();
                     for (std::size_t k = 0; k < scores_[g].width(); ++k, ++by) {
-                        target[k] += *by;
+                        target[k] += blocks_.scale(g) * *by;
                         any = any || *by != 0.0;
                     }
                 }

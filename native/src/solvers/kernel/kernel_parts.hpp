@@ -21,6 +21,7 @@ class KernelParts : public DualBlocks {
           n_labels_(layout_.tables[0].width),
           n_shared_(layout_.n_shared),
           first_table_(with_nodes ? 0 : 1),
+          scale_(scale),
           rate_(scale * scale),
           w_(n_shared_, 0.0) {
         std::size_t most_rows = 0, most_own = 0;
@@ -35,6 +36,7 @@ class KernelParts : public DualBlocks {
     std::size_t n_examples() const override { return problem_.n_examples(); }
     std::size_t n_tables() const override { return layout_.tables.size() - first_table_; }
     std::size_t width(std::size_t g) const override { return layout_.tables[first_table_ + g].width; }
+    double scale(std::size_t g) const override { return first_table_ + g == 0 ? 1.0 : scale_; }
     bool is_there(std::size_t i) const override { return problem_.weights[i] > 0.0 && problem_.length(i) > 0; }
     std::span<const std::int32_t> members(std::size_t g, std::size_t i) const override {
         const OwnTable& table = layout_.tables[first_table_ + g];
@@ -66,6 +68,7 @@ class KernelParts : public DualBlocks {
     const PartLayout& layout_;
     const double* mask_;  // [n_shared]
     std::size_t n_labels_, n_shared_, first_table_;
+    double scale_;       // of edges and shared parts
     double rate_;        // how much a score moves with a unit of mass: the square of the scale
     Aligned<double> w_;  // [n_shared] scores: the scale times the weights
     Buffer augmented_;

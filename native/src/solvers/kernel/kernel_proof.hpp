@@ -60,7 +60,7 @@ template <class S>
 void gather_scores(const DualBlocks& blocks, std::size_t i, std::span<const ScoresOfPoints<S>> tables, double* out) {
     for (std::size_t g = 0; g < tables.size(); ++g)
         for (const std::int32_t point : blocks.members(g, i))
-            for (std::size_t k = 0; k < blocks.width(g); ++k) *out++ = tables[g].at(k, point);
+            for (std::size_t k = 0; k < blocks.width(g); ++k) *out++ = blocks.scale(g) * tables[g].at(k, point);
 }
 
 // The losses of all examples; own is room for the scores of one of them.
@@ -187,7 +187,7 @@ class Proof {
                     double most = 0.0;
                     for (std::size_t k = 0; k < blocks_.width(g); ++k)
                         most = std::max(most, std::abs(scores(g).at(k, point)));
-                    sum += blocks_.weight(i) * (most + own);
+                    sum += blocks_.weight(i) * (blocks_.scale(g) * most + own);
                 }
         return sum;
     }

@@ -28,12 +28,15 @@ std::size_t spread(std::size_t n) {
 template <class T>
 class KernelScores {
   public:
-    // most_members: of an example. set_size: points that a set may have, if the cache has room for their rows.
-    KernelScores(Gram<T>& gram, std::size_t width, std::size_t most_members, std::size_t set_size, ThreadTeam& team)
+    // scale: as of DualBlocks. most_members: of an example. set_size: points that a set may have, if the cache has room
+    // for their rows.
+    KernelScores(Gram<T>& gram, std::size_t width, double scale, std::size_t most_members, std::size_t set_size,
+                 ThreadTeam& team)
         : gram_(gram),
           team_(team),
           update_(gram, team, width),
           width_(width),
+          scale_(scale),
           stride_(spread<T>(gram.size())),
           set_size_(std::min(std::max(set_size, most_members), gram.most_rows())),
           scores_(checked_product(width, stride_), T(0)),
@@ -85,25 +88,25 @@ class KernelScores {
         }
         copy_out(points_.size());
     }
-    // Scores [m][width] and kernel values [m][m] of the members of an example.
+    // Scores [m][width] and kernel values [m][m] of the members of an example, as it sees them.
     void read(std::span<const std::int32_t> members, double* scores, double* gram) {
         find(members);
         const std::size_t m = members.size();
         for (std::size_t a = 0; a < m; ++a) {
             for (std::size_t k = 0; k < width_; ++k)
-                scores[a * width_ + k] = set_scores_.data()[k * set_stride_ + locals_[a]];
+                scores[a * width_ + k] = scale_ * set_scores_.data()[k * set_stride_ + locals_[a]];
             for (std::size_t b = 0; b < m; ++b)
-                gram[a * m + b] = set_gram_.data()[locals_[a] * set_stride_ + locals_[b]];
+                gram[a * m + b] = scale_ * scale_ * set_gram_.data()[locals_[a] * set_stride_ + locals_[b]];
         }
     }
-    // A change of their coefficients, [m][width].
+    // What an example adds to c (u - mu), [m][width].
     void change(std::span<const std::int32_t> members, const double* change) {
         find(members);
         const std::size_t n = points_.size();
         for (std::size_t a = 0; a < members.size(); ++a) {
             const double* row = set_gram_.data() + locals_[a] * set_stride_;
             for (std::size_t k = 0; k < width_; ++k) {
-                const double by = change[a * width_ + k];
+                const double by = scale_ * change[a * width_ + k];
                 if (by == 0.0) continue;
                 set_change_.data()[locals_[a] * width_ + k] += by;
                 double* target = set_scores_.data() + k * set_stride_;
@@ -162,7 +165,9 @@ class KernelScores {
     Gram<T>& gram_;
     ThreadTeam& team_;
     ScoreUpdate<T> update_;
-    std::size_t width_, stride_, set_size_, set_stride_ = 0;
+    std::size_t width_;
+    double scale_;
+    std::size_t stride_, set_size_, set_stride_ = 0;
     Aligned<T> scores_, mean_;                     // [width][stride]
     std::vector<std::int32_t> local_of_, points_;  // place of a point in the set, or -1; points of the set
     std::vector<std::size_t> locals_;

@@ -17,9 +17,10 @@ namespace dualfield {
 // The dual points of all examples, and the moves that they know.
 //
 // What kernels score are rows of one table or of two: nodes, pairs of nodes. The rows of a table are points of its
-// kernel matrix K, and their scores are rows of F = K B, F [n_points][width]. An example has members in each table, and
-// may have explicit weights beside them. Its dual point is mu_i, and B = sum_i c_i (u_i - mu_i) at its members. Its
-// scores, and what is added to its coefficients, are laid out table by table, [m][width] each.
+// kernel matrix K, and their scores are s times the rows of F = K B, F [n_points][width], with a scale s of the table.
+// An example has members in each table, and may have explicit weights beside them. Its dual point is mu_i, and
+// B = s sum_i c_i (u_i - mu_i) at its members. Its scores, and what is added to c_i (u_i - mu_i), are laid out table by
+// table, [m][width] each, and kernel values come as s^2 K: an example does not see the scale.
 class DualBlocks {
   public:
     virtual ~DualBlocks() = default;
@@ -27,6 +28,7 @@ class DualBlocks {
     virtual std::size_t n_examples() const = 0;
     virtual std::size_t n_tables() const { return 1; }
     virtual std::size_t width(std::size_t table) const = 0;
+    virtual double scale(std::size_t) const { return 1.0; }
     virtual std::span<const std::int32_t> members(std::size_t table, std::size_t i) const = 0;
     // Whether it has a loss: an example without weight has none.
     virtual bool is_there(std::size_t i) const = 0;
@@ -35,7 +37,7 @@ class DualBlocks {
     virtual bool wants_mean() const = 0;
 
     // Raises the dual by moving one example. scores are those of now and are kept up to date; gram has [m][m] for each
-    // table; change, zero on entry, takes what is added to B. Returns what the dual gains.
+    // table; change, zero on entry, takes what is added to c_i (u_i - mu_i). Returns what the dual gains.
     virtual double visit(std::size_t i, double* scores, const double* gram, double* change) = 0;
     // Its share of the duality gap at given scores, at least 0.
     virtual double gap(std::size_t i, const double* scores) = 0;
@@ -81,8 +83,8 @@ struct MarginTable {
 std::unique_ptr<DualBlocks> table_blocks(const MarginTable& table);
 
 // Examples of a structure whose map has no features. Kernels score its own parts: those of all tables, or without
-// `with_nodes` those of edges alone, where nodes score nothing. Shared parts score `scale` times their weights, which
-// are penalised as the kernels are; weights() are the scores.
+// `with_nodes` those of edges alone, where nodes score nothing. `scale` is that of the table of edges; shared parts
+// score `scale` times their weights, which are penalised as the kernels are, and weights() are the scores.
 std::unique_ptr<DualBlocks> kernel_blocks(const Problem& problem, double scale, bool with_nodes = true);
 
 struct AscentSettings {
