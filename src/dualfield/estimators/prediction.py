@@ -268,7 +268,8 @@ class StructuredPredictor:
         names, rows = self._ask().names, self.predict_proba(X, lengths=lengths)
         if self.structure_.is_flat:
             return [dict(zip(names, row, strict=True)) for row in np.asarray(rows).tolist()]
-        return [[dict(zip(names, row, strict=True)) for row in np.asarray(one).tolist()] for one in rows]
+        in_a_row = [np.reshape(one, (-1, len(names))) for one in rows]  # images have rows and columns of nodes
+        return [[dict(zip(names, row, strict=True)) for row in one.tolist()] for one in in_a_row]
 
     def predict_marginals_single(self, xseq: Any) -> Any:
         """Return the probabilities of one sequence as dicts.
@@ -474,7 +475,10 @@ class StructuredPredictor:
 
     @property
     def transition_features_(self) -> dict[tuple[Any, ...], float]:
-        """Weights of transitions that are not zero, by (label, next label), or by all labels of a longer window."""
+        """Weights of transitions that are not zero, by (label, next label) or all labels of a longer window.
+
+        Where edges have several types, by (type, label from, label to).
+        """
         return transition_features(self._ask())
 
     def top_features(self, n: int = 10, label: Any = None) -> TopFeatures:

@@ -17,7 +17,7 @@ from dualfield.data.token_texts import token_texts
 from dualfield.models.spans import Restriction, restricted_copies
 from dualfield.models.structured import StructuredModel
 from dualfield.scores import FeatureTable
-from dualfield.structures import Scores, Structure
+from dualfield.structures import GraphShape, Scores, Structure
 
 __all__ = ["Explanation", "TokenExplanation"]
 
@@ -167,6 +167,7 @@ def explain(model: StructuredModel, xseq: Any, n_shown: int, tokens: Any = None)
     """Hold the best labelling of an example against the best one with another label, for each node."""
     sequence = _LinearSequence(model, xseq)
     structure, scores, classes = model.structure, sequence.scores, model.names
+    model.need_exact("explain", scores)
     best = structure.argmax(scores)
     texts = _token_names(xseq, len(best), tokens)
     likely = structure.marginals(scores, temperature=model.probability_temperature).node
@@ -246,8 +247,9 @@ class _LinearSequence:
         for place in np.flatnonzero(mine.shared != theirs.shared).tolist():
             one, two, t = int(mine.shared[place]), int(theirs.shared[place]), int(at[place])
             if one < n:
-                sides = f"{self._place(t, position)}: {self._window(one)}, not {self._window(two)}"
-                found.append((f"transition{sides}", float(self.weights.cliques[one] - self.weights.cliques[two])))
+                sides = f"{self._window(one)}, not {self._window(two)}"
+                what = f"{self._edge(place, t, position, structure.edge_type(one))}: {sides}"
+                found.append((what, float(self.weights.cliques[one] - self.weights.cliques[two])))
                 continue
             end, weights = (("start", self.weights.start), ("stop", self.weights.stop))[(one - n) // len(self.classes)]
             sides = f"{self._place(t, position)}: {self.classes[best[t]]}, not {self.classes[other[t]]}"
@@ -256,7 +258,10 @@ class _LinearSequence:
             leads_to, rows = structure.edge_nodes(shape), structure.edge_rows(shape)
             for edge in np.flatnonzero(mine.edges != theirs.edges).tolist():
                 one, two, t = int(mine.edges[edge]), int(theirs.edges[edge]), int(leads_to[edge])
-                sides = f"{self._place(t, position)}: {self._window(one)}, not {self._window(two)}"
+                where = f" at {self._edge(edge, t, position, None)}"
+                if not isinstance(shape, GraphShape):
+                    where = self._place(t, position)
+                sides = f"{where}: {self._window(one)}, not {self._window(two)}"
                 row = int(rows[edge])
                 found += self._attributes(self.pairs, self.pair_weights, self.pair_vocabulary, row, one, two, sides)
         return [(what, value) for what, value in found if value]
@@ -281,6 +286,14 @@ class _LinearSequence:
 
     def _window(self, clique: int) -> str:
         return " > ".join(map(str, window_labels(self.classes, self.structure.cliques[clique].tolist())))
+
+    def _edge(self, edge: int, t: int, position: int, kind: int | None) -> str:
+        """Name what joins two labels: a transition to a node, or in a graph, where many lead to one, both nodes."""
+        shape = self.scores.shape
+        of_type = "" if kind is None else f" of type {kind}"
+        if isinstance(shape, GraphShape):
+            return f"edge {shape.edges[edge, 0]} > {shape.edges[edge, 1]}{of_type}"
+        return f"transition{of_type}{self._place(t, position)}"
 
     @staticmethod
     def _place(t: int, position: int) -> str:
@@ -319,6 +332,28 @@ def _alternatives(structure: Structure, scores: Scores, best: Codes) -> list[Cod
 def window_labels(names: Sequence[Any], row: Sequence[int]) -> tuple[Any, ...]:
     """Return the labels of a window; places before the first node are left out."""
     return tuple(names[code] for code in row if code >= 0)
+
+
+class EdgeType(int):
+    """The type of an edge, which comes before the labels of a clique where there are several."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return f"type {int(self)}"
+
+
+def clique_keys(structure: Structure, names: Sequence[Any], cliques: Sequence[int]) -> list[tuple[Any, ...]]:
+    """Return the labels of some cliques, behind their edge type where there are several."""
+    labels = [window_labels(names, row) for row in structure.cliques[cliques].tolist()]
+    kinds = [structure.edge_type(clique) for clique in cliques]
+    return [key if kind is None else (EdgeType(kind), *key) for key, kind in zip(labels, kinds, strict=True)]
+
+
+def written_key(key: Sequence[Any], arrow: str = " -> ") -> str:
+    """Write a key of attributes or cliques; an edge type is set off."""
+    first, *rest = key
+    return f"{first!s}: {arrow.join(map(str, rest))}" if isinstance(first, EdgeType) else arrow.join(map(str, key))
 
 
 def column_name(names: Vocabulary | None, column: int) -> str:

@@ -8,6 +8,7 @@ from dualfield.structures.custom import CustomProblem, check_custom_problem
 from dualfield.structures.factor_graph import FactorGraph
 from dualfield.structures.graph import Graph, GraphShape
 from dualfield.structures.graph_input import FlatGraphs, grid_edges
+from dualfield.structures.label_graph import LabelGraph
 from dualfield.structures.learnt_trees import mutual_information, spanning_tree
 from dualfield.structures.network import Network
 from dualfield.structures.network.hidden import Conditioned
@@ -28,6 +29,7 @@ __all__ = [
     "Graph",
     "GraphShape",
     "KBest",
+    "LabelGraph",
     "Marginals",
     "Network",
     "Opened",

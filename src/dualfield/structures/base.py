@@ -436,6 +436,21 @@ class Structure(ABC):
         """Why edges are not pairs of labels; None if they are."""
         return f"needs edges; a {type(self).__name__} has none."
 
+    def edge_type(self, clique: int) -> int | None:
+        """Return the type of the edges that a clique scores.
+
+        Parameters
+        ----------
+        clique : int
+            The clique.
+
+        Returns
+        -------
+        int or None
+            None where all edges are alike.
+        """
+        return None
+
     def table_of(self, cliques: Floats) -> Floats:
         """Return values of cliques in the shape that users see them in.
 

@@ -70,6 +70,10 @@ class Pairwise(Structure):
         pairs = np.indices((self.n_labels, self.n_labels), dtype=np.int32).reshape(2, -1).T
         return np.tile(pairs, (self.n_types, 1))
 
+    def edge_type(self, clique: int) -> int | None:
+        """Return the type of the edges that a clique scores; None if there is one only."""
+        return clique // self.n_labels**2 if self.n_types > 1 else None
+
     @property
     def clique_allowed(self) -> NDArray[np.bool_]:
         """Which cliques may occur, shape (n_cliques,)."""
