@@ -119,8 +119,8 @@ class LabelledData:
     format: str
     X: Any
     y: Any
-    sources: tuple[tuple[str, Source], ...]
     _: KW_ONLY
+    sources: tuple[tuple[str, Source], ...]
     columns: FileColumns | None = None
     graphs: JsonGraphReader | None = None
     label_graph: LabelGraph | None = None
@@ -267,7 +267,7 @@ def _read_graphs(sources: Sequence[tuple[str, Source]], seen: JsonGraphReader | 
                 raise ValueError(f"{name}: is empty; expected {FORMATS['graphs']}.")
         X += graphs
         y += labels
-    return LabelledData("graphs", X, y, tuple(sources), graphs=read)
+    return LabelledData("graphs", X, y, sources=tuple(sources), graphs=read)
 
 
 def _read_one(
@@ -312,7 +312,7 @@ def _read_one(
                 y.append(list(labels))
         if y is None or not len(y):
             raise ValueError(f"{name}: is empty; expected {FORMATS[kind]}.")
-    return LabelledData("conll" if kind in JSON_FORMATS else kind, X, y, ((name, source),), columns=columns)
+    return LabelledData("conll" if kind in JSON_FORMATS else kind, X, y, sources=((name, source),), columns=columns)
 
 
 def _chosen(choice: ColumnChoice, n_columns: int, name: str, source: Source) -> FileColumns:
@@ -329,7 +329,7 @@ def _joined(parts: list[LabelledData]) -> LabelledData:
     first, sources = parts[0], tuple(source for part in parts for source in part.sources)
     if first.format not in MATRICES:
         X, y = [s for part in parts for s in part.X], [s for part in parts for s in part.y]
-        return LabelledData(first.format, X, y, sources, columns=first.columns)
+        return LabelledData(first.format, X, y, sources=sources, columns=first.columns)
     import numpy as np
     import scipy.sparse
 
@@ -339,7 +339,7 @@ def _joined(parts: list[LabelledData]) -> LabelledData:
     stacked = scipy.sparse.vstack([part.X for part in parts], format="csr")
     labels: Any = [part.y for part in parts]
     joined = np.concatenate(labels) if first.format == "svmlight" else [one for part in labels for one in part]
-    return LabelledData(first.format, stacked, joined, sources)
+    return LabelledData(first.format, stacked, joined, sources=sources)
 
 
 def _first_line(source: Source) -> int:
