@@ -283,7 +283,8 @@ class StructuredPredictor:
         names, rows = self._ask().names, self.predict_proba(X, lengths=lengths)
 
         def named(table: Any) -> list[dict[Any, float]]:
-            return [dict(zip(names, row, strict=True)) for row in np.asarray(table).tolist()]
+            in_a_row = np.reshape(table, (-1, len(names)))  # images have rows and columns of nodes
+            return [dict(zip(names, row, strict=True)) for row in in_a_row.tolist()]
 
         if self.structure_.is_flat:
             return named(rows)
@@ -513,7 +514,10 @@ class StructuredPredictor:
 
     @property
     def transition_features_(self) -> dict[tuple[Any, ...], float]:
-        """Weights of transitions that are not zero, by (label, next label), or by all labels of a longer window."""
+        """Weights of transitions that are not zero, by (label, next label) or all labels of a longer window.
+
+        Where edges have several types, by (type, label from, label to).
+        """
         return transition_features(self._ask())
 
     def top_features(self, n: int = 10, label: Any = None) -> TopFeatures:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
@@ -18,8 +19,8 @@ from dualfield.data.token_texts import token_texts
 from dualfield.models.spans import Restriction, restricted_copies
 from dualfield.models.structured import StructuredModel
 from dualfield.scores import FeatureTable
-from dualfield.structures import Scores, Structure
-from dualfield.structures.scores import LabellingParts
+from dualfield.structures import GraphShape, Scores, Structure
+from dualfield.structures.scores import EdgeKind, LabellingParts
 
 __all__ = ["Explanation", "TokenExplanation"]
 
@@ -169,6 +170,7 @@ def explain(model: StructuredModel, xseq: Any, n_shown: int, tokens: Any = None)
     """Hold the best labelling of an example against the best one with another label, for each node."""
     sequence = _LinearSequence(model, xseq)
     structure, scores, classes = model.structure, sequence.scores, model.names
+    model.need_exact("explain", scores)
     best = structure.argmax(scores)
     texts = _token_names(xseq, len(best), tokens)
     likely = structure.marginals(scores, temperature=model.probability_temperature).node
@@ -250,9 +252,9 @@ class _LinearSequence:
         for place in np.flatnonzero(mine.shared != theirs.shared).tolist():
             one, two, t = int(mine.shared[place]), int(theirs.shared[place]), int(at[place])
             if one < n:
-                sides = f"{self._place(t, position)}: {self._window(one)}, not {self._window(two)}"
-                kind = f"transition {structure.clique_kind(one)}".rstrip()
-                found.append((f"{kind}{sides}", float(self.weights.cliques[one] - self.weights.cliques[two])))
+                sides = f"{self._window(one)}, not {self._window(two)}"
+                what = f"{self._edge(place, t, position, structure.clique_kind(one))}: {sides}"
+                found.append((what, float(self.weights.cliques[one] - self.weights.cliques[two])))
                 continue
             end, weights = (("start", self.weights.start), ("stop", self.weights.stop))[(one - n) // len(self.classes)]
             sides = f"{self._place(t, position)}: {self.classes[best[t]]}, not {self.classes[other[t]]}"
@@ -261,7 +263,10 @@ class _LinearSequence:
             leads_to, rows = structure.edge_nodes(shape), structure.edge_rows(shape)
             for edge in np.flatnonzero(mine.edges != theirs.edges).tolist():
                 one, two, t = int(mine.edges[edge]), int(theirs.edges[edge]), int(leads_to[edge])
-                sides = f"{self._place(t, position)}: {self._window(one)}, not {self._window(two)}"
+                where = f" at {self._edge(edge, t, position, '')}"
+                if not isinstance(shape, GraphShape):
+                    where = self._place(t, position)
+                sides = f"{where}: {self._window(one)}, not {self._window(two)}"
                 row = int(rows[edge])
                 found += self._attributes(self.pairs, self.pair_weights, self.pair_vocabulary, row, one, two, sides)
         return [(what, value) for what, value in found if value]
@@ -315,6 +320,14 @@ class _LinearSequence:
         rows: list[list[int]] = self.structure.cliques.tolist()
         return rows
 
+    def _edge(self, edge: int, t: int, position: int, kind: str) -> str:
+        """Name what joins two labels: a transition to a node, or in a graph, where many lead to one, both nodes."""
+        shape = self.scores.shape
+        of_type = f" of {kind}" if kind else ""
+        if isinstance(shape, GraphShape):
+            return f"edge {shape.edges[edge, 0]} > {shape.edges[edge, 1]}{of_type}"
+        return f"transition{of_type}{self._place(t, position)}"
+
     @staticmethod
     def _place(t: int, position: int) -> str:
         return "" if t == position else f" at {t}"
@@ -349,6 +362,12 @@ def _alternatives(structure: Structure, scores: Scores, best: Codes) -> list[Cod
         for t, labels in zip(nodes[part].tolist(), structure.argmax(copies).reshape(-1, len(best)), strict=True):
             found[t] = labels
     return found
+
+
+def written_key(key: Sequence[Any], arrow: str = " -> ") -> str:
+    """Write a key of attributes or cliques; the kind of an edge is set off."""
+    first, *rest = key
+    return f"{first}: {arrow.join(map(str, rest))}" if isinstance(first, EdgeKind) else arrow.join(map(str, key))
 
 
 def column_name(names: Vocabulary | None, column: int) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dualfield.data.arrays import Floats
 from dualfield.data.tables import Columns, Tabular
-from dualfield.models.explanation import column_name
+from dualfield.models.explanation import column_name, written_key
 from dualfield.models.structured import StructuredModel
 
 __all__ = ["TopFeatures"]
@@ -27,7 +27,7 @@ class TopFeatures(Tabular):
     positive, negative : list of ((attribute, label), weight)
         Attributes that speak most for a label, and most against one.
     likely, unlikely : list of ((label, label), weight)
-        Transitions with the largest and the lowest weights.
+        Transitions with the largest and the lowest weights. Where edges have several types, (type, label, label).
 
     Examples
     --------
@@ -54,7 +54,7 @@ class TopFeatures(Tabular):
         lines = []
         for title, ranked in zip(titles, (self.positive, self.negative, self.likely, self.unlikely), strict=True):
             lines += [title] if ranked else []
-            lines += [f"    {weight:+.3f}  {' -> '.join(map(str, key))}" for key, weight in ranked]
+            lines += [f"    {weight:+.3f}  {written_key(key)}" for key, weight in ranked]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -63,7 +63,7 @@ class TopFeatures(Tabular):
     def _columns(self) -> Columns:
         kinds = ("attribute", self.positive), ("attribute", self.negative), ("transition", self.likely)
         rows = [
-            (kind, " -> ".join(map(str, key[:-1])), key[-1], weight)
+            (kind, written_key(key[:-1]), key[-1], weight)
             for kind, ranked in (*kinds, ("transition", self.unlikely))
             for key, weight in ranked
         ]

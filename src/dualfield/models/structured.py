@@ -333,7 +333,7 @@ class StructuredModel:
         if reason is not None:
             raise ValueError(f"pairwise {reason}")
         scores = self.scores(X, lengths, n_threads, known=known)
-        self._need_exact("predict_proba", scores)
+        self.need_exact("predict_proba", scores)
         return self.marginals(scores, n_threads, pairwise=pairwise)
 
     def beliefs(
@@ -348,7 +348,7 @@ class StructuredModel:
         """Return probabilities, or where answers are bounds the beliefs that the bounds have."""
         return self.marginals(self.scores(X, lengths, n_threads, known=known), n_threads, pairwise=pairwise)
 
-    def _need_exact(self, question: str, scores: Scores) -> None:
+    def need_exact(self, question: str, scores: Scores) -> None:
         """Refuse a question about probabilities where there are only bounds."""
         if self.structure.no_sums is not None:
             raise ValueError(f"{question} needs exact answers: {self.structure.no_sums}")
@@ -374,7 +374,7 @@ class StructuredModel:
     def log_probabilities(self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Floats:
         """Return the log-probability of given labellings."""
         scores, T = self.scores(X, lengths, n_threads), self.probability_temperature
-        self._need_exact("score_sequences", scores)
+        self.need_exact("score_sequences", scores)
         codes = self.encoded(y, scores.shape)
         total = self.structure.log_partition(scores, temperature=T, n_jobs=n_threads)
         return np.asarray((self.structure.score(scores, codes, n_jobs=n_threads) - total) / T)

@@ -9,6 +9,7 @@ from dualfield.structures.factor_graph import FactorGraph
 from dualfield.structures.graph import Graph
 from dualfield.structures.graph_input import FlatGraphs, grid_edges
 from dualfield.structures.graph_shape import GraphShape
+from dualfield.structures.label_graph import LabelGraph
 from dualfield.structures.label_sets import LabelSets
 from dualfield.structures.learnt_trees import mutual_information, spanning_tree
 from dualfield.structures.network import Network
@@ -33,6 +34,7 @@ __all__ = [
     "Graph",
     "GraphShape",
     "KBest",
+    "LabelGraph",
     "LabelSets",
     "Marginals",
     "Network",

@@ -26,7 +26,7 @@ from dualfield.structures.checks import (
 )
 from dualfield.structures.label_sets import LabelSets
 from dualfield.structures.opened import Opened
-from dualfield.structures.scores import KBest, LabellingParts, Marginals, PartSets, Scores
+from dualfield.structures.scores import EdgeKind, KBest, LabellingParts, Marginals, PartSets, Scores
 
 
 class Structure(ABC):
@@ -97,7 +97,7 @@ class Structure(ABC):
         """
         windows = ([names[code] for code in row if code >= 0] for row in self.cliques.tolist())
         kinds = (self.clique_kind(at) for at in range(self.n_cliques))
-        return [(*([kind] if kind else []), *labels) for kind, labels in zip(kinds, windows, strict=True)]
+        return [(*([EdgeKind(kind)] if kind else []), *labels) for kind, labels in zip(kinds, windows, strict=True)]
 
     def edge_names(self, names: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Return the labels of each part that an edge has of its own.

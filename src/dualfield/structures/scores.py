@@ -219,6 +219,12 @@ class PartSets:
     cliques: NDArray[np.bool_]
 
 
+class EdgeKind(str):
+    """What tells a clique from another one with the same labels, before which it stands."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, eq=False)
 class LabellingParts:
     """The parts of some labellings.
