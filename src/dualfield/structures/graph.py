@@ -121,6 +121,18 @@ class Graph(Pairwise):
     and :meth:`bounded_argmax` says how far from the best one it may be. Forests are exact; k_best, sample, entropy and
     max_marginals are refused. Memory: n_labels squared for each edge, where edges have scores of their own four times.
 
+    *Maximum flow* finds best labellings only. With two labels, and pairs that attract,
+
+    .. math::
+        \theta_e(0, 0) + \theta_e(1, 1) \ge \theta_e(0, 1) + \theta_e(1, 0) \quad \text{for all edges } e,
+
+    or do so after flipping the labels of some nodes, as on trees, the best labelling is a minimum cut, and exact for
+    graphs of any width. With other pairs the same flow on two copies of the graph gives the maximum over L with
+    beliefs 0, 1/2 and 1: labels that are 0 or 1 there are those of a best labelling, the others are filled in by
+    tree-reweighted sweeps and local search, and ``bounded_argmax`` says how good the result is. With more labels,
+    expansions improve the labelling of the sweeps, whose bound is reported. Everything that needs sums over labellings
+    is refused. Forbidden labels are fine; forbidden pairs are refused. Flows are SciPy's, in one thread.
+
     In estimators an example of X is one of
 
     - a tuple ``(nodes, edges)``, ``(nodes, edges, types)``, ``(nodes, edges, edge_features)`` or
@@ -143,9 +155,9 @@ class Graph(Pairwise):
         Number of edge types, which have tables of their own. None: 1, or in models as many as the training data have.
     allowed : bool array of shape (n_labels, n_labels) or (n_types, n_labels, n_labels), default=None
         Which labels an edge may join, that of the node it comes from first (row). None: all.
-    inference : {"auto", "exact", "trw"}, default="auto"
-        How questions are answered: exactly, by tree-reweighted bounds, or exactly if the budget is enough for all
-        examples of the question, else by bounds.
+    inference : {"auto", "exact", "trw", "max_flow"}, default="auto"
+        How questions are answered: exactly, by tree-reweighted bounds, by maximum flow, or ("auto") exactly if the
+        budget is enough for all examples of the question, else by tree-reweighted bounds.
     budget : int, default=10**9
         Bytes that the tables of exact answers may take for one example, for each thread.
     neighbours : {4, 8}, default=4
@@ -164,6 +176,8 @@ class Graph(Pairwise):
     array([1, 1, 1], dtype=int32)
     >>> Graph(2).width(shape)
     2
+    >>> Graph(2, inference="max_flow").bounded_argmax(scores).bounds
+    Bounds(score=array([4.5]), bound=array([4.5]))
     """
 
     name = "graph"

@@ -213,7 +213,7 @@ def roof_dual(problem: Quadratic) -> RoofDual:
     >>> roof_dual(Quadratic(np.zeros(3), pairs, -np.ones(3))).x
     array([0.5, 0.5, 0.5])
     >>> roof_dual(Quadratic(np.array([3.0, 0.0, 0.5]), pairs, -np.ones(3))).x
-    array([1., 0., 0.])
+    array([1., 0., 1.])
     """
     gain, pairs, coupling = problem
     n, strength = len(gain), np.abs(coupling)

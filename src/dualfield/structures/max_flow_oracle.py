@@ -146,15 +146,18 @@ class MaxFlowOracle:
     def _decided(self) -> tuple[list[Codes], Floats]:
         labels = [point.labels for point in self.points]
         open_ones = np.array([i for i, point in enumerate(self.points) if point.undecided.any()], dtype=np.int64)
-        for i, swept in zip(open_ones.tolist(), self._swept(open_ones)[0], strict=True):
+        starts = self._cut(open_ones, self._sweeps(open_ones).argmax()) if len(open_ones) else []
+        for i, swept in zip(open_ones.tolist(), starts, strict=True):
             point, graph = self.points[i], self._graphs[i]
-            starts = (np.where(point.undecided, swept, labels[i]), swept)
-            labels[i] = max((climb(point.problem, start, point.undecided) for start in starts), key=graph.score)
+            choices = (np.where(point.undecided, swept, labels[i]), swept)
+            labels[i] = max((climb(point.problem, one, point.undecided) for one in choices), key=graph.score)
         return labels, np.array([point.score + point.slack for point in self.points])
 
     def _expanded(self) -> tuple[list[Codes], Floats]:
-        starts, bounds = self._swept(np.arange(len(self._graphs)))
-        return [self._expand(graph, start) for graph, start in zip(self._graphs, starts, strict=True)], bounds
+        every = np.arange(len(self._graphs))
+        oracle = self._sweeps(every)
+        starts = self._cut(every, oracle.argmax())
+        return [self._expand(*one) for one in zip(self._graphs, starts, strict=True)], oracle.maximum()
 
     def _expand(self, graph: _Graph, labels: Codes) -> Codes:
         score, idle = graph.score(labels), 0
@@ -166,12 +169,10 @@ class MaxFlowOracle:
                 break
         return labels
 
-    def _swept(self, examples: Ints) -> tuple[list[Codes], Floats]:
-        """Return labellings and bounds by sweeps."""
-        if not len(examples):
-            return [], np.zeros(0)
-        oracle, cuts = self._sweeps(examples), rows_of_examples(self._offsets, examples)[0]
-        return np.split(oracle.argmax(), cuts[1:-1]), oracle.maximum()
+    def _cut(self, examples: Ints, labels: Codes) -> list[Codes]:
+        """Return the labels of each of some examples."""
+        cuts = rows_of_examples(self._offsets, examples)[0]
+        return [labels[a:b] for a, b in itertools.pairwise(cuts.tolist())]
 
     def argmax(self) -> Codes:
         """Return the best labellings that were found."""
@@ -200,8 +201,8 @@ class MaxFlowOracle:
 
     def score(self, labels: Codes) -> Floats:
         """Return the scores of given labellings."""
-        parts = np.split(labels, self._offsets[1:-1])
-        return np.array([graph.score(part) for graph, part in zip(self._graphs, parts, strict=False)])
+        parts = self._cut(np.arange(len(self._graphs)), labels)
+        return np.array([graph.score(part) for graph, part in zip(self._graphs, parts, strict=True)])
 
     def possible(self) -> NDArray[np.bool_]:
         """Return which examples have a labelling: those whose nodes all have a label."""
