@@ -269,21 +269,9 @@ class Graph(Pairwise):
             return super()._bind(scores, cost, temperature, n_jobs, with_edges)
         batch = self._read_scores(scores)
         self._ends(batch)
-        there, (shared, per_edge), node = _connected(batch.shape), self._parts(batch), add_cost(batch.node, cost)
-        self._check_types(there.types)
-        k = self.n_labels
-        own = np.zeros(self.n_cliques) if shared is None else shared
-        tables = (own if per_edge is None else per_edge).reshape(-1, k, k)
-
-        def sweeps(examples: NDArray[np.int64]) -> _native.Oracle:
-            part, nodes = there.take(examples), rows_of_examples(there.offsets, examples)[1]
-            scored = [node[nodes]]
-            if per_edge is not None:
-                scored.append(per_edge[rows_of_examples(there.edge_offsets, examples)[1]])
-            native = self.native(part, with_edges=per_edge is not None)
-            return _native.Oracle(native, scored, shared, 1.0, n_threads(n_jobs))
-
-        return MaxFlowOracle(node, tables, per_edge is not None, there, self.n_types, sweeps)
+        shape = _connected(batch.shape)
+        self._check_types(shape.types)
+        return MaxFlowOracle(self, shape, add_cost(batch.node, cost), *self._parts(batch), n_threads(n_jobs))
 
     @property
     def is_native(self) -> bool:

@@ -12,8 +12,6 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components, maxi
 
 from dualfield.data.arrays import Codes, Floats, Ints
 
-__all__ = ["Quadratic", "RoofDual", "roof_dual"]
-
 # SciPy counts in 32 bits with a sign. What is left of an edge and of its reverse must fit into them together.
 _BITS = 30
 _TOLERANCE = 1e-13  # beside what could flow at most
