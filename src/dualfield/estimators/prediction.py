@@ -60,7 +60,8 @@ class StructuredPredictor:
     start_, stop_ : array of shape (n_labels,)
         Weights of the first and of the last label.
     relaxation_ : str or None
-        "trw" where the model was trained with tree-reweighted bounds, see :class:`dualfield.structures.Graph`.
+        "trw" where the model was trained with tree-reweighted bounds, "max_flow" where it was with maximum flow, and
+        not every answer was a labelling; see :class:`dualfield.structures.Graph`.
 
     Examples
     --------

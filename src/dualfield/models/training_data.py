@@ -75,9 +75,10 @@ class TrainingData:
     def need_exact(self, owner: str, reason: str) -> None:
         """Refuse a relaxation."""
         if self.relaxation is not None:
+            more = "Raise the budget of the structure, or leave out edges."
+            remedy = more if self.structure.is_native else "Use inference='exact'."
             raise ValueError(
-                f"{owner} needs exact inference: {reason}, which inference={self.relaxation!r} only bounds. Raise the "
-                "budget of the structure, or leave out edges."
+                f"{owner} needs exact inference: {reason}, which inference={self.relaxation!r} only bounds. {remedy}"
             )
 
     @property

@@ -13,7 +13,7 @@ from dualfield.data import Batch
 from dualfield.data.arrays import Codes
 from dualfield.data.checks import check_choice
 from dualfield.data.records import Fields, Record
-from dualfield.data.shapes import Shape, rows_of_examples
+from dualfield.data.shapes import Shape
 from dualfield.structures.checks import add_cost, check_int, n_threads
 from dualfield.structures.graph_input import FlatEdges, FlatGraphs, GraphExample, read_graphs
 from dualfield.structures.graph_shape import GraphShape
@@ -61,6 +61,18 @@ class Graph(Pairwise):
     and :meth:`bounded_argmax` says how far from the best one it may be. Forests are exact; k_best, sample, entropy and
     max_marginals are refused. Memory: n_labels squared for each edge, where edges have scores of their own four times.
 
+    *Maximum flow* finds best labellings only. With two labels, and pairs that attract,
+
+    .. math::
+        \theta_e(0, 0) + \theta_e(1, 1) \ge \theta_e(0, 1) + \theta_e(1, 0) \quad \text{for all edges } e,
+
+    or do so after flipping the labels of some nodes, as on trees, the best labelling is a minimum cut, and exact for
+    graphs of any width. With other pairs the same flow on two copies of the graph gives the maximum over L with
+    beliefs 0, 1/2 and 1: labels that are 0 or 1 there are those of a best labelling, the others are filled in by
+    tree-reweighted sweeps and local search, and ``bounded_argmax`` says how good the result is. With more labels,
+    expansions improve the labelling of the sweeps, whose bound is reported. Everything that needs sums over labellings
+    is refused. Forbidden labels are fine; forbidden pairs are refused. Flows are SciPy's, in one thread.
+
     In estimators an example of X is one of
 
     - a tuple ``(nodes, edges)``, ``(nodes, edges, types)``, ``(nodes, edges, edge_features)`` or
@@ -91,9 +103,9 @@ class Graph(Pairwise):
         Number of edge types, which have tables of their own. None: 1, or in models as many as the training data have.
     allowed : bool array of shape (n_labels, n_labels) or (n_types, n_labels, n_labels), default=None
         Which labels an edge may join, that of the node it comes from first (row). None: all.
-    inference : {"auto", "exact", "trw"}, default="auto"
-        How questions are answered: exactly, by tree-reweighted bounds, or exactly if the budget is enough for all
-        examples of the question, else by bounds.
+    inference : {"auto", "exact", "trw", "max_flow"}, default="auto"
+        How questions are answered: exactly, by tree-reweighted bounds, by maximum flow, or ("auto") exactly if the
+        budget is enough for all examples of the question, else by tree-reweighted bounds.
     budget : int, default=10**9
         Bytes that the tables of exact answers may take for one example, for each thread.
     neighbours : {4, 8}, default=4
@@ -119,6 +131,8 @@ class Graph(Pairwise):
     array([1, 1, 1], dtype=int32)
     >>> Graph(2).width(shape)
     2
+    >>> Graph(2, inference="max_flow").bounded_argmax(scores).bounds
+    Bounds(score=array([4.5]), bound=array([4.5]))
 
     Two words and their text, which have label sets of their own:
 
@@ -252,23 +266,11 @@ class Graph(Pairwise):
             return super()._bind(scores, cost, temperature, n_jobs, with_edges)
         batch = self._read_scores(scores)
         self._ends(batch)
-        there, (shared, per_edge), node = _connected(batch.shape), self._parts(batch), add_cost(batch.node, cost)
-        self._check_types(there.types)
+        shape, node = _connected(batch.shape), add_cost(batch.node, cost)
+        self._check_types(shape.types)
         if self.label_sets is not None:
-            node = np.where(self.label_sets.flags[self._node_types(there)], node, -np.inf)
-        k = self.n_labels
-        own = np.zeros(self.n_cliques) if shared is None else shared
-        tables = (own if per_edge is None else per_edge).reshape(-1, k, k)
-
-        def sweeps(examples: NDArray[np.int64]) -> _native.Oracle:
-            part, nodes = there.take(examples), rows_of_examples(there.offsets, examples)[1]
-            scored = [node[nodes]]
-            if per_edge is not None:
-                scored.append(per_edge[rows_of_examples(there.edge_offsets, examples)[1]])
-            native = self.native(part, with_edges=per_edge is not None)
-            return _native.Oracle(native, scored, shared, 1.0, n_threads(n_jobs))
-
-        return MaxFlowOracle(node, tables, per_edge is not None, there, self.n_types, sweeps)
+            node = np.where(self.label_sets.flags[self._node_types(shape)], node, -np.inf)
+        return MaxFlowOracle(self, shape, node, *self._parts(batch), n_threads(n_jobs))
 
     @property
     def is_native(self) -> bool:

@@ -12,8 +12,6 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components, maxi
 
 from dualfield.data.arrays import Codes, Floats, Ints
 
-__all__ = ["Quadratic", "RoofDual", "roof_dual"]
-
 # SciPy counts in 32 bits with a sign. What is left of an edge and of its reverse must fit into them together.
 _BITS = 30
 _TOLERANCE = 1e-13  # beside what could flow at most
@@ -213,7 +211,7 @@ def roof_dual(problem: Quadratic) -> RoofDual:
     >>> roof_dual(Quadratic(np.zeros(3), pairs, -np.ones(3))).x
     array([0.5, 0.5, 0.5])
     >>> roof_dual(Quadratic(np.array([3.0, 0.0, 0.5]), pairs, -np.ones(3))).x
-    array([1., 0., 0.])
+    array([1., 0., 1.])
     """
     gain, pairs, coupling = problem
     n, strength = len(gain), np.abs(coupling)

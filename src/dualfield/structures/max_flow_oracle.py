@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
@@ -15,8 +14,6 @@ from dualfield import _native
 from dualfield.data.arrays import Codes, Floats, Ints
 from dualfield.data.shapes import rows_of_examples
 from dualfield.structures.max_flow import Quadratic, climb, joined, roof_dual
-
-__all__ = ["NO_SUMS", "MaxFlowOracle"]
 
 NO_SUMS = (
     "inference='max_flow' finds best labellings, and knows no sums over labellings. Use inference='exact' for graphs "
@@ -96,33 +93,29 @@ class MaxFlowOracle:
 
     Parameters
     ----------
-    node : array of shape (n_nodes, n_labels)
-        Scores of nodes; -inf forbids.
-    pairs : array of shape (n_types or n_edges, n_labels, n_labels)
-        Tables of label pairs.
-    per_edge : bool
-        Whether edges have tables of their own; else there is one for each type.
+    graph : Graph
+        The structure, whose native twin makes tree-reweighted sweeps.
     shape : GraphShape
         Nodes and edges of the examples.
-    n_types : int
-        Number of edge types.
-    sweeps : callable
-        Returns the native oracle that bounds the scores of given examples by tree-reweighted sweeps.
+    node : array of shape (n_nodes, n_labels)
+        Scores of nodes; -inf forbids.
+    shared : array of shape (n_cliques,) or None
+        Scores of label pairs that edges of a type share.
+    per_edge : array of shape (n_edges, n_labels ** 2) or None
+        Those that edges have of their own; then there are no shared ones.
+    n_threads : int
+        Number of threads of the sweeps.
     """
 
     def __init__(
-        self,
-        node: Floats,
-        pairs: Floats,
-        per_edge: bool,
-        shape: Any,
-        n_types: int,
-        sweeps: Callable[[Ints], _native.Oracle],
+        self, graph: Any, shape: Any, node: Floats, shared: Floats | None, per_edge: Floats | None, n_threads: int
     ) -> None:
-        self._n_labels, self._offsets, self._sweeps = int(node.shape[1]), shape.offsets, sweeps
+        self._graph, self._shape, self._n_threads, self._n_labels = graph, shape, n_threads, graph.n_labels
+        self._node, self._shared, self._per_edge = node, shared, per_edge
         self._types = np.zeros(shape.n_edges, dtype=np.int64) if shape.types is None else shape.types.astype(np.int64)
-        self._per_edge, self._n_types, self._edge_offsets = per_edge, n_types, shape.edge_offsets
-        rows = np.arange(shape.n_edges) if per_edge else self._types
+        rows = self._types if per_edge is None else np.arange(shape.n_edges)
+        tables = np.zeros(graph.n_cliques) if shared is None else shared
+        pairs = (tables if per_edge is None else per_edge).reshape(-1, self._n_labels, self._n_labels)
         cuts = (itertools.pairwise(places.tolist()) for places in (shape.offsets, shape.edge_offsets))
         self._graphs = [
             _Graph(node[a:b], shape.edges[c:d], rows[c:d], pairs) for (a, b), (c, d) in zip(*cuts, strict=True)
@@ -146,15 +139,18 @@ class MaxFlowOracle:
     def _decided(self) -> tuple[list[Codes], Floats]:
         labels = [point.labels for point in self.points]
         open_ones = np.array([i for i, point in enumerate(self.points) if point.undecided.any()], dtype=np.int64)
-        for i, swept in zip(open_ones.tolist(), self._swept(open_ones)[0], strict=True):
+        starts = self._cut(open_ones, self._sweeps(open_ones).argmax()) if len(open_ones) else []
+        for i, swept in zip(open_ones.tolist(), starts, strict=True):
             point, graph = self.points[i], self._graphs[i]
-            starts = (np.where(point.undecided, swept, labels[i]), swept)
-            labels[i] = max((climb(point.problem, start, point.undecided) for start in starts), key=graph.score)
+            choices = (np.where(point.undecided, swept, labels[i]), swept)
+            labels[i] = max((climb(point.problem, one, point.undecided) for one in choices), key=graph.score)
         return labels, np.array([point.score + point.slack for point in self.points])
 
     def _expanded(self) -> tuple[list[Codes], Floats]:
-        starts, bounds = self._swept(np.arange(len(self._graphs)))
-        return [self._expand(graph, start) for graph, start in zip(self._graphs, starts, strict=True)], bounds
+        every = np.arange(len(self._graphs))
+        oracle = self._sweeps(every)
+        starts = self._cut(every, oracle.argmax())
+        return [self._expand(*one) for one in zip(self._graphs, starts, strict=True)], oracle.maximum()
 
     def _expand(self, graph: _Graph, labels: Codes) -> Codes:
         score, idle = graph.score(labels), 0
@@ -166,12 +162,18 @@ class MaxFlowOracle:
                 break
         return labels
 
-    def _swept(self, examples: Ints) -> tuple[list[Codes], Floats]:
-        """Return labellings and bounds by sweeps."""
-        if not len(examples):
-            return [], np.zeros(0)
-        oracle, cuts = self._sweeps(examples), rows_of_examples(self._offsets, examples)[0]
-        return np.split(oracle.argmax(), cuts[1:-1]), oracle.maximum()
+    def _sweeps(self, examples: Ints) -> _native.Oracle:
+        """Return the native oracle of some examples."""
+        own = [self._node[rows_of_examples(self._shape.offsets, examples)[1]]]
+        if self._per_edge is not None:
+            own.append(self._per_edge[rows_of_examples(self._shape.edge_offsets, examples)[1]])
+        native = self._graph.native(self._shape.take(examples), with_edges=self._per_edge is not None)
+        return _native.Oracle(native, own, self._shared, 1.0, self._n_threads)
+
+    def _cut(self, examples: Ints, labels: Codes) -> list[Codes]:
+        """Return the labels of each of some examples."""
+        cuts = rows_of_examples(self._shape.offsets, examples)[0]
+        return [labels[a:b] for a, b in itertools.pairwise(cuts.tolist())]
 
     def argmax(self) -> Codes:
         """Return the best labellings that were found."""
@@ -191,17 +193,17 @@ class MaxFlowOracle:
             )
         node = np.concatenate([np.zeros((0, 2)), *(point.node for point in self.points)])
         pair = np.concatenate([np.zeros((0, 4)), *(point.pair.reshape(-1, 4) for point in self.points)])
-        shared = np.zeros((len(self._graphs), self._n_types, 4))
-        owner = np.repeat(np.arange(len(self._graphs)), np.diff(self._edge_offsets))
+        shared = np.zeros((len(self._graphs), self._graph.n_types, 4))
+        owner = np.repeat(np.arange(len(self._graphs)), np.diff(self._shape.edge_offsets))
         np.add.at(shared, (owner, self._types), pair)
         score, slack = (np.array([getattr(point, name) for point in self.points]) for name in ("score", "slack"))
-        own = pair if self._per_edge else np.zeros((0, 0))
+        own = np.zeros((0, 0)) if self._per_edge is None else pair
         return node, own, shared.reshape(len(shared), -1), score + slack, slack
 
     def score(self, labels: Codes) -> Floats:
         """Return the scores of given labellings."""
-        parts = np.split(labels, self._offsets[1:-1])
-        return np.array([graph.score(part) for graph, part in zip(self._graphs, parts, strict=False)])
+        parts = self._cut(np.arange(len(self._graphs)), labels)
+        return np.array([graph.score(part) for graph, part in zip(self._graphs, parts, strict=True)])
 
     def possible(self) -> NDArray[np.bool_]:
         """Return which examples have a labelling: those whose nodes all have a label."""
