@@ -584,7 +584,7 @@ class StructuredSVM(StructuredPredictor, Estimator):
         owner = type(self).__name__
         if self._is_custom:
             return pick_solver(owner, self.solver, prototypes.custom_planes())
-        return pick_solver(owner, self.solver, prototypes.objective(0.0))
+        return pick_solver(owner, self.solver, prototypes.objective(0.0), prototypes.relaxed_hinge())
 
     def _check_restored(self) -> None:
         if self._is_custom:

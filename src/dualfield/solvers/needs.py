@@ -117,6 +117,14 @@ def a_chain(objective: Any) -> str | None:
     return None if isinstance(structure, Chain) else f"Its structure is a {type(structure).__name__}, not a chain."
 
 
+def relaxed_graph(objective: Any) -> str | None:
+    """Need graphs whose inference is a relaxation."""
+    if objective.relaxation is not None:
+        return None
+    kind = type(objective.score_map.structure).__name__
+    return f"Its structure is a {kind}, which has exact answers: this solver is for graphs with inference='trw'."
+
+
 def free_signs(objective: Any) -> str | None:
     """Need weights that may have any sign."""
     return None if objective.regulariser.positive is None else "It keeps weights from being negative (positive)."
