@@ -31,6 +31,7 @@ CASES = (
     "unseen_words",
     "discriminative_hmm",
     "snakes",
+    "multilabel",
     "start_up",
 )
 BESIDES = ("two_builds",)  # which needs another build, and is run by itself
