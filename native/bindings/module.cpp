@@ -10,6 +10,7 @@ NB_MODULE(_native, module) {
     dualfield::bindings::register_structures(module);
     dualfield::bindings::register_tree(module);
     dualfield::bindings::register_graph(module);
+    dualfield::bindings::register_factor_graph(module);
     dualfield::bindings::register_user_structures(module);
     dualfield::bindings::register_routines(module);
     dualfield::bindings::register_kernel_matrices(module);
