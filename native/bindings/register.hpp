@@ -10,6 +10,7 @@ void register_tree(nanobind::module_& module);
 void register_semi_markov(nanobind::module_& module);
 void register_graph(nanobind::module_& module);
 void register_masked(nanobind::module_& module);
+void register_factor_graph(nanobind::module_& module);
 void register_user_structures(nanobind::module_& module);
 void register_routines(nanobind::module_& module);
 void register_kernel_matrices(nanobind::module_& module);
