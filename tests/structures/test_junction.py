@@ -137,7 +137,7 @@ def test_lanes_of_graphs_do_not_change_a_bit(with_edges):
     offsets = np.cumsum([0, *(n for n, _ in shapes)])
     edge_offsets = np.cumsum([0, *(len(pairs) for _, pairs in shapes)])
     types = rng.integers(0, 2, size=len(edges)).astype(np.int32)
-    shape = GraphShape(offsets, edges, edge_offsets, types)
+    shape = GraphShape(offsets, edges, edge_offsets, types=types)
     structure, node = Graph(3, 2), rng.normal(size=(offsets[-1], 3))
     transition = rng.normal(size=(len(edges), 3, 3) if with_edges else (2, 3, 3))
     cliques = "each" if with_edges else "sum"

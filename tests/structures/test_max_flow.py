@@ -180,7 +180,7 @@ def test_expansions_are_never_below_their_start(kind):
 def test_one_table_for_a_type_and_one_for_an_edge_are_the_same():
     rng = np.random.default_rng(7)
     edges, types = grid(3, 4), np.arange(17, dtype=np.int32) % 2
-    shape = GraphShape(np.array([0, 12]), edges.astype(np.int32), np.array([0, 17]), types)
+    shape = GraphShape(np.array([0, 12]), edges.astype(np.int32), np.array([0, 17]), types=types)
     for k in (2, 3):
         node, tables, cost = rng.normal(size=(12, k)), rng.normal(size=(2, k, k)), rng.random((12, k))
         graph = Graph(k, 2, inference=FLOW)

@@ -158,27 +158,13 @@ structure = click.option(
 )
 
 
-def _inference(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """Take what graphs know, who are asked only if it is not the default: they take a while to import."""
-    if value != "auto":
-        from dualfield.structures import Graph
-
-        try:
-            Graph(inference=value)
-        except ValueError as error:
-            expected = str(error).partition(" must be ")[2] or str(error)
-            raise click.BadParameter(f"must be {expected}", ctx, param) from None
-    return value
-
-
 inference = click.option(
     "--inference",
-    metavar="NAME",
-    callback=_inference,
+    type=click.Choice(["auto", "exact", "trw", "max_flow"]),
     default="auto",
     show_default=True,
-    help="For graphs: exact, trw (bounds of a relaxation, without probabilities), or auto: exact where the budget is "
-    "enough.",
+    help="For graphs: exact, trw (bounds of a relaxation, without probabilities), max_flow (two labels, hinge loss), or "
+    "auto: exact where the budget is enough.",
 )
 
 

@@ -17,10 +17,10 @@ from dualfield.features import Template
 from dualfield.metrics.accuracy import share_right
 from dualfield.models.explanation import Explanation, explain
 from dualfield.models.inspection import TopFeatures, state_features, top_features, transition_features
-from dualfield.models.spans import PredictedSpan, predict_segments, predict_spans
+from dualfield.models.spans import PredictedSpan, predict_spans
 from dualfield.models.structured import StructuredModel
 from dualfield.scores import Expansion, LinearScores
-from dualfield.structures import Chain, Scores, SemiMarkov, Structure
+from dualfield.structures import Scores, Structure
 from dualfield.structures.checks import n_threads
 
 __all__ = ["StructuredPredictor"]
@@ -468,10 +468,6 @@ class StructuredPredictor:
         check_number("predict_spans", "min_proba", min_proba, 0.0)
         model, threads = self._ask(), n_threads(self.n_jobs)
         scores, structure = model.scores(self._input(X), lengths, threads), model.structure
-        if isinstance(structure, SemiMarkov):
-            return predict_segments(structure, scores, min_proba, model.probability_temperature, threads)
-        if not isinstance(structure, Chain):
-            raise ValueError(f"Spans are parts of sequences; this model labels a {type(structure).__name__}.")
         return predict_spans(structure, scores, model.names, outside, min_proba, model.probability_temperature, threads)
 
     def explain(self, xseq: Any, top: int = 10, *, tokens: Any = None) -> Explanation:

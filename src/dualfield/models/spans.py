@@ -106,7 +106,7 @@ def restricted_copies(
         )
 
 
-def predict_segments(
+def _predict_segments(
     structure: SemiMarkov, scores: Scores, min_proba: float, temperature: float, n_jobs: int | None
 ) -> list[list[PredictedSpan]]:
     """Find the segments of the best labelling of each example, and their probabilities, which are marginals.
@@ -142,7 +142,7 @@ def predict_segments(
 
 
 def predict_spans(
-    chain: Chain,
+    structure: Structure,
     scores: Scores,
     classes: Sequence[Any],
     outside: Any,
@@ -158,7 +158,7 @@ def predict_spans(
 
     Parameters
     ----------
-    chain : Chain
+    structure : Chain or SemiMarkov
         The structure.
     scores : Scores
         Of the examples.
@@ -178,7 +178,11 @@ def predict_spans(
     list of lists of PredictedSpan
         From left to right.
     """
-    names = _names(classes, outside)
+    if isinstance(structure, SemiMarkov):
+        return _predict_segments(structure, scores, min_proba, temperature, n_jobs)
+    if not isinstance(structure, Chain):
+        raise ValueError(f"Spans are parts of sequences; this model labels a {type(structure).__name__}.")
+    chain, names = structure, _names(classes, outside)
     codes = chain.argmax(scores, n_jobs=n_jobs).tolist()
     found = [
         (i, kind, start, stop)
