@@ -150,11 +150,25 @@ constraints = click.option(
 )
 structure = click.option(
     "--structure",
-    type=click.Choice(["graph", "tree"]),
+    type=click.Choice(["graph", "tree", "semi-markov"]),
     default=None,
-    help="For graphs in JSON: any graph, or trees, whose edges lead from a parent to its child.  [default: graph]  For "
-    "several labels: an edge between all pairs of labels, or the tree of the largest mutual information.  [default: no "
-    "edges]",
+    help="For sequences: semi-markov cuts them into segments, which the labels mark.  [default: a chain]  For graphs "
+    "in JSON: any graph, or trees, whose edges lead from a parent to its child.  [default: graph]  For several labels: an "
+    "edge between all pairs of labels, or the tree of the largest mutual information.  [default: no edges]",
+)
+max_length = click.option(
+    "--max-length",
+    type=click.IntRange(1),
+    default=None,
+    help="For semi-markov: tokens of the longest segment.  [default: that of the training data]",
+)
+segment_features = click.option(
+    "--segment-feature",
+    "segment_features",
+    metavar="TEXT",
+    multiple=True,
+    help="For semi-markov and columns: an attribute of whole segments, such as '%x[first]/%x[last]', '%x[all]', "
+    "'%x[first-1,1]' or '%n', the number of tokens. May be given several times; needs --max-length.",
 )
 
 
@@ -163,8 +177,8 @@ inference = click.option(
     type=click.Choice(["auto", "exact", "trw", "max_flow"]),
     default="auto",
     show_default=True,
-    help="For graphs: exact, trw (bounds of a relaxation, without probabilities), max_flow (two labels, hinge loss), or "
-    "auto: exact where the budget is enough.",
+    help="For graphs: exact, trw (bounds of a relaxation, without probabilities), max_flow (two labels, hinge loss), "
+    "or auto: exact where the budget is enough.",
 )
 
 

@@ -30,7 +30,7 @@ _SECTIONS = {
     "Data": ("kind", "delimiter", "encoding", "columns", "label", "alignment", "label_names", "dev"),
     "Model": (
         *("template", "loss", "C", "l1_ratio", "features", "min_freq", "constraints", "order", "calibrate"),
-        *("structure", "inference", "budget", "kernel", "gamma", "degree", "coef0"),
+        *("structure", "max_length", "segment_features", "inference", "budget", "kernel", "gamma", "degree", "coef0"),
     ),
     "Training": (
         *("solver", "tol", "max_iter", "patience", "keep", "warm_start", "checkpoint", "checkpoint_every"),
@@ -130,6 +130,8 @@ def _number_or_auto(ctx: click.Context, param: click.Parameter, value: str) -> s
     "those of --dev, or by 5-fold cross-validation, which takes six fits.",
 )
 @options.structure
+@options.max_length
+@options.segment_features
 @options.inference
 @options.budget
 @click.option("--kernel", type=click.Choice(_KERNELS), default="rbf", show_default=True, help="For svmlight.")

@@ -35,7 +35,7 @@ _SECTIONS = {
     "Candidates and score": ("Cs", "loss", "orders", "min_freqs", "dev", "cv", "by"),
     "Data": ("kind", "delimiter", "encoding", "columns", "label", "alignment", "label_names"),
     "Model and training": (
-        *("template", "features", "constraints", "structure", "inference", "budget"),
+        *("template", "features", "constraints", "structure", "max_length", "segment_features", "inference", "budget"),
         *("tol", "threads", "seed"),
     ),
     "Output": ("target", "report", "as_json", "quiet"),
@@ -113,6 +113,8 @@ _EXAMPLES = [
 @options.features
 @options.constraints
 @options.structure
+@options.max_length
+@options.segment_features
 @options.inference
 @options.budget
 @click.option(

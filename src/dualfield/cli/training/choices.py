@@ -11,7 +11,8 @@ from dualfield.cli.training.end import Options
 _OF_SEQUENCES = ("template", "constraints", "order", "orders")
 _OF_ATTRIBUTES = (*_OF_SEQUENCES, "l1_ratio", "features", "min_freq", "checkpoint", "checkpoint_every", "warm_start")
 _OF_COLUMNS = ("columns", "label")
-_OF_GRAPHS = ("structure", "inference", "budget")
+_OF_GRAPHS = ("inference", "budget")
+_OF_SEGMENTS = ("max_length", "segment_features")
 _OF_KERNELS = ("kernel", "gamma", "degree", "coef0")
 _OF_LOG_LOSS = ("l1_ratio", *_OF_KERNELS)
 
@@ -54,6 +55,7 @@ def check_kind(kind: str, given: Options, chosen: set[str]) -> None:
             if is_wrong and name in chosen:
                 option = name.removesuffix("s") if name == "orders" else name.replace("_", "-")
                 raise click.UsageError(f"--{option} is for {data}; the data are {kind}.")
+    _check_structure(kind, in_graphs, given, chosen)
     has_graphs = kind == "graphs" if given["structure"] is None else given["structure"] == "graph"
     for name in ("inference", "budget"):
         if name in chosen and in_graphs and not has_graphs:
@@ -62,3 +64,20 @@ def check_kind(kind: str, given: Options, chosen: set[str]) -> None:
         raise click.UsageError(
             "--template is for columns; the data are CRFsuite's items, which have attributes already."
         )
+
+
+def _check_structure(kind: str, in_graphs: bool, given: Options, chosen: set[str]) -> None:
+    """Refuse a structure that is not for such data, and options of another one."""
+    wanted = given["structure"]
+    if wanted is not None and (kind == "svmlight" or (wanted == "semi-markov") == in_graphs):
+        data = "sequences" if wanted == "semi-markov" else "graphs and several labels"
+        raise click.UsageError(f"--structure {wanted} is for {data}; the data are {kind}.")
+    for name in _OF_SEGMENTS:
+        if name in chosen and wanted != "semi-markov":
+            raise click.UsageError(f"--{name.removesuffix('s').replace('_', '-')} is for --structure semi-markov.")
+    if wanted == "semi-markov":
+        if chosen & {"order", "orders"}:
+            raise click.UsageError("--order is for chains; --structure is semi-markov.")
+        if given["segment_features"] and (kind != "conll" or given["max_length"] is None):
+            needs = "--max-length" if kind == "conll" else f"columns; the data are {kind}"
+            raise click.UsageError(f"--segment-feature needs {needs}.")

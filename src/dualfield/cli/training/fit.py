@@ -86,7 +86,7 @@ def read_data(given: Options, sources: Sequence[tuple[str, Source]], kind: str) 
     """Read the training data."""
     from dualfield.io.json_graphs import JsonGraphReader
 
-    graphs = JsonGraphReader(given["structure"] or "graph")
+    graphs = JsonGraphReader("tree" if given["structure"] == "tree" else "graph")
     return read_sources(sources, kind, given["delimiter"], column_choice(given), json=json_choice(given), graphs=graphs)
 
 
@@ -200,8 +200,14 @@ def sequence_model(given: Options, data: LabelledData) -> Any:
 
 def _structure(given: Options, data: LabelledData) -> Any:
     """Return the structure that the options ask for."""
-    from dualfield.structures import Chain, Graph
+    from dualfield.structures import Chain, Graph, SemiMarkov
 
+    if given["structure"] == "semi-markov":
+        texts = list(given["segment_features"]) or None
+        try:
+            return SemiMarkov(max_length=given["max_length"], segment_features=texts)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
     if data.format not in ("graphs", "multilabel"):
         return "chain" if given["order"] == 1 else Chain(order=given["order"])
     if data.graphs is not None and data.graphs.structure == "tree":
