@@ -32,6 +32,7 @@ CASES = (
     "discriminative_hmm",
     "snakes",
     "denoising",
+    "multilabel",
     "start_up",
 )
 BESIDES = ("two_builds",)  # which needs another build, and is run by itself

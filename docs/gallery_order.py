@@ -15,6 +15,7 @@ ORDER = (
     "plot_scores_of_your_own.py",
     "plot_structured_svm.py",
     "plot_denoising.py",
+    "plot_segments_with_durations.py",
     "plot_supervised_hmm.py",
 )
 

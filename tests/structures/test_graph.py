@@ -11,7 +11,7 @@ from dualfield.structures import Chain, FactorGraph, Graph, GraphShape, Scores, 
 def shape_of(n_nodes, edges, types=None):
     pairs = np.array(edges, dtype=np.int32).reshape(-1, 2)
     types = None if types is None else np.array(types, dtype=np.int32)
-    return GraphShape(np.array([0, n_nodes]), pairs, np.array([0, len(pairs)]), types)
+    return GraphShape(np.array([0, n_nodes]), pairs, np.array([0, len(pairs)]), types=types)
 
 
 def grid(height, width):

@@ -229,6 +229,13 @@ class Labels:
         return f"the {self.n_classes} known are {_shown(self.classes.tolist())}"
 
 
+def in_a_row(labels: Any) -> Any:
+    """Return the labels of one example in a row: those of an image by rows, those of node types by the sorted types."""
+    if isinstance(labels, dict):
+        return [label for kind in sorted(labels, key=str) for label in labels[kind]]
+    return labels.ravel() if isinstance(labels, np.ndarray) and labels.ndim == 2 else labels
+
+
 def distinct_integers(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the distinct ones of some integers, sorted, and how often each occurs."""
     values = values.astype(np.int64, copy=False)  # room for differences

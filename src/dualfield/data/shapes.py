@@ -89,13 +89,15 @@ class Shape:
         offsets, rows = rows_of_examples(self.offsets, examples)
         return self._taken(offsets, rows)
 
-    def flat_labels(self, y: Any) -> Any:
+    def flat_labels(self, y: Any, name: str = "y") -> Any:
         """Return labels as sequences, one for each example, if users arrange those of some examples otherwise.
 
         Parameters
         ----------
         y : list
             Labels as users pass them.
+        name : str, default="y"
+            What errors call them.
 
         Returns
         -------
@@ -118,6 +120,28 @@ class Shape:
             The same, unless a derived class knows better.
         """
         return rows
+
+    def place(self, node: int) -> str:
+        """Return where users find a node: its example and its place there, as one writes them behind a name.
+
+        Parameters
+        ----------
+        node : int
+            Counted over all examples.
+
+        Returns
+        -------
+        str
+            Such as "[3][0]".
+
+        Examples
+        --------
+        >>> from dualfield.data.shapes import Shape
+        >>> "y" + Shape.of([0, 2, 3]).place(1)
+        'y[0][1]'
+        """
+        example = int(np.searchsorted(self.offsets, node, side="right")) - 1
+        return f"[{example}][{node - int(self.offsets[example])}]"
 
     def _taken(self, offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> Self:
         """Return the shape of examples with these nodes of the old ones; for derived classes."""

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 # Names of attributes that hold the word itself, the best first.
 _WORDS = ("word", "token", "form", "text", "surface", "w", "word[0]", "w[0]", "word.form", "word.lower()", "word.lower")
 _NEIGHBOUR = re.compile(r"[+-]\d|\[[+-]?[1-9]|prev|next|\|")  # of another token, or of several
@@ -38,12 +40,26 @@ def token_texts(xseq: Any, length: int) -> list[str]:
     ['rex', 'barks']
     >>> token_texts([{"bias": 1.0, "length": 3.0}], 1)
     ['token 0']
+    >>> token_texts(({"word": [["the"], ["dog"]], "text": [[0.5, 1.0]]}, [(0, 2), (1, 2)]), 3)
+    ['text', 'word the', 'word dog']
     """
+    if _has_types(xseq):
+        return [f"{kind} {_text(item)}".rstrip() for kind in sorted(xseq[0], key=str) for item in xseq[0][kind]]
     if _has_edges(xseq):
         xseq = xseq[0]
     if not isinstance(xseq, Sequence) or isinstance(xseq, str) or len(xseq) != length:
         return [f"token {at}" for at in range(length)]
     return [_text(item) or f"token {at}" for at, item in enumerate(xseq)]
+
+
+def _has_types(xseq: Any) -> bool:
+    """Return whether an example is a graph with nodes by type: a dict of lists or arrays, and edges."""
+    return (
+        isinstance(xseq, tuple)
+        and len(xseq) in (2, 3, 4)
+        and isinstance(xseq[0], dict)
+        and all(isinstance(items, (list, tuple)) or np.ndim(items) == 2 for items in xseq[0].values())
+    )
 
 
 def _has_edges(xseq: Any) -> bool:

@@ -382,7 +382,7 @@ class DiscriminativeHMM(StructuredPredictor, Estimator):
         True
         """
         model, threads = self._ask(), n_threads(self.n_jobs)
-        scores = model.known_scores(X, y, lengths, threads, name="y")
+        scores = model.scores(X, lengths, threads, known=y, name="y")
         return model.structure.log_partition(scores, n_jobs=threads)
 
     def filter(self, X: Any, *, lengths: ArrayLike | None = None) -> list[Floats]:

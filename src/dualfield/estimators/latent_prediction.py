@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dualfield.data.arrays import Floats
+from dualfield.data.labels import in_a_row
 from dualfield.data.records import Fields, Record
 from dualfield.estimators.base import fitted
 from dualfield.estimators.prediction import FittedTagger
@@ -187,6 +188,7 @@ def hidden_record(hidden: Any) -> Fields:
     """Return the latent variables of the training examples, which are one array, or one for each sequence."""
     lengths = None
     if isinstance(hidden, list):
+        hidden = [np.asarray(in_a_row(one)) for one in hidden]
         lengths = np.array([len(one) for one in hidden], dtype=np.int64)
         hidden = np.concatenate(hidden) if hidden else np.zeros(0)
     return {"values": np.asarray(hidden, dtype=np.int64), "lengths": lengths}

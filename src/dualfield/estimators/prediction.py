@@ -17,10 +17,10 @@ from dualfield.features import Template
 from dualfield.metrics.accuracy import share_right
 from dualfield.models.explanation import Explanation, explain
 from dualfield.models.inspection import TopFeatures, state_features, top_features, transition_features
-from dualfield.models.spans import PredictedSpan, predict_spans
+from dualfield.models.spans import PredictedSpan, predict_segments, predict_spans
 from dualfield.models.structured import StructuredModel
 from dualfield.scores import Expansion, LinearScores
-from dualfield.structures import Chain, Scores, Structure
+from dualfield.structures import Chain, Scores, SemiMarkov, Structure
 from dualfield.structures.checks import n_threads
 
 __all__ = ["StructuredPredictor"]
@@ -49,6 +49,8 @@ class StructuredPredictor:
         Number of weights.
     expansion_ : Expansion or None
         Points, coefficients and kernel of the node scores, where there is a kernel.
+    pair_expansion_ : Expansion or None
+        The same for the scores of pairs of neighbours.
     template_ : Template or None
         What makes attributes of columns.
     coef_ : sparse matrix or array of shape (n_labels, n_columns)
@@ -79,6 +81,7 @@ class StructuredPredictor:
     score_map_: LinearScores = fitted("score_map")
     parameters_: Floats = fitted("parameters")
     expansion_: Expansion | None = fitted("expansion")
+    pair_expansion_: Expansion | None = fitted("pair_expansion")
     n_features_: int = fitted("n_features")
     template_: Template | None = fitted("template")
     coef_: Any = fitted("coef")
@@ -143,7 +146,9 @@ class StructuredPredictor:
         """
         return self._ask().scores(self._input(X), lengths, n_threads(self.n_jobs))
 
-    def predict(self, X: Any, *, lengths: ArrayLike | None = None, return_bound: bool = False) -> Any:
+    def predict(
+        self, X: Any, *, lengths: ArrayLike | None = None, return_bound: bool = False, known: Any = None
+    ) -> Any:
         """Return the most probable labelling of each sequence.
 
         Parameters
@@ -152,6 +157,9 @@ class StructuredPredictor:
             As in :meth:`decision_scores`.
         return_bound : bool, default=False
             Also return the scores of the labellings, and what a better one could score at most.
+        known : list of lists, default=None
+            What is known of the labels, in the form of y: at a node its label, a set of labels that it may have, or
+            None where nothing is known. Only labellings that agree are looked at.
 
         Returns
         -------
@@ -168,9 +176,11 @@ class StructuredPredictor:
         >>> labels, bounds = model.predict([[["a"], ["b"]]], return_bound=True)
         >>> bounds.exact
         array([ True])
+        >>> model.predict([[["a"], ["a"], ["b"]]], known=[["y", None, {"x", "y"}]])
+        [['y', 'x', 'y']]
         """
         ask = self._ask().bounded_predict if return_bound else self._ask().predict
-        return ask(self._input(X), lengths, n_threads(self.n_jobs))
+        return ask(self._input(X), lengths, n_threads(self.n_jobs), known=known)
 
     def predict_single(self, xseq: Any) -> Any:
         """Return the most probable labelling of one sequence.
@@ -193,7 +203,9 @@ class StructuredPredictor:
         """
         return self.predict([xseq])[0]
 
-    def predict_proba(self, X: Any, *, pairwise: bool = False, lengths: ArrayLike | None = None) -> Any:
+    def predict_proba(
+        self, X: Any, *, pairwise: bool = False, lengths: ArrayLike | None = None, known: Any = None
+    ) -> Any:
         """Return the probability of each label at each node.
 
         Parameters
@@ -202,6 +214,8 @@ class StructuredPredictor:
             As in :meth:`decision_scores`.
         pairwise : bool, default=False
             Also return the probability of each pair of neighbouring labels; chains of order 1 only.
+        known : list of lists, default=None
+            As in :meth:`predict`: probabilities are those given what is known.
 
         Returns
         -------
@@ -217,9 +231,10 @@ class StructuredPredictor:
         array([[0.68, 0.32],
                [0.32, 0.68]])
         """
-        return self._ask().predict_proba(self._input(X), lengths, n_threads(self.n_jobs), pairwise=pairwise)
+        model, threads = self._ask(), n_threads(self.n_jobs)
+        return model.predict_proba(self._input(X), lengths, threads, pairwise=pairwise, known=known)
 
-    def beliefs(self, X: Any, *, pairwise: bool = False, lengths: ArrayLike | None = None) -> Any:
+    def beliefs(self, X: Any, *, pairwise: bool = False, lengths: ArrayLike | None = None, known: Any = None) -> Any:
         """Return the beliefs of tree-reweighted bounds where a graph is too wide for probabilities.
 
         They are rows that sum to 1, and agree between edges and their nodes; but they are those of a relaxation, which
@@ -227,7 +242,7 @@ class StructuredPredictor:
 
         Parameters
         ----------
-        X, pairwise, lengths
+        X, pairwise, lengths, known
             As in :meth:`predict_proba`.
 
         Returns
@@ -245,7 +260,7 @@ class StructuredPredictor:
         >>> model.beliefs([circle])[0].sum(axis=1)
         array([1., 1., 1.])
         """
-        return self._ask().beliefs(self._input(X), lengths, n_threads(self.n_jobs), pairwise=pairwise)
+        return self._ask().beliefs(self._input(X), lengths, n_threads(self.n_jobs), pairwise=pairwise, known=known)
 
     def predict_marginals(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
         """Return probabilities as sklearn-crfsuite does: a dict for each node.
@@ -267,9 +282,16 @@ class StructuredPredictor:
         ['x', 'y']
         """
         names, rows = self._ask().names, self.predict_proba(X, lengths=lengths)
+
+        def named(table: Any) -> list[dict[Any, float]]:
+            in_a_row = np.reshape(table, (-1, len(names)))  # images have rows and columns of nodes
+            return [dict(zip(names, row, strict=True)) for row in in_a_row.tolist()]
+
         if self.structure_.is_flat:
-            return [dict(zip(names, row, strict=True)) for row in np.asarray(rows).tolist()]
-        return [[dict(zip(names, row, strict=True)) for row in np.asarray(one).tolist()] for one in rows]
+            return named(rows)
+        return [
+            {kind: named(table) for kind, table in one.items()} if isinstance(one, dict) else named(one) for one in rows
+        ]
 
     def predict_marginals_single(self, xseq: Any) -> Any:
         """Return the probabilities of one sequence as dicts.
@@ -318,7 +340,9 @@ class StructuredPredictor:
         """
         return self._ask().log_probabilities(self._input(X), y, lengths, n_threads(self.n_jobs))
 
-    def k_best(self, X: Any, k: int, *, lengths: ArrayLike | None = None) -> list[list[tuple[Any, float]]]:
+    def k_best(
+        self, X: Any, k: int, *, lengths: ArrayLike | None = None, known: Any = None
+    ) -> list[list[tuple[Any, float]]]:
         """Return the k most probable labellings of each sequence, best first.
 
         Parameters
@@ -327,6 +351,8 @@ class StructuredPredictor:
             As in :meth:`decision_scores`.
         k : int
             How many; a sequence that has fewer gets fewer.
+        known : list of lists, default=None
+            As in :meth:`predict_proba`.
 
         Returns
         -------
@@ -341,10 +367,16 @@ class StructuredPredictor:
         [(['x'], 0.65), (['y'], 0.35)]
         """
         check_integer(type(self).__name__ + ".k_best", "k", k, 1)
-        return self._ask().k_best(self._input(X), int(k), lengths, n_threads(self.n_jobs))
+        return self._ask().k_best(self._input(X), int(k), lengths, n_threads(self.n_jobs), known=known)
 
     def sample(
-        self, X: Any, n_samples: int = 1, *, random_state: Any = None, lengths: ArrayLike | None = None
+        self,
+        X: Any,
+        n_samples: int = 1,
+        *,
+        random_state: Any = None,
+        lengths: ArrayLike | None = None,
+        known: Any = None,
     ) -> list[list[Any]]:
         """Draw labellings from the model's distribution.
 
@@ -356,6 +388,8 @@ class StructuredPredictor:
             Draws for each sequence.
         random_state : int, RandomState or None, default=None
             Seed.
+        known : list of lists, default=None
+            As in :meth:`predict_proba`.
 
         Returns
         -------
@@ -369,7 +403,8 @@ class StructuredPredictor:
         >>> len(draws[0]), len(draws[0][0])
         (5, 1)
         """
-        return self._ask().sample(self._input(X), n_samples, random_state, lengths, n_threads(self.n_jobs))
+        model, threads = self._ask(), n_threads(self.n_jobs)
+        return model.sample(self._input(X), n_samples, random_state, lengths, threads, known=known)
 
     def score(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> float:
         """Return the share of nodes whose label is predicted right.
@@ -392,7 +427,10 @@ class StructuredPredictor:
         >>> CRF().fit([[["a"], ["b"]]], [["x", "y"]]).score([[["a"], ["b"]]], [["x", "z"]])
         0.5
         """
-        return share_right(self.predict(X, lengths=lengths), y, flat=self.structure_.is_flat)
+        predicted, structure = self.predict(X, lengths=lengths), self.structure_
+        if not structure.is_flat:
+            y = structure.as_labels(y, [len(one) for one in predicted])
+        return share_right(predicted, y, flat=structure.is_flat)
 
     def predict_spans(
         self, X: Any, *, outside: str = "O", min_proba: float = 0.0, lengths: ArrayLike | None = None
@@ -430,6 +468,8 @@ class StructuredPredictor:
         check_number("predict_spans", "min_proba", min_proba, 0.0)
         model, threads = self._ask(), n_threads(self.n_jobs)
         scores, structure = model.scores(self._input(X), lengths, threads), model.structure
+        if isinstance(structure, SemiMarkov):
+            return predict_segments(structure, scores, min_proba, model.probability_temperature, threads)
         if not isinstance(structure, Chain):
             raise ValueError(f"Spans are parts of sequences; this model labels a {type(structure).__name__}.")
         return predict_spans(structure, scores, model.names, outside, min_proba, model.probability_temperature, threads)
@@ -475,7 +515,10 @@ class StructuredPredictor:
 
     @property
     def transition_features_(self) -> dict[tuple[Any, ...], float]:
-        """Weights of transitions that are not zero, by (label, next label), or by all labels of a longer window."""
+        """Weights of transitions that are not zero, by (label, next label) or all labels of a longer window.
+
+        Where edges have several types, by (type, label from, label to).
+        """
         return transition_features(self._ask())
 
     def top_features(self, n: int = 10, label: Any = None) -> TopFeatures:

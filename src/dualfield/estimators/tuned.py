@@ -346,12 +346,14 @@ class StructuredSVMCV(_Search):
         self.n_jobs = n_jobs
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any, *, pairwise: bool = False, lengths: ArrayLike | None = None) -> Any:
+    def predict_proba(
+        self, X: Any, *, pairwise: bool = False, lengths: ArrayLike | None = None, known: Any = None
+    ) -> Any:
         """Return probabilities, once ``best_estimator_`` has been calibrated.
 
         Parameters
         ----------
-        X, pairwise, lengths
+        X, pairwise, lengths, known
             As in :meth:`StructuredSVM.predict_proba`.
 
         Returns
@@ -359,4 +361,4 @@ class StructuredSVMCV(_Search):
         list of arrays
             Probabilities of labels.
         """
-        return self.best_estimator_.predict_proba(X, pairwise=pairwise, lengths=lengths)
+        return self.best_estimator_.predict_proba(X, pairwise=pairwise, lengths=lengths, known=known)

@@ -7,6 +7,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from dualfield.data import Batch, Vocabulary
+from dualfield.data.typed_rows import TypedRows
 from dualfield.features.template import Template
 
 
@@ -32,9 +33,11 @@ def read_examples(
         return Batch.build(X, lengths=lengths, vocabulary=vocabulary, grow=grow, n_columns=n_columns), None
     opened = structure.open(X, lengths)
     if template is None:
-        nodes = Batch.build(opened.nodes, lengths=opened.lengths, vocabulary=vocabulary, grow=grow, n_columns=n_columns)
+        nodes = _rows(opened.nodes, opened.lengths, vocabulary, grow, n_columns, "X")
         pairs = None
     else:
+        if isinstance(opened.nodes, TypedRows):
+            raise ValueError("template must be None where nodes have types: each type has features of its own.")
         if opened.lengths is not None:
             raise ValueError("lengths must be None with a template: X is a list of sentences.")
         made = template.read(opened.nodes, vocabulary, pair_vocabulary, grow=grow)
@@ -44,12 +47,17 @@ def read_examples(
         return nodes, pairs
     if pairs is not None:
         raise ValueError("Edges have features of their own: the template must not make attributes for pairs of labels.")
-    edges = Batch.build(
-        opened.edges,
-        lengths=opened.edge_lengths,
-        vocabulary=pair_vocabulary,
-        grow=grow and pair_vocabulary is not None,
-        n_columns=n_edge_columns,
-        name="edge_features",
-    )
+    grow = grow and pair_vocabulary is not None
+    edges = _rows(opened.edges, opened.edge_lengths, pair_vocabulary, grow, n_edge_columns, "edge_features")
     return nodes, edges
+
+
+def _rows(
+    rows: Any, lengths: ArrayLike | None, vocabulary: Vocabulary | None, grow: bool, n_columns: int | None, name: str
+) -> Batch:
+    """Read rows of one kind, or of several types."""
+    if not isinstance(rows, TypedRows):
+        return Batch.build(rows, lengths=lengths, vocabulary=vocabulary, grow=grow, n_columns=n_columns, name=name)
+    if n_columns is not None:
+        raise ValueError(f"{name} has rows of several types; the training data had {n_columns} columns for all.")
+    return rows.build(vocabulary=vocabulary, grow=grow, name="nodes" if name == "X" else "edges")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dualfield.data.input_forms import unwrapped
+from dualfield.data.labels import in_a_row
 
 
 def paired(y_true: Any, y_pred: Any) -> tuple[list[list[Any]], list[list[Any]]]:
@@ -28,11 +29,12 @@ def as_lists(y: Any, name: str) -> list[list[Any]]:
     if isinstance(y, str | bytes | dict) or not isinstance(y, Iterable):
         raise TypeError(f"{name} must be a list of label sequences. Got {type(y).__name__} instead.")
     result = []
-    for i, sequence in enumerate(map(unwrapped, y)):
+    for i, sequence in enumerate(in_a_row(unwrapped(one)) for one in y):
         if not isinstance(sequence, list | tuple | np.ndarray):
             found = type(sequence).__name__
             raise TypeError(f"{name}[{i}] must be a list, tuple or array of labels. Got {found} instead.")
-        result.append(sequence.tolist() if isinstance(sequence, np.ndarray) else list(sequence))
+        # Labels of an image are those of its pixels, row by row.
+        result.append(sequence.ravel().tolist() if isinstance(sequence, np.ndarray) else list(sequence))
     return result
 
 

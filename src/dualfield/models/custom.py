@@ -44,8 +44,10 @@ class CustomModel:
         """Number of weights."""
         return len(self.parameters)
 
-    def predict(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> list[Any]:
+    def predict(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1, *, known: Any = None) -> list[Any]:
         """Return the best output for each example."""
+        if known is not None:
+            raise ValueError("known must be None: the argmax of a custom problem takes no labels.")
         w, inputs = read_only(self.parameters), list(X)
         for i, x in enumerate(inputs):
             if self.like is not None and kind_of(x) != kind_of(self.like):
@@ -55,7 +57,9 @@ class CustomModel:
                 )
         return [self.problem.argmax(w, x) for x in inputs]
 
-    def bounded_predict(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Any:
+    def bounded_predict(
+        self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1, *, known: Any = None
+    ) -> Any:
         """Refuse bounds, which user-defined problems do not have."""
         raise ValueError("return_bound must be False: the argmax of a custom problem has no bound.")
 

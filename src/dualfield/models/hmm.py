@@ -14,12 +14,11 @@ from dualfield.data import Batch, Labels, Vocabulary
 from dualfield.data.arrays import Floats
 from dualfield.data.observations import Observations, read_streams
 from dualfield.data.records import Fields, Record
-from dualfield.data.states import read_states
 from dualfield.data.symbols import SymbolTable
 from dualfield.models.state_filter import FilterStep, impossible
 from dualfield.models.structured import StructuredModel
 from dualfield.scores.stored import LinearWeights, Scored
-from dualfield.scores.tables import TableLayout, Tables, clamped, normalised
+from dualfield.scores.tables import TableLayout, Tables, normalised
 from dualfield.structures import Scores
 
 
@@ -108,21 +107,19 @@ class HiddenMarkovModel(StructuredModel):
         """Return scores, also of sequences that are impossible."""
         return super().scores(X, lengths, n_threads)
 
-    def scores(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Scores:
-        """Return scores of sequences, each of which must be possible."""
-        return self.known_scores(X, None, lengths, n_threads)
-
-    def known_scores(
-        self, X: Any, known: Any, lengths: ArrayLike | None = None, n_threads: int = 1, *, name: str = "known"
+    def scores(
+        self,
+        X: Any,
+        lengths: ArrayLike | None = None,
+        n_threads: int = 1,
+        *,
+        known: Any = None,
+        name: str = "known",
     ) -> Scores:
         """Return scores in which no other state competes with known ones; every sequence must be possible."""
         scores = self.plain_scores(X, lengths, n_threads)
         if known is not None:
-            found = read_states(known, scores.offsets, self.labels, name=name)
-            allowed = found.allowed
-            if allowed is None:
-                allowed = found.codes[:, None] == np.arange(len(self.labels))
-            scores = clamped(scores, allowed)
+            scores = scores.only(self.allowed_labels(known, scores.shape, name))
         if np.isfinite(self.parameters).all():
             return scores
         possible = self.structure.is_possible(scores, n_jobs=n_threads)
@@ -136,7 +133,7 @@ class HiddenMarkovModel(StructuredModel):
         """Return the most probable states that agree with known ones."""
         if known is None and np.isfinite(self.parameters).all():
             return super().predict(X, lengths, n_threads)
-        scores = self.known_scores(X, known, lengths, n_threads)
+        scores = self.scores(X, lengths, n_threads, known=known)
         return self.decoded(self.structure.argmax(scores, n_jobs=n_threads), scores.shape)
 
     def predict_proba(
@@ -149,7 +146,7 @@ class HiddenMarkovModel(StructuredModel):
         known: Any = None,
     ) -> Any:
         """Return the probability of each state at each node, given all observations and known states."""
-        return self.marginals(self.known_scores(X, known, lengths, n_threads), n_threads, pairwise=pairwise)
+        return self.marginals(self.scores(X, lengths, n_threads, known=known), n_threads, pairwise=pairwise)
 
     def filter(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> list[Floats]:
         """Return the probability of each state given the observations so far."""

@@ -17,7 +17,7 @@ from dualfield.data.weights import example_weights
 from dualfield.losses import Loss
 from dualfield.objectives import Examples, Objective
 from dualfield.regularisers import TableDivergence
-from dualfield.scores.tables import TableLayout, Tables, clamped
+from dualfield.scores.tables import TableLayout, Tables
 from dualfield.solvers import Simplicial, Solution, Status, StopRule
 from dualfield.solvers.base import Progress
 
@@ -106,7 +106,7 @@ class MarginTraining:
         assert self.data.allowed is not None
         score_map = self.data.layout.score_map
         scores = score_map.scores(theta, self.data.batch, n_threads=self.n_threads)
-        return score_map.structure.argmax(clamped(scores, self.data.allowed), n_jobs=self.n_threads)
+        return score_map.structure.argmax(scores.only(self.data.allowed), n_jobs=self.n_threads)
 
     def objective(self, theta: Floats, states: Codes) -> float:
         """Return the objective of the convex problem for these states."""

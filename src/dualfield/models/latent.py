@@ -76,8 +76,7 @@ class SubstateModel:
         codes = self.labels.encode(scores.shape.flat_labels(y), None if self.is_flat else scores.offsets)
         if len(codes) != scores.n_nodes:
             raise ValueError(f"y must have a label for each of the {scores.n_nodes} rows of X. Got {len(codes)}.")
-        node = np.where(self.space.label[None, :] == codes[:, None], scores.node, -np.inf)
-        only = Scores(node, None, scores.transition, start=scores.start, stop=scores.stop, shape=scores.shape)
+        only = scores.only(self.space.label[None, :] == codes[:, None])
         states = self.states.structure.argmax(only, n_jobs=n_threads)
         return self.cut(self.space.substates(states), scores.shape)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
 
+from dualfield.data.labels import in_a_row
 from dualfield.data.token_texts import token_texts
 from dualfield.metrics import SpanScores, span_scores
 from dualfield.metrics.sequences import paired
@@ -129,7 +130,7 @@ def evaluated(model: Any, dev: DevData) -> DevResult:
     return DevResult(
         truth=truth,
         predicted=predicted,
-        marginals=None if marginals is None else list(marginals),
+        marginals=None if marginals is None else [_table(one) for one in marginals],
         classes=classes,
         tokens=_texts(X, truth, dev.tokens),
         spans=spans,
@@ -143,6 +144,11 @@ def _change(model: Any, X: Any, truth: list[list[Any]]) -> CalibrationChangeDisp
     if not hasattr(model, "calibration_") or not known or not any(truth):
         return None
     return CalibrationChangeDisplay.from_estimator(model, X, truth)
+
+
+def _table(marginals: Any) -> NDArray[np.float64]:
+    """Return a row for each node, also where they come by type."""
+    return np.asarray(in_a_row(marginals) if isinstance(marginals, dict) else marginals)
 
 
 def has_single_nodes(model: Any) -> bool:

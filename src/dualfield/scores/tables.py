@@ -14,7 +14,7 @@ from dualfield.data import Batch
 from dualfield.data.arrays import Floats, Ints
 from dualfield.data.records import Fields, Record
 from dualfield.scores import FeatureTable, LinearScores
-from dualfield.structures import Chain, Scores
+from dualfield.structures import Chain
 
 # EM for sequences whose states are not all known: at most so many steps, until one gains less than this share.
 EM_STEPS, EM_TOL = 100, 1e-6
@@ -162,7 +162,7 @@ class TableLayout:
         self, batch: Batch, parameters: Floats, allowed: NDArray[np.bool_], weights: Floats, n_threads: int
     ) -> tuple[Tables, float]:
         """Return the expected counts under a model given the states that are known, and the log-likelihood."""
-        scores = clamped(self.score_map.scores(parameters, batch, n_threads=n_threads), allowed)
+        scores = self.score_map.scores(parameters, batch, n_threads=n_threads).only(allowed)
         answer = self.score_map.structure.marginals(scores, cliques="sum", n_jobs=n_threads)
         assert answer.clique is not None
         node = answer.node * np.repeat(weights, batch.lengths)[:, None]
@@ -226,12 +226,6 @@ class TableLayout:
 
 def _sums(places: NDArray[Any], weights: Floats, size: int) -> Floats:
     return np.bincount(places, weights, minlength=size).astype(np.float64)
-
-
-def clamped(scores: Scores, allowed: NDArray[np.bool_]) -> Scores:
-    """Forbid the states that a node cannot have."""
-    node = np.where(allowed, scores.node, -np.inf)
-    return Scores(node, scores.offsets, scores.transition, start=scores.start, stop=scores.stop)
 
 
 def normalised(tables: Tables) -> Tables:

@@ -24,8 +24,9 @@ from dualfield.structures.checks import (
     draw_seed,
     n_threads,
 )
+from dualfield.structures.label_sets import LabelSets
 from dualfield.structures.opened import Opened
-from dualfield.structures.scores import KBest, LabellingParts, Marginals, Scores
+from dualfield.structures.scores import EdgeKind, KBest, LabellingParts, Marginals, PartSets, Scores
 
 
 class Structure(ABC):
@@ -56,6 +57,8 @@ class Structure(ABC):
     n_ends: ClassVar[int] = 0  # ends with scores of labels: 1 for roots, 2 for the first and the last node
     has_edges: ClassVar[bool] = False  # whether edges may have scores of their own
     is_flat: ClassVar[bool] = False  # whether every node is an example: X is a matrix, y a vector
+    has_same_parts: ClassVar[bool] = True  # whether all labellings of an example have parts in the same places
+    label_sets: LabelSets | None = None  # the labels of each node type; None: nodes have no types
     n_labels: int
 
     @property
@@ -72,6 +75,88 @@ class Structure(ABC):
     def clique_allowed(self) -> NDArray[np.bool_]:
         """Which cliques may occur, shape (n_cliques,)."""
         return np.ones(self.n_cliques, dtype=bool)
+
+    def clique_names(self, names: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Return the labels of each clique, behind what :meth:`clique_kind` says of it.
+
+        Parameters
+        ----------
+        names : sequence
+            The labels in the order of their codes.
+
+        Returns
+        -------
+        list of tuples
+            Places before the first node are left out.
+
+        Examples
+        --------
+        >>> from dualfield.structures import Chain
+        >>> Chain(2).clique_names(["a", "b"])
+        [('a', 'a'), ('a', 'b'), ('b', 'a'), ('b', 'b')]
+        """
+        windows = ([names[code] for code in row if code >= 0] for row in self.cliques.tolist())
+        kinds = (self.clique_kind(at) for at in range(self.n_cliques))
+        return [(*([EdgeKind(kind)] if kind else []), *labels) for kind, labels in zip(kinds, windows, strict=True)]
+
+    def edge_names(self, names: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Return the labels of each part that an edge has of its own.
+
+        Parameters
+        ----------
+        names : sequence
+            The labels in the order of their codes.
+
+        Returns
+        -------
+        list of tuples
+            For chains those of :meth:`clique_names`.
+        """
+        rows = self.cliques[: self.edge_width].tolist()
+        return [tuple(names[code] for code in row if code >= 0) for row in rows]
+
+    def clique_kind(self, clique: int) -> str:
+        """Return what tells a clique from another one with the same labels; empty if nothing does.
+
+        Parameters
+        ----------
+        clique : int
+            Which one.
+
+        Returns
+        -------
+        str
+            The type of its edges, where there are several.
+
+        Examples
+        --------
+        >>> from dualfield.structures import Graph
+        >>> Graph(2, n_types=3).clique_kind(4)
+        'type 1'
+        """
+        return ""
+
+    def part_sets(self, shape: Shape) -> PartSets | None:
+        """Return which labels nodes may have, and which parts edges; None: all.
+
+        Parameters
+        ----------
+        shape : Shape
+            The shapes of the examples.
+
+        Returns
+        -------
+        PartSets or None
+            The sets, where nodes have types.
+
+        Examples
+        --------
+        >>> from dualfield.data.shapes import Shape
+        >>> from dualfield.structures import Chain
+        >>> Chain(2).part_sets(Shape.of([0, 3])) is None
+        True
+        """
+        return None
 
     def record(self) -> Fields:
         """Return the record of the structure."""
@@ -148,6 +233,37 @@ class Structure(ABC):
         if scores.transition is not None:
             raise ValueError(f"{type(self).__name__} takes no transition scores.")
         return None, None
+
+    def scores_of(
+        self,
+        node: Floats,
+        cliques: Floats,
+        edges: Floats | None,
+        ends: tuple[Floats | None, Floats | None],
+        shape: Shape,
+    ) -> Scores:
+        """Return scores of all parts as one record.
+
+        Parameters
+        ----------
+        node : array of shape (n_nodes, n_labels)
+            Of labels.
+        cliques : array of shape (n_cliques,)
+            That all edges share.
+        edges : array of shape (n_edges, edge_width) or None
+            That edges have of their own.
+        ends : pair of array of shape (n_labels,) or None
+            Of the first and of the last label.
+        shape : Shape
+            The shapes of the examples.
+
+        Returns
+        -------
+        Scores
+            What the structure is asked about.
+        """
+        transition = cliques if edges is None else edges + self.edge_scores(cliques, shape)
+        return Scores(node, None, transition, start=ends[0], stop=ends[1], shape=shape)
 
     def _shape_cliques(self, rows: Floats) -> Floats:
         """Bring rows of clique values into the shape that users see."""
@@ -264,6 +380,21 @@ class Structure(ABC):
             Nodes, counted over all examples.
         """
         return np.zeros(0, dtype=np.int64)
+
+    def edge_ends(self, shape: Shape) -> NDArray[np.int64]:
+        """Return the two nodes of each edge, the one that it comes from and the one that it leads to.
+
+        Parameters
+        ----------
+        shape : Shape
+            The shapes of the examples.
+
+        Returns
+        -------
+        int array of shape (n_edges, 2)
+            Nodes, counted over all examples; twice the same where a row is that of no edge.
+        """
+        return np.zeros((0, 2), dtype=np.int64)
 
     def edge_rows(self, shape: Shape) -> NDArray[np.int64]:
         """Return which row of :meth:`pair_batch` has the features of each edge.
@@ -482,6 +613,29 @@ class Structure(ABC):
             Its parts.
         """
         return Opened(X, lengths)
+
+    def as_labels(self, y: Any, lengths: Sequence[int]) -> Any:
+        """Return labels that users may give in another form as label sequences.
+
+        Parameters
+        ----------
+        y : list
+            For each example what users pass.
+        lengths : sequence of int
+            Number of nodes of each example.
+
+        Returns
+        -------
+        list
+            The same, unless a structure knows better.
+
+        Examples
+        --------
+        >>> from dualfield.structures import SemiMarkov
+        >>> SemiMarkov(["B-x", "I-x", "O"], 2).as_labels([[(0, 2, "x")]], [3])
+        [['B-x', 'I-x', 'O']]
+        """
+        return y
 
     def edge_scores(self, cliques: Floats, shape: Shape) -> Floats:
         """Return what each edge scores by scores that all edges share.

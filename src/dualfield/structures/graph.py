@@ -2,98 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield import _native
 from dualfield.data import Batch
+from dualfield.data.arrays import Codes
 from dualfield.data.checks import check_choice
 from dualfield.data.records import Fields, Record
-from dualfield.data.shapes import Shape, rows_of_examples
+from dualfield.data.shapes import Shape
 from dualfield.structures.checks import add_cost, check_int, n_threads
 from dualfield.structures.graph_input import FlatEdges, FlatGraphs, GraphExample, read_graphs
+from dualfield.structures.graph_shape import GraphShape
+from dualfield.structures.label_sets import LabelSets
 from dualfield.structures.max_flow_oracle import NO_SUMS, MaxFlowOracle
 from dualfield.structures.opened import Opened
 from dualfield.structures.pairwise import Pairwise
-from dualfield.structures.scores import Scores
+from dualfield.structures.scores import PartSets, Scores
+from dualfield.structures.typed_graphs import (
+    Bounds,
+    flat_typed_rows,
+    offsets_of,
+    part_sets,
+    typed_rows,
+)
 
-__all__ = ["Graph", "GraphShape"]
+__all__ = ["Graph"]
 
 _BUDGET = 10**9
 _INFERENCE = ("auto", "exact", "trw", "max_flow")
-
-
-@dataclass(frozen=True, eq=False)
-class GraphShape(Shape):
-    """How the nodes of graphs are connected.
-
-    Parameters
-    ----------
-    offsets : int64 array of shape (n_examples + 1,)
-        Example i has nodes ``offsets[i]`` to ``offsets[i + 1] - 1``.
-    edges : int32 array of shape (n_edges, 2)
-        The node that each edge comes from, and the one that it leads to, counted from the first node of their example.
-    edge_offsets : int64 array of shape (n_examples + 1,)
-        Example i has edges ``edge_offsets[i]`` to ``edge_offsets[i + 1] - 1``.
-    types : int32 array of shape (n_edges,), default=None
-        The type of each edge; None: all are 0.
-    grids : int32 array of shape (n_examples, 2), default=None
-        Height and width of examples that are images, whose labels are arranged so; 0 for the others.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from dualfield.structures import GraphShape
-    >>> triangle = np.array([[0, 1], [1, 2], [2, 0]], dtype=np.int32)
-    >>> GraphShape(np.array([0, 3]), triangle, np.array([0, 3])).n_edges
-    3
-    """
-
-    edges: NDArray[np.int32]
-    edge_offsets: NDArray[np.int64]
-    types: NDArray[np.int32] | None = None
-    grids: NDArray[np.int32] | None = None
-
-    @property
-    def n_edges(self) -> int:
-        """Number of edges of all examples together."""
-        return len(self.edges)
-
-    def take(self, examples: NDArray[np.int64]) -> Self:
-        """Return the shape of some of the examples."""
-        offsets, _ = rows_of_examples(self.offsets, examples)
-        edge_offsets, rows = rows_of_examples(self.edge_offsets, examples)
-        types = None if self.types is None else self.types[rows]
-        grids = None if self.grids is None else self.grids[examples]
-        return type(self)(offsets, self.edges[rows], edge_offsets, types, grids)
-
-    def flat_labels(self, y: Any) -> Any:
-        """Return the labels of images, of shape (height, width), row by row, and those of other graphs as they are."""
-        if self.grids is None or len(y) != self.n_examples:
-            return y
-        found = list(y)
-        for i, (height, width) in enumerate(self.grids.tolist()):
-            if height and np.ndim(found[i]) != 1:
-                labels = np.asarray(found[i])
-                if labels.shape != (height, width):
-                    raise ValueError(
-                        f"y[{i}] must have shape {(height, width)}, as its image. Got {labels.shape} instead."
-                    )
-                found[i] = labels.ravel()
-        return found
-
-    def arranged(self, rows: Any) -> Any:
-        """Return what images have for each pixel as an array of their height and width."""
-        if self.grids is None:
-            return rows
-        return [
-            np.reshape(one, (height, width, *np.shape(one)[1:])) if height else one
-            for one, (height, width) in zip(rows, self.grids.tolist(), strict=True)
-        ]
 
 
 class Graph(Pairwise):
@@ -140,12 +80,20 @@ class Graph(Pairwise):
       a sparse adjacency matrix, row by row; a symmetric one gives each pair once, from the lower index to the higher.
       Types are integers. Edge features are a row of numbers or attributes for each edge, and score the pair of labels
       at its ends;
-    - a NetworkX graph, whose nodes have the attribute ``features``, and whose edges may have ``features`` and ``type``;
+    - a tuple ``(nodes, edges)`` or ``(nodes, edges, edge_features)`` of dicts, where nodes have types: nodes by type,
+      edges by ``(type, type)`` or ``(type, name, type)``, their nodes counted within their types. Labels and
+      predictions are dicts by type;
+    - a NetworkX graph, whose nodes have the attribute ``features``, and perhaps ``type``, and whose edges may have
+      ``features`` and ``type``;
     - an image, an array of shape (height, width, n_features), whose pixels are joined to their neighbours, with an edge
       type for each direction; labels and predictions have shape (height, width);
 
     or X is a :class:`FlatGraphs`. With ``pair_features`` the features of the node that an edge leads to also score the
     pair of its labels, where edges have no features of their own.
+
+    Types of nodes have features of their own, which never share a weight, and label sets of their own: a node has no
+    label that is not in the set of its type. Edges between types have a table for each pair of them, unless they have
+    names or numbers, of which each has a table.
 
     Parameters
     ----------
@@ -162,6 +110,13 @@ class Graph(Pairwise):
         Bytes that the tables of exact answers may take for one example, for each thread.
     neighbours : {4, 8}, default=4
         Of a pixel, where examples are images.
+    label_sets : dict, or bool array of shape (n_node_types, n_labels), default=None
+        The labels of each node type, as lists. None: where nodes have types, those that occur in the training data.
+
+    Attributes
+    ----------
+    tables : tuple of str or None
+        What the tables of edges are called, where they have names.
 
     Examples
     --------
@@ -178,6 +133,14 @@ class Graph(Pairwise):
     2
     >>> Graph(2, inference="max_flow").bounded_argmax(scores).bounds
     Bounds(score=array([4.5]), bound=array([4.5]))
+
+    Two words and their text, which have label sets of their own:
+
+    >>> nodes = {"word": [["the"], ["dog"]], "text": [[1.0]]}
+    >>> from dualfield import CRF
+    >>> X, y = [(nodes, {("word", "text"): [(0, 0), (1, 0)]})], [{"word": ["D", "N"], "text": ["pets"]}]
+    >>> CRF(Graph(label_sets={"word": ["D", "N"], "text": ["pets"]})).fit(X, y).predict(X)
+    [{'text': ['pets'], 'word': ['D', 'N']}]
     """
 
     name = "graph"
@@ -191,6 +154,7 @@ class Graph(Pairwise):
         inference: str = "auto",
         budget: int = _BUDGET,
         neighbours: int = 4,
+        label_sets: Any = None,
     ) -> None:
         super().__init__(n_labels, n_types, allowed)
         check_choice("Graph", "inference", inference, _INFERENCE)
@@ -203,6 +167,8 @@ class Graph(Pairwise):
         if neighbours not in (4, 8):
             raise ValueError(f"The 'neighbours' parameter of Graph must be 4 or 8. Got {neighbours!r} instead.")
         self.neighbours = int(neighbours)
+        self.label_sets = None if label_sets is None else LabelSets.of(label_sets, n_labels)
+        self.tables: tuple[str, ...] | None = None  # names of the edge types, where they have some
 
     def _like(self, n_labels: int, n_types: int, allowed: ArrayLike | None) -> Graph:
         return Graph(
@@ -216,7 +182,22 @@ class Graph(Pairwise):
 
     def __repr__(self) -> str:
         how = "" if self.inference == "auto" else f", inference={self.inference!r}"
-        return f"Graph(n_labels={self.n_labels}, n_types={self.n_types}{how})"
+        sets = "" if self.label_sets is None else f", label_sets={self.label_sets.by_type}"
+        return f"Graph(n_labels={self.n_labels}, n_types={self.n_types}{how}{sets})"
+
+    def _typed(self, n_types: int, label_sets: LabelSets, tables: tuple[str, ...] | None) -> Graph:
+        """Return the same with label sets, and with names of edge types."""
+        found = self._like(self.n_labels, n_types, self.allowed)
+        found.label_sets, found.tables = label_sets, tables
+        return found
+
+    def _settings(self) -> tuple[Any, ...]:
+        return *super()._settings(), self.label_sets, self.tables
+
+    @property
+    def is_free(self) -> bool:
+        """Whether every labelling is allowed."""
+        return super().is_free and (self.label_sets is None or bool(self.label_sets.flags.all()))
 
     def _types(self, shape: Shape) -> NDArray[np.int32] | None:
         return shape.types if isinstance(shape, GraphShape) else None
@@ -231,6 +212,8 @@ class Graph(Pairwise):
             "inference": self.inference,
             "budget": self.budget,
             "neighbours": self.neighbours,
+            "label_sets": None if self.label_sets is None else self.label_sets.record(),
+            "tables": None if self.tables is None else list(self.tables),
         }
 
     @classmethod
@@ -240,14 +223,28 @@ class Graph(Pairwise):
         inference, neighbours = record.text("inference", _INFERENCE), record.integer("neighbours", 4)
         record.check(neighbours in (4, 8), f"its pixels must have 4 or 8 neighbours. Got {neighbours}.")
         tables, budget = cls._read_tables(record), record.integer("budget", 1)
-        return cls(*tables, inference=inference, budget=budget, neighbours=neighbours)
+        sets = LabelSets.from_record(record.child("label_sets")) if record.has("label_sets") else None
+        fits = sets is None or tables[0] in (None, sets.flags.shape[1])
+        record.check(fits, f"its label sets must be of {tables[0]} labels.")
+        found = cls(*tables, inference=inference, budget=budget, neighbours=neighbours, label_sets=sets)
+        if record.has("tables"):
+            names = record.items("tables", str, found.n_types)
+            record.check(sets is not None and len(set(names)) == len(names), "its edge types must have distinct names.")
+            found.tables = tuple(names)
+        return found
 
-    def native(
-        self, shape: Shape, *, with_edges: bool = False, with_ends: bool = False
-    ) -> _native.GraphStructure | _native.RelaxedGraphStructure:
+    def native(self, shape: Shape, *, with_edges: bool = False, with_ends: bool = False) -> _native.Structure:
         """Create the native twin for graphs of given shapes."""
         if with_ends:
             raise ValueError("Graph has no ends.")
+        inner = self._of_all_labels(shape, with_edges)
+        if self.label_sets is None:
+            return inner
+        flags = np.ascontiguousarray(self.label_sets.flags, dtype=np.uint8)
+        return _native.MaskedStructure(inner, flags, self._node_types(shape))
+
+    def _of_all_labels(self, shape: Shape, with_edges: bool) -> _native.GraphStructure | _native.RelaxedGraphStructure:
+        """Create the native twin of graphs whose nodes may have all labels."""
         if self.inference in ("auto", "exact"):
             try:
                 return self._exact(shape, with_edges)
@@ -269,9 +266,11 @@ class Graph(Pairwise):
             return super()._bind(scores, cost, temperature, n_jobs, with_edges)
         batch = self._read_scores(scores)
         self._ends(batch)
-        shape = _connected(batch.shape)
+        shape, node = _connected(batch.shape), add_cost(batch.node, cost)
         self._check_types(shape.types)
-        return MaxFlowOracle(self, shape, add_cost(batch.node, cost), *self._parts(batch), n_threads(n_jobs))
+        if self.label_sets is not None:
+            node = np.where(self.label_sets.flags[self._node_types(shape)], node, -np.inf)
+        return MaxFlowOracle(self, shape, node, *self._parts(batch), n_threads(n_jobs))
 
     @property
     def is_native(self) -> bool:
@@ -285,6 +284,15 @@ class Graph(Pairwise):
 
     def _exact(self, shape: Shape, with_edges: bool = False) -> _native.GraphStructure:
         return _native.GraphStructure(**self._native_arguments(shape, with_edges), budget=self.budget)
+
+    def _node_types(self, shape: Shape) -> NDArray[np.int32]:
+        assert self.label_sets is not None
+        types, n = _connected(shape).node_types, len(self.label_sets.types)
+        if types is None:
+            raise ValueError("A Graph with label_sets needs the types of the nodes: pass a GraphShape with node_types.")
+        if types.size and not (types.min() >= 0 and types.max() < n):
+            raise ValueError(f"node_types must be in [0, {n}), the node types of label_sets.")
+        return types
 
     def _native_arguments(self, shape: Shape, with_edges: bool) -> dict[str, Any]:
         there = _connected(shape)
@@ -304,7 +312,58 @@ class Graph(Pairwise):
         """Return "trw" or "max_flow" if questions about graphs of given shapes are answered by bounds."""
         if self.inference == "max_flow":
             return "max_flow"
-        return "trw" if isinstance(self.native(shape), _native.RelaxedGraphStructure) else None
+        return "trw" if isinstance(self._of_all_labels(shape, False), _native.RelaxedGraphStructure) else None
+
+    def for_labels(
+        self, names: Sequence[Any], codes: Codes, shape: Shape, constraints: Any = None, owner: str = "CRF"
+    ) -> Graph:
+        """Return the graph for the labels, edge types and label sets of training data.
+
+        `constraints` is a boolean array of shape (n_labels, n_labels): which labels the two ends of an edge may have.
+        """
+        found, there = super().for_labels(names, codes, shape, constraints, owner), _connected(shape)
+        if there.node_types is None or there.names is None:
+            return found
+        if self.label_sets is None:
+            sets = LabelSets.seen(there.names.nodes, names, codes, there.node_types)
+        else:
+            sets = self.label_sets if self.n_labels else self.label_sets.for_labels(names)
+        sets.check(names, codes, there.node_types, there)
+        tables = there.names.tables
+        n_types = found.n_types if tables is None else max(len(tables), 1)
+        if self.n_types not in (0, n_types):
+            raise ValueError(
+                f"n_types of Graph must be {n_types}, as edges have the types {tables}. Got {self.n_types}."
+            )
+        return found._typed(n_types, sets, tables)
+
+    def over_states(self, label: NDArray[np.int64]) -> Graph:
+        """Return the graph over states that belong to labels."""
+        found = super().over_states(label)
+        if self.label_sets is None:
+            return found
+        return found._typed(self.n_types, self.label_sets.over_states(label), self.tables)
+
+    def _matched_types(self, old: Pairwise) -> NDArray[np.int64]:
+        if self.tables is None or not isinstance(old, Graph) or old.tables is None:
+            return super()._matched_types(old)
+        place = {table: at for at, table in enumerate(old.tables)}
+        return np.array([place.get(table, -1) for table in self.tables], dtype=np.int64)
+
+    def clique_kind(self, clique: int) -> str:
+        """Return the name of the type of the edges that have a clique."""
+        if self.tables is None:
+            return super().clique_kind(clique)
+        return self.tables[clique // self.edge_width] if len(self.tables) > 1 else ""
+
+    def part_sets(self, shape: Shape) -> PartSets | None:
+        """Return which labels nodes may have, and which pairs of labels edges."""
+        if self.label_sets is None:
+            return None
+        there, kinds = _connected(shape), self._node_types(shape)
+        begins = np.repeat(there.offsets[:-1], np.diff(there.edge_offsets))
+        ends = kinds[there.edges + begins[:, None]].reshape(-1, 2)
+        return part_sets(self.label_sets.flags, kinds, ends, there.types, self.n_types)
 
     def width(self, shape: Shape) -> int:
         """Return the largest number of neighbours that a node has when it is eliminated.
@@ -329,6 +388,11 @@ class Graph(Pairwise):
         there = _connected(shape)
         begins = np.repeat(there.offsets[:-1], np.diff(there.edge_offsets))
         return begins + there.edges[:, 1]
+
+    def edge_ends(self, shape: Shape) -> NDArray[np.int64]:
+        """Return the node that each edge comes from, and the one that it leads to."""
+        there = _connected(shape)
+        return np.repeat(there.offsets[:-1], np.diff(there.edge_offsets))[:, None] + there.edges
 
     def edge_rows(self, shape: Shape) -> NDArray[np.int64]:
         """Return the rows of edges: each has one."""
@@ -371,29 +435,54 @@ class Graph(Pairwise):
         if lengths is not None:
             raise ValueError("lengths must be None for graphs: pass a list of them, or FlatGraphs.")
         if isinstance(X, FlatGraphs):
-            connect = _connecting(X.flat_edges(), "edges of FlatGraphs, graph {},")
+            flat = X.flat_edges()
+            connect = self._connecting(flat, "edges of FlatGraphs, graph {},")
             edge_lengths = None if X.edge_features is None else X.edge_lengths
-            return Opened(X.nodes, X.lengths, connect, X.edge_features, edge_lengths)
+            if flat.by_type is None:
+                return Opened(X.nodes, X.lengths, connect, X.edge_features, edge_lengths)
+            rows = flat_typed_rows(X.nodes, flat.by_type.nodes, np.atleast_1d(np.asarray(X.lengths, dtype=np.int64)))
+            return Opened(rows, None, connect, X.edge_features, edge_lengths)
         graphs = read_graphs(X, self.neighbours)
-        return Opened(
-            [graph.nodes for graph in graphs],
-            connect=_connecting(FlatEdges.of(graphs), "X[{}][1]"),
-            edges=_edge_features(graphs),
-        )
+        flat = FlatEdges.of(graphs)
+        connect, features = self._connecting(flat, "X[{}][1]"), _edge_features(graphs)
+        if flat.by_type is None:
+            return Opened([graph.nodes for graph in graphs], connect=connect, edges=features)
+        kinds, tables = flat.by_type.nodes.tolist(), flat.by_type.tables
+        lengths = [len(graph.by_type.nodes) for graph in graphs if graph.by_type is not None]
+        nodes = typed_rows([graph.nodes for graph in graphs], kinds, offsets_of(lengths))
+        if features is not None and tables is not None:
+            features = typed_rows([graph.features or {} for graph in graphs], tables, offsets_of(flat.sizes))
+        return Opened(nodes, connect=connect, edges=features)
+
+    def _connecting(self, flat: FlatEdges, place: str) -> Callable[[NDArray[np.int64]], GraphShape]:
+        """Return what makes a shape of the edges, once the nodes are known."""
+        if flat.by_type is None and self.label_sets is not None:
+            raise ValueError(f"X must have node types, as label_sets of the graph says: {self.label_sets.by_type}.")
+        if flat.by_type is not None and self.label_sets is None and self.n_labels:
+            raise ValueError("X has node types, but this graph has no label_sets: its training data had no types.")
+
+        def connect(offsets: NDArray[np.int64]) -> GraphShape:
+            flat.check(np.diff(offsets), place)
+            edge_offsets = offsets_of(flat.sizes)
+            if flat.by_type is None:
+                return GraphShape(offsets, flat.edges, edge_offsets, types=flat.types, grids=flat.grids)
+            if self.n_labels and self.tables is None and flat.by_type.tables is not None:
+                raise ValueError("Edges must have numbers as types: this graph has no names for them.")
+            types = flat.types
+            if self.n_labels and self.tables is None and types is None:
+                types = np.zeros(len(flat.edges), dtype=np.int32)
+            known = None if self.label_sets is None else self.label_sets.types
+            bounds = Bounds(offsets, edge_offsets, lambda i: place.format(i).removesuffix("[1]"))
+            kinds, types, names = flat.by_type.encode(known, self.tables, flat.edges, types, bounds)
+            grouped = flat.by_type.is_grouped
+            return GraphShape(
+                offsets, flat.edges, edge_offsets, types=types, node_types=kinds, names=names, is_grouped=grouped
+            )
+
+        return connect
 
 
-def _connecting(flat: FlatEdges, place: str) -> Callable[[NDArray[np.int64]], GraphShape]:
-    """Return what makes a shape of the edges, once the nodes are known."""
-
-    def connect(offsets: NDArray[np.int64]) -> GraphShape:
-        flat.check(np.diff(offsets), place)
-        edge_offsets = np.concatenate([[0], np.cumsum(flat.sizes)]).astype(np.int64)
-        return GraphShape(offsets, flat.edges, edge_offsets, flat.types, flat.grids)
-
-    return connect
-
-
-def _edge_features(graphs: list[GraphExample]) -> list[Any] | None:
+def _edge_features(graphs: list[GraphExample]) -> Any:
     """Return the features of the edges of each graph, in the form that one with edges has; None if there are none."""
     some: Any = next((graph.features for graph in graphs if graph.features is not None and len(graph.edges)), None)
     if some is None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import numbers
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield.structures.pairwise import integers
+from dualfield.structures.typed_graphs import ByType, FlatTypes, edges_by_type, kinds_of
 
 __all__ = ["FlatGraphs", "grid_edges"]
 
@@ -22,14 +24,20 @@ _FORMS = (
 )
 
 
-class GraphExample(NamedTuple):
-    """One graph: features of nodes, pairs of nodes, types and features of edges or None, height and width or None."""
+@dataclass(frozen=True, eq=False)
+class GraphExample:
+    """One graph: features of nodes, pairs of nodes, types and features of edges or None, height and width or None.
+
+    Where nodes have types, features of nodes are a dict with those of each type; so are those of edges with names.
+    """
 
     nodes: Any
     edges: NDArray[np.int32]
     types: NDArray[np.int32] | None = None
+    _: KW_ONLY
     features: Any = None
     grid: tuple[int, int] | None = None
+    by_type: ByType | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -50,6 +58,9 @@ class FlatGraphs:
         The type of each edge; None: all are 0.
     edge_features : array or sparse matrix of shape (n_edges, n_edge_features), or list of n_edges items, default=None
         Features of the edges, which score the pair of labels at their ends.
+    node_types : array of str or int of shape (n_nodes,), default=None
+        The type of each node, with features and labels of its own; `nodes` may then be a dict with the rows of each
+        type. None: all nodes are alike.
 
     Examples
     --------
@@ -67,9 +78,19 @@ class FlatGraphs:
     edge_lengths: ArrayLike
     types: ArrayLike | None = None
     edge_features: Any = None
+    node_types: ArrayLike | None = None
 
     def __len__(self) -> int:
         return len(np.atleast_1d(np.asarray(self.lengths)))
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the graphs as tuples."""
+        lengths, edge_lengths = (np.asarray(one, dtype=np.int64) for one in (self.lengths, self.edge_lengths))
+        nodes, edges = ([0, *np.cumsum(one).tolist()] for one in (lengths, edge_lengths))
+        pairs = np.reshape(self.edges, (-1, 2))
+        columns: list[Any] = [pairs, *(one for one in (self.types, self.edge_features) if one is not None)]
+        for own, joined in zip(itertools.pairwise(nodes), itertools.pairwise(edges), strict=True):
+            yield self.nodes[slice(*own)], *(column[slice(*joined)] for column in columns)
 
     def flat_edges(self) -> FlatEdges:
         """Return the edges, checked against each other."""
@@ -84,16 +105,32 @@ class FlatGraphs:
             types = integers("types of FlatGraphs", self.types, "integers, one for each edge")
             if len(types) != len(edges):
                 raise ValueError(f"types of FlatGraphs has {len(types)} entries for {len(edges)} edges.")
-        return FlatEdges(edges, sizes, types)
+        return FlatEdges(edges, sizes, types, None, self._by_type())
+
+    def _by_type(self) -> FlatTypes | None:
+        if self.node_types is None:
+            return None
+        kinds, n = np.asarray(self.node_types), int(np.sum(self.lengths))
+        if kinds.shape != (n,):
+            raise ValueError(
+                f"node_types of FlatGraphs must have shape ({n},), a type for each node. Got {kinds.shape} instead."
+            )
+        nodes = np.empty(n, dtype=object)
+        nodes[:] = kinds.tolist()
+        return FlatTypes(nodes, np.zeros(len(self), dtype=bool), None)
 
 
 class FlatEdges(NamedTuple):
-    """Edges of all graphs, how many each graph has, types or None, height and width of each graph or None."""
+    """Edges of all graphs, how many each graph has, types or None, height and width of each graph or None.
+
+    And where nodes have types, these, and names of edges.
+    """
 
     edges: NDArray[np.int32]
     sizes: NDArray[np.integer[Any]]
     types: NDArray[np.int32] | None
     grids: NDArray[np.int32] | None = None
+    by_type: FlatTypes | None = None
 
     @classmethod
     def of(cls, graphs: list[GraphExample]) -> FlatEdges:
@@ -104,7 +141,9 @@ class FlatEdges(NamedTuple):
         if any(graph.grid is not None for graph in graphs):
             grids = np.array([graph.grid or (0, 0) for graph in graphs], dtype=np.int32)
         edges = np.concatenate([np.zeros((0, 2), dtype=np.int32), *(graph.edges for graph in graphs)])
-        return cls(edges, np.array([len(graph.edges) for graph in graphs], dtype=np.int64), types, grids)
+        sizes = np.array([len(graph.edges) for graph in graphs], dtype=np.int64)
+        by_type = FlatTypes.of([graph.by_type for graph in graphs], sizes.tolist())
+        return cls(edges, sizes, types, grids, by_type)
 
     def check(self, lengths: NDArray[np.int64], place: str) -> None:
         """Raise an error at the first edge to a node that its graph does not have."""
@@ -169,10 +208,18 @@ def _read_graph(name: str, example: Any, neighbours: int) -> GraphExample:
     if isinstance(example, np.ndarray) and example.ndim == 3:
         height, width, depth = example.shape
         joined, directions = grid_edges(height, width, neighbours)
-        return GraphExample(example.reshape(height * width, depth), joined, directions, None, (height, width))
+        return GraphExample(example.reshape(height * width, depth), joined, directions, grid=(height, width))
     if not isinstance(example, tuple) or len(example) not in (2, 3, 4):
         shape = f" of shape {example.shape}" if isinstance(example, np.ndarray) else ""
         raise ValueError(f"{name} must be {_FORMS}. Got {type(example).__name__}{shape} instead.")
+    if isinstance(example[0], Mapping):
+        if not isinstance(example[1], Mapping) or len(example) == 4:
+            raise ValueError(
+                f"{name} must be (nodes, edges) or (nodes, edges, edge_features) with dicts of edges and of their "
+                "features, by the types that they join, as its nodes are a dict by type."
+            )
+        joined, tables, by_table = edges_by_type(name, *example)
+        return GraphExample(example[0], joined, features=by_table, by_type=ByType(kinds_of(example[0]), True, tables))
     edges = _read_edges(f"{name}[1]", example[1])
     types: NDArray[np.int32] | None = None
     features = None
@@ -184,7 +231,7 @@ def _read_graph(name: str, example: Any, neighbours: int) -> GraphExample:
             features = entry
             n = entry.shape[0] if hasattr(entry, "shape") and entry.shape else len(entry)
             _check_size(f"{name}[{at}]", "rows of edge features", n, len(edges), name)
-    return GraphExample(example[0], edges, types, features)
+    return GraphExample(example[0], edges, types, features=features)
 
 
 def _check_size(place: str, what: str, n: int, n_edges: int, name: str) -> None:
@@ -222,7 +269,7 @@ def _is_network(example: Any) -> bool:
 
 
 def _read_network(name: str, graph: Any) -> GraphExample:
-    """Take the attributes 'features' of nodes, and 'features' and 'type' of edges; nodes are in the graph's order."""
+    """Take the attributes 'features' and 'type' of nodes and edges; nodes are in the graph's order."""
     place = {node: at for at, node in enumerate(graph.nodes)}
     nodes = []
     for node, given in graph.nodes(data=True):
@@ -241,7 +288,16 @@ def _read_network(name: str, graph: Any) -> GraphExample:
     types = None
     if columns["type"] is not None:
         types = integers(f"{name}: the attribute 'type' of edges", columns["type"], "integers")
-    return GraphExample(_rows(nodes), edges, types, None if columns["features"] is None else _rows(columns["features"]))
+    features = None if columns["features"] is None else _rows(columns["features"])
+    kinds = [given.get("type") for _, given in graph.nodes(data=True)]
+    if all(kind is None for kind in kinds):
+        return GraphExample(_rows(nodes), edges, types, features=features)
+    if None in kinds:
+        raise ValueError(
+            f"{name}: node {list(place)[kinds.index(None)]!r} has no attribute 'type', as other nodes have."
+        )
+    own = {kind: _rows([row for row, one in zip(nodes, kinds, strict=True) if one == kind]) for kind in set(kinds)}
+    return GraphExample(own, edges, types, features=features, by_type=ByType(kinds, False))
 
 
 def _rows(features: list[Any]) -> Any:

@@ -166,9 +166,18 @@ class Pairwise(Structure):
         """Find pairs of labels in a structure of the same kind with other labels."""
         if not isinstance(old, type(self)):
             return super().matched_cliques(old, labels)
-        pairs, types = self.matched_edges(old, labels), np.arange(self.n_types)[:, None]
-        known = (pairs >= 0) & (types < old.n_types)
+        pairs, types = self.matched_edges(old, labels), self._matched_types(old)[:, None]
+        known = (pairs >= 0) & (types >= 0)
         return np.where(known, types * old.edge_width + pairs, -1).ravel()
+
+    def _matched_types(self, old: Pairwise) -> NDArray[np.int64]:
+        """Return which edge type of another structure each of this one is; -1 for none."""
+        types = np.arange(self.n_types)
+        return np.where(types < old.n_types, types, -1)
+
+    def clique_kind(self, clique: int) -> str:
+        """Return the type of the edges that have a clique; empty if there is but one type."""
+        return f"type {clique // self.edge_width}" if self.n_types > 1 else ""
 
     def matched_edges(self, old: Structure, labels: NDArray[np.int64]) -> NDArray[np.int64]:
         """Find pairs of labels among those of the edges of a structure with other labels."""

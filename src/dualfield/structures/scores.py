@@ -39,6 +39,8 @@ class Scores:
         Added at the first and at the last node of each example.
     shape : Shape, default=None
         How the nodes of each example are connected, for structures that need it; it has the offsets.
+    segment : array of shape (n_segments, n_kinds), default=None
+        For :class:`SemiMarkov`: of each segment of each kind.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class Scores:
     start: Floats | None
     stop: Floats | None
     shape: Shape
+    segment: Floats | None
 
     def __init__(
         self,
@@ -67,6 +70,7 @@ class Scores:
         start: ArrayLike | None = None,
         stop: ArrayLike | None = None,
         shape: Shape | None = None,
+        segment: ArrayLike | None = None,
     ) -> None:
         rows = as_floats("node", node, 2)
         if shape is not None:
@@ -79,6 +83,7 @@ class Scores:
         object.__setattr__(self, "transition", None if transition is None else as_floats("transition", transition))
         object.__setattr__(self, "start", None if start is None else as_floats("start", start, 1))
         object.__setattr__(self, "stop", None if stop is None else as_floats("stop", stop, 1))
+        object.__setattr__(self, "segment", None if segment is None else as_floats("segment", segment, 2))
 
     @property
     def n_examples(self) -> int:
@@ -99,6 +104,29 @@ class Scores:
     def lengths(self) -> NDArray[np.int64]:
         """Number of nodes of each example."""
         return np.diff(self.offsets)
+
+    def only(self, allowed: NDArray[np.bool_]) -> Scores:
+        """Return the same scores, with no other labels than those allowed.
+
+        Parameters
+        ----------
+        allowed : bool array of shape (n_nodes, n_labels)
+            Which labels each node may have.
+
+        Returns
+        -------
+        Scores
+            -inf for the others.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.structures import Scores
+        >>> Scores([[1.0, 2.0]]).only(np.array([[True, False]])).node
+        array([[  1., -inf]])
+        """
+        node = np.where(allowed, self.node, -np.inf)
+        return Scores(node, None, self.transition, start=self.start, stop=self.stop, shape=self.shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +183,46 @@ class KBest:
 
     labels: Codes
     scores: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class PartSets:
+    """Which parts some examples may have, where their nodes may not have all labels.
+
+    Parameters
+    ----------
+    nodes : bool array of shape (n_sets, n_labels)
+        Sets of labels.
+    set_of_node : int array of shape (n_nodes,)
+        The set of each node.
+    edges : bool array of shape (n_edge_sets, edge_width)
+        Sets of the own parts of edges.
+    set_of_edge : int array of shape (n_edges,)
+        The set of each edge.
+    cliques : bool array of shape (n_cliques,)
+        Shared parts that some edge may have.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.structures import Graph, GraphShape
+    >>> edges, kinds = np.array([[0, 1]], dtype=np.int32), np.array([0, 1], dtype=np.int32)
+    >>> shape = GraphShape(np.array([0, 2]), edges, np.array([0, 1]), node_types=kinds)
+    >>> Graph(2, label_sets=np.array([[True, False], [True, True]])).part_sets(shape).cliques
+    array([ True,  True, False, False])
+    """
+
+    nodes: NDArray[np.bool_]
+    set_of_node: NDArray[Any]
+    edges: NDArray[np.bool_]
+    set_of_edge: NDArray[Any]
+    cliques: NDArray[np.bool_]
+
+
+class EdgeKind(str):
+    """What tells a clique from another one with the same labels, before which it stands."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, eq=False)
