@@ -122,5 +122,5 @@ def table(result: dict[str, Any]) -> str:
         ]
         for one in result["models"]
     ]
-    head = "edges have | loss | solver | weights | relative gap | s | pixels right | of snakes | whole pictures | shown best"
-    return markdown(head, rows)
+    shares = "pixels right | of snakes | whole pictures | shown best"
+    return markdown(f"edges have | loss | solver | weights | relative gap | s | {shares}", rows)

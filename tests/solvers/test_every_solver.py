@@ -55,9 +55,9 @@ def relaxed_hinge() -> tuple[Any, float]:
     edges = [np.array(one, dtype=np.int32) for one in ([(0, 1), (0, 2), (2, 3)], [(0, 1), (1, 2), (2, 0)])]
     nodes, y = [rng.normal(size=(n, 2)) for n in (4, 3)], [rng.integers(0, 2, n) for n in (4, 3)]
     batch = Batch.build(nodes).connect(lambda offsets: GraphShape(offsets, np.concatenate(edges), np.array([0, 3, 6])))
-    examples = Examples(nodes=batch, labels=np.concatenate(y).astype(np.int32), weights=np.full(2, 0.2))
+    examples = Examples(nodes=batch, labels=np.concatenate(y).astype(np.int32), weights=np.full(2, 0.1))
     score_map = LinearScores(Graph(2, inference="trw"), FeatureTable.all(2, 2))
-    best = relaxed_minimum([(*one, None, None) for one in zip(nodes, edges, strict=True)], y, 2, weights=0.2)
+    best = relaxed_minimum([(*one, None, None) for one in zip(nodes, edges, strict=True)], y, 2, weights=0.1)
     return Objective(score_map, examples, Loss(0.0, 1.0 - np.eye(2))), best
 
 
