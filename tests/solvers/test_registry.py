@@ -189,6 +189,7 @@ def test_the_documentation_says_which_solvers_suit():
         "CRF": prototypes.objective(1.0),
         "CRF(kernel=...)": prototypes.kernel_objective(1.0),
         "StructuredSVM": prototypes.objective(0.0),
+        'StructuredSVM(Graph(inference="trw"))': prototypes.relaxed_hinge(),
         "StructuredSVM(problem)": prototypes.custom_planes(),
         "StructuredSVM(kernel=...)": prototypes.kernel_objective(0.0),
         "KernelLogisticRegression": prototypes.kernel_softmax(),

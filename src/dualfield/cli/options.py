@@ -153,8 +153,8 @@ structure = click.option(
     type=click.Choice(["graph", "tree", "semi-markov"]),
     default=None,
     help="For sequences: semi-markov cuts them into segments, which the labels mark.  [default: a chain]  For graphs "
-    "in JSON: any graph, or trees, whose edges lead from a parent to its child.  [default: graph]  For several labels: an "
-    "edge between all pairs of labels, or the tree of the largest mutual information.  [default: no edges]",
+    "in JSON: any graph, or trees, whose edges lead from a parent to its child.  [default: graph]  For several labels: "
+    "an edge between all pairs of labels, or the tree of the largest mutual information.  [default: no edges]",
 )
 max_length = click.option(
     "--max-length",

@@ -113,10 +113,11 @@ class StructuredSVM(StructuredPredictor, Estimator):
     cache_size : float, default=4e9
         Bytes for kernel values; beyond that they are computed again.
     solver : str or solver object, default="auto"
-        "flow_swap", "cutting_plane", "labelling_set", "frank_wolfe", "marginal", "simplicial", "sgd", "plane_sgd", an
-        object of :mod:`dualfield.solvers`, or a user-defined one with ``name``, ``missing`` and ``solve``. "auto" is
-        "flow_swap" where it can take the problem, with few features followed by "simplicial" if that takes too long;
-        elsewhere "cutting_plane". With a kernel: "auto" or "kernel_ascent".
+        "flow_swap", "path_blocks", "local_blocks", "cutting_plane", "labelling_set", "frank_wolfe", "marginal",
+        "simplicial", "sgd", "plane_sgd", an object of :mod:`dualfield.solvers`, or a user-defined one with ``name``,
+        ``missing`` and ``solve``. "auto" is "flow_swap" where it can take the problem, with few features followed by
+        "simplicial" if that takes too long; "local_blocks" on wide graphs; elsewhere "path_blocks", or with few
+        features "cutting_plane". With a kernel: "auto" or "kernel_ascent".
     positive : bool, list or bool array, default=None
         Weights that must be at least 0; True: all. A list has columns, or (column, label); a column is a number, or a
         string with which attributes begin. An array is like ``coef_``, or like w for custom problems.
@@ -151,7 +152,10 @@ class StructuredSVM(StructuredPredictor, Estimator):
     pair_expansion_ : Expansion or None
         The same for the scores of pairs of neighbours, see ``kernel_on``.
     objective_, dual_gap_ : float
-        The minimised value, and a proven bound on its distance from the minimum.
+        The minimised value, and a proven bound on its distance from the minimum; both of the relaxed problem, which is
+        at least the exact one, where there is a relaxation.
+    relaxation_ : str or None
+        "trw" if the graphs were too wide for exact answers: losses are maxima over the local polytope.
     n_iter_, solver_, status_, trace_
         Iterations and name of the solver that ran, how it ended, and its course.
     calibration_ : Calibration

@@ -35,6 +35,8 @@ _PATIENCE = 400.0  # passes of the block dual; L-BFGS, whose gap is coarser, sel
 _PATIENCE_LASSO, _FEW_WEIGHTS = 4000.0, 1000
 # With few features flows are degenerate and swaps may crawl, while some ten planes describe the loss of all examples.
 FEW_FEATURES = 1000
+# On a relaxation a pass over the tables costs less than one of inference, and they wait for fewer features.
+_FEW_TO_RELAX = 100
 # One that takes the problem wherever this solver does.
 _SPECIALISTS: tuple[Solver, ...] = (
     NewtonCG(),
@@ -160,7 +162,8 @@ def _specialist(objective: Any) -> Solver | None:
     """Return the first solver that suits; what does without planes is for many features, where planes would be many."""
     for solver in _SPECIALISTS:
         if solver.missing(objective) is None:
-            if isinstance(solver, LocalBlocks | PathBlocks) and objective.score_map.n_features <= FEW_FEATURES:
+            few = _FEW_TO_RELAX if isinstance(solver, LocalBlocks) else FEW_FEATURES
+            if isinstance(solver, LocalBlocks | PathBlocks) and objective.score_map.n_features <= few:
                 continue
             return solver
     return None

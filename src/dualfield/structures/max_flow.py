@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from scipy.sparse.csgraph import breadth_first_order, connected_components, maximum_flow
 
 from dualfield.data.arrays import Codes, Floats, Ints
 
@@ -87,6 +86,8 @@ class Network:
         return reached[: self._n], slack
 
     def _flow(self, capacities: Floats) -> Floats:
+        from scipy.sparse.csgraph import maximum_flow  # slow to import, and seldom needed
+
         matrix = scipy.sparse.csr_array((capacities.astype(np.int32), self._columns, self._indptr))
         return np.asarray(maximum_flow(matrix, self._n, self._n + 1).flow.data, dtype=np.float64)
 
@@ -94,6 +95,8 @@ class Network:
         """Return which nodes the source reaches."""
         begins = np.concatenate([[0], np.cumsum(is_open)])[self._indptr].astype(np.int32)
         size, columns = self._n + 2, self._columns[is_open]
+        from scipy.sparse.csgraph import breadth_first_order
+
         graph = scipy.sparse.csr_array((np.ones(len(columns), dtype=np.int8), columns, begins), shape=(size, size))
         reached = np.zeros(size, dtype=bool)
         reached[breadth_first_order(graph, self._n, return_predecessors=False)] = True
@@ -241,6 +244,8 @@ def _cut(gain: Floats, pairs: Ints, coupling: Floats) -> tuple[NDArray[np.bool_]
 
 def _parts(n_nodes: int, pairs: Ints) -> NDArray[np.int32]:
     """Return the connected part of each node."""
+    from scipy.sparse.csgraph import connected_components
+
     graph = scipy.sparse.coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n_nodes, n_nodes))
     return np.asarray(connected_components(graph, directed=False)[1])
 

@@ -25,6 +25,8 @@ namespace {
 constexpr double kRounding = 4.0 * std::numeric_limits<double>::epsilon();
 // Passes between looks: a share of those so far.
 constexpr std::uint64_t kLookShare = 8, kShortestWait = 4, kLongestWait = 40;
+// The structure is asked again soon where that closes so much of the gap.
+constexpr double kWorthAsking = 0.05;
 // Steps between reports, of which some hundred thousand take a second.
 constexpr std::size_t kReportEvery = 20'000;
 
@@ -52,8 +54,8 @@ class LocalBlocks {
 
     void begin(const double* start) {
         if (callbacks_.resume) return restore(*callbacks_.resume);
-        take(look());  // at weights of zero, which the result is never worse than
-        if (start) take({value(start), 0.0, start});
+        take(look(true));  // at weights of zero, which the result is never worse than
+        if (start) take({value(start, true), 0.0, start});
     }
 
     LinearSolution solve() {
@@ -71,13 +73,13 @@ class LocalBlocks {
                 if (is_time_to_report() && !callbacks_.report(progress())) outcome = Outcome::interrupted;
                 continue;
             }
-            take(look());
+            look_closely(spent || stuck);
             next_look_ = n_iterations_ + std::clamp(n_iterations_ / kLookShare, kShortestWait, kLongestWait);
             if (gap() <= small() || spent || stuck)
                 outcome = gap() <= small() ? Outcome::converged : spent ? Outcome::iteration_limit : Outcome::stalled;
             if (!callbacks_.report(progress()) && !outcome) outcome = Outcome::interrupted;
         }
-        if (*outcome == Outcome::interrupted || *outcome == Outcome::stopped) take(look());
+        if (*outcome == Outcome::interrupted || *outcome == Outcome::stopped) take(look(true));
         callbacks_.report(progress());
         LinearSolution solution;
         solution.outcome = *outcome;
@@ -131,11 +133,11 @@ class LocalBlocks {
         for (std::size_t j = 0; j < w_.size(); ++j) sum += point[j] * point[j];
         return 0.5 * sum;
     }
-    // At least the relaxed objective.
-    double value(const double* w) {
+    // At least the relaxed objective; by messages alone, or by what the structure knows, too.
+    double value(const double* w, bool asks_structure) {
         const std::size_t n = problem_.n_examples(), n_threads = std::max<std::size_t>(settings_.n_threads, 1);
-        known_.resize(n);
-        objective_.losses(w, known_.data());
+        known_.assign(n, kInfinity);
+        if (asks_structure) objective_.losses(w, known_.data());
         std::vector<LocalTables::Scratch> scratch;
         for (std::size_t i = 0; i < n_threads; ++i) scratch.emplace_back(tables_);
         parallel_for(n, n_threads, [&](std::size_t worker, std::size_t i) {
@@ -159,7 +161,23 @@ class LocalBlocks {
         const double share = square > cost ? cost / square : 1.0;
         return share * cost - 0.5 * share * share * square;
     }
-    Look look() { return {value(w_.data()), bound(), w_.data()}; }
+    Look look(bool asks_structure) { return {value(w_.data(), asks_structure), bound(), w_.data()}; }
+    // A look that asks the structure, which may cost more than many passes, as long as that makes a difference: where
+    // it does not, it is asked again after twice as many looks.
+    void look_closely(bool is_last) {
+        Look found = look(false);
+        if (gap_between(found.primal, std::max(dual_, found.dual)) > settings_.tolerance * dual_ &&
+            (n_without_ == 0 || is_last)) {
+            const double lower = value(w_.data(), true);
+            const bool helps = found.primal - lower > kWorthAsking * (found.primal - found.dual);
+            wait_ = helps ? 0 : std::min(2 * wait_ + 1, kLongestWait);
+            n_without_ = wait_;
+            found.primal = lower;
+        } else if (n_without_ > 0) {
+            --n_without_;
+        }
+        take(found);
+    }
     void take(const Look& found) {
         dual_ = std::max(dual_, found.dual);
         if (!(found.primal < primal_)) return;
@@ -173,7 +191,7 @@ class LocalBlocks {
         std::optional<Look> found;
         const auto now = [&]() -> const Look& {
             if (!found) {
-                found = look();
+                found = look(n_without_ == 0);
                 found->dual = std::max(found->dual, dual_);
                 if (primal_ <= found->primal) found = Look{primal_, found->dual, best_.data()};
             }
@@ -203,6 +221,8 @@ class LocalBlocks {
         archive("n_iterations", n_iterations_);
         archive("next_look", next_look_);
         archive("n_still", n_still_);
+        archive("wait", wait_);
+        archive("n_without", n_without_);
     }
     void restore(const SolverState& saved) {
         const StateReader reader(saved);
@@ -213,6 +233,7 @@ class LocalBlocks {
         resumed_ = n_iterations_;
         if (!tables_.is_valid()) throw StateError("nodes, pairs or n_idle are out of range");
         if (next_look_ > n_iterations_ + kLongestWait) throw StateError("next_look is out of range");
+        if (wait_ > kLongestWait || n_without_ > kLongestWait) throw StateError("wait is out of range");
     }
 
     const Problem& problem_;
@@ -227,6 +248,7 @@ class LocalBlocks {
     Clock clock_;
     double primal_ = kInfinity, dual_ = 0.0, passes_ = 0.0;
     std::uint64_t n_iterations_ = 0, next_look_ = kShortestWait, n_still_ = 0, resumed_ = 0;
+    std::uint64_t wait_ = 0, n_without_ = 0;  // looks without the structure: in a row, and those left
 };
 
 }  // namespace

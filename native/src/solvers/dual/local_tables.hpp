@@ -7,7 +7,7 @@
 //   sum_i c_i [ <D_i, mu_i> - <lambda_i, r_i> - rho_i / 2 |r_i|^2 ] - 1/2 |w(mu)|^2,    w(mu) = sum_i c_i A_i'(u_i -
 //   mu_i)
 //
-// and moves lambda_i by rho_i r_i, a little further: the augmented Lagrangian (Meshi et al. 2010, 2015; Martins et al.
+// and moves lambda_i by rho_i r_i: the augmented Lagrangian (Meshi et al. 2010, 2015; Martins et al.
 // 2015), on all examples and the weights at once. A step moves mass from the worst part of a table that has some to the
 // best one; its length is exact. For any messages, with s_f the scores of a table that they have been added to,
 //
@@ -108,8 +108,7 @@ class LocalTables {
             const std::size_t t = pass % 2 ? n_nodes - 1 - at : at;
             due(problem_.first(i) + t, [&] { return step_node(i, t, rho, w); });
         }
-        for (std::size_t j = 2 * first * k_; j < 2 * (first + n_edges) * k_; ++j)
-            messages_[j] += kFurther * rho * rests_[j];
+        for (std::size_t j = 2 * first * k_; j < 2 * (first + n_edges) * k_; ++j) messages_[j] += rho * rests_[j];
         return visit;
     }
     static constexpr std::size_t kLongestRest = 3;  // tables are looked at every 2^3 passes at least
@@ -187,7 +186,6 @@ class LocalTables {
     }
 
   private:
-    static constexpr double kFurther = 1.6;  // of rho r; below the golden ratio (Glowinski 1984)
     static constexpr double kNoSlope = 1e-13;
     static constexpr double kSolved = 1e-3;  // steps of a table go on until this share of the first slope is left
 

@@ -113,7 +113,7 @@ def searched(
     search = kind(
         base,
         Cs=given["Cs"],
-        order=given["orders"] if data.format in ("conll", "crfsuite") else None,
+        order=given["orders"] if given["structure"] is None and data.format in ("conll", "crfsuite") else None,
         min_freq=given["min_freqs"],
         cv=n_folds if dev is None else None,
         scoring=scoring,
