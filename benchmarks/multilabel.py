@@ -31,11 +31,19 @@ from dualfield.structures import FlatGraphs, Graph, mutual_information, spanning
 
 NEEDS_DATA = True
 GRAPHS = ("independent", "tree", "all pairs")
-LINEAR = tuple({"C": C} for C in (0.003, 0.01, 0.03, 0.1, 0.3))
+LINEAR = {
+    "log": tuple({"C": C} for C in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)),
+    "hinge": tuple({"C": C} for C in (0.003, 0.01, 0.03, 0.1, 0.3)),
+}
 # γ in units of 1 / n_features
 HINGE = tuple({"C": C, "gamma": gamma} for C in (0.1, 0.3, 1.0, 3.0) for gamma in (0.5, 2.0, 8.0, 32.0))
 LOG = tuple({"C": C, "gamma": gamma} for C in (0.1, 1.0, 10.0, 100.0) for gamma in (0.5, 2.0, 8.0, 32.0))
-MODELS = (("CRF", "log", LINEAR), ("StructuredSVM", "hinge", LINEAR), ("CGM", "log", LOG), ("CGM", "hinge", HINGE))
+MODELS = (
+    ("CRF", "log", LINEAR["log"]),
+    ("StructuredSVM", "hinge", LINEAR["hinge"]),
+    ("CGM", "log", LOG),
+    ("CGM", "hinge", HINGE),
+)
 N_SAMPLES, SEED = 2000, 0
 Pairs = list[tuple[int, int]]
 
