@@ -66,12 +66,15 @@ def test_graphs_against_enumeration(loss: str, unseen: Any, shared: bool, combin
     if combine != "sum":
         weights = dict.fromkeys(graph, 0.6) | {(node,): 1.0 for node in range(4)}
     test = data(1, 6, shared=shared)[0]
-    predicted = model.predict(test)
+    predicted, bounds = model.predict(test, return_bound=True)
+    np.testing.assert_array_equal(model.predict(test), predicted)
+    assert bounds.exact.all()
     probabilities = model.predict_proba(test) if loss == "log" else [None] * len(test)
     assert predicted.shape == (6, 4)
-    for x, guess, marginals in zip(test, predicted, probabilities, strict=True):
+    for x, guess, marginals, total in zip(test, predicted, probabilities, bounds.score, strict=True):
         scores = {labels: score(model, x, labels, weights) for labels in itertools.product([0, 1], repeat=4)}
         assert scores[tuple(guess.tolist())] == pytest.approx(max(scores.values()), abs=1e-8)
+        assert total == pytest.approx(max(scores.values()), abs=1e-8)
         if marginals is not None:
             chances = np.exp(np.array(list(scores.values())) - max(scores.values()))
             each = np.array(list(scores))

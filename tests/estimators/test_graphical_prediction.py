@@ -123,24 +123,28 @@ def sequences(seed: int, lengths: list[int]) -> tuple[list[np.ndarray], list[lis
 def check(model: ConditionalGraphicalModel, X: list[np.ndarray]) -> int:
     """Compare predictions and probabilities with all labellings; return how many sequences have no allowed one."""
     reference, predicted = Enumeration(model), model.predict(X)
+    same, bounds = model.predict(X, return_bound=True)
+    assert same == predicted
+    assert bounds.exact.all()
     without = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         probabilities = model.predict_proba(X) if hasattr(model, "predict_proba") else [None] * len(X)
-    for row, guess, marginals in zip(X, predicted, probabilities, strict=True):
+    for row, guess, marginals, score in zip(X, predicted, probabilities, bounds.score, strict=True):
         scores = reference.all(row)
         fewest = min(forbidden for forbidden, _ in scores.values())
         best = max(total for forbidden, total in scores.values() if forbidden == fewest)
         codes = tuple(model.classes_.tolist().index(label) for label in guess)
         assert scores[codes][0] == fewest
         assert scores[codes][1] == pytest.approx(best, abs=1e-7)
+        assert score == pytest.approx(best, abs=1e-7) or fewest > 0
         without += fewest > 0
         if marginals is not None and fewest == 0:
             expected, total = np.zeros(marginals.shape), 0.0
-            for y, (forbidden, score) in scores.items():
+            for y, (forbidden, value) in scores.items():
                 if not forbidden:
-                    total += np.exp(score - best)
-                    expected[np.arange(len(y)), y] += np.exp(score - best)
+                    total += np.exp(value - best)
+                    expected[np.arange(len(y)), y] += np.exp(value - best)
             np.testing.assert_allclose(marginals, expected / total, atol=1e-6)
     return without
 

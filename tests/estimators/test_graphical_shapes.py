@@ -231,6 +231,19 @@ def test_nodes_without_an_edge_are_cliques_of_their_own() -> None:
     assert [len(one) for one in empty] == [0, 1]
 
 
+def test_small_chunks_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = graphs(0)
+    model = ConditionalGraphicalModel(Graph(), loss="log").fit(X, y)
+    labels, bounds = model.predict(X, return_bound=True)
+    probabilities = model.predict_proba(X)
+    monkeypatch.setattr("dualfield.models.clique_readers._NUMBERS_OF_A_CHUNK", 40)
+    again, same = model.predict(X, return_bound=True)
+    assert again == labels
+    np.testing.assert_allclose(same.score, bounds.score, atol=1e-12)
+    for one, other in zip(model.predict_proba(X), probabilities, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-12)
+
+
 @pytest.mark.parametrize("base", [None, LogisticRegression()])
 def test_weights_are_copies_and_threads_change_nothing(base: Any) -> None:
     X, y = graphs(2)

@@ -169,10 +169,19 @@ class _Level:
         total = self._total(parts, labels) if with_score or scores.is_strict else np.full(parts.n_examples, np.nan)
         return Best(
             labels=labels[self._layout(scores).is_real],
-            score=total,
+            score=total + self._blank_score(scores) if with_score else total,
             is_without=scores.is_without(total),
             is_unknown=scores.is_unknown,
         )
+
+    def _blank_score(self, scores: CliqueScores) -> Floats | float:
+        """Return what blank nodes score by themselves: their label is known, so that nothing else depends on it."""
+        if 1 not in self.weights or not self.bank.has_blanks:
+            return 0.0
+        layout = self._layout(scores)
+        blank = ~layout.is_real
+        each = scores.table(1, 0.0)[blank, -1]
+        return np.bincount(layout.owner[blank], each, layout.n_examples).astype(np.float64)
 
     def probabilities(self, scores: CliqueScores, without: NDArray[np.bool_]) -> Floats:
         """Return the marginals of all nodes."""
