@@ -156,8 +156,8 @@ def present(rows: Sequence[PairRow]) -> Findings:
         f"Whole models: C is {_C['hinge']:g} for the hinge, as in the paper, and {_C['log']:g} for the log-loss; the "
         "width for letters is the paper's. The width for pairs and transition_scale were chosen among "
         f"{len(candidates('both'))} settings ({len(candidates('nodes'))} where letters or pairs are alone) on a "
-        "quarter of the words of the first training fold. Cliques have the settings of the paper, with one classifier for each "
-        "position or one for all.",
+        "quarter of the words of the first training fold. Cliques have the settings of the paper, with one classifier "
+        "for each position or one for all.",
     )
     return Findings(summary, (table,), differences=differences)
 
