@@ -90,16 +90,10 @@ class StructuredSVM(StructuredPredictor, Estimator):
     kernel : {"linear", "poly", "rbf", "laplacian", "sigmoid"} or callable, default=None
         Node scores are expansions in a kernel on the rows of the nodes, as in
         :class:`dualfield.KernelLogisticRegression`, instead of weights of columns; transitions keep their weights.
-    kernel_on : {"nodes", "pairs", "both"}, default="nodes"
-        What the kernel scores. "pairs": the labels of neighbours, for every edge e of a chain of order 1, a tree or a
-        graph, Σ_e' κ(x_e, x_e') B_e'[a, b], where x_e are the rows of its two nodes side by side, or the features of
-        the edge where edges have some; nodes then have no scores of their own. "both": pairs and nodes. Memory beside
-        ``cache_size``: some ten numbers of 8 bytes for each edge and pair of labels.
+    kernel_on, pair_gamma
+        What the kernel scores, nodes, pairs of neighbours or both, and γ for pairs: as in :class:`dualfield.CRF`.
     gamma : {"scale", "auto"} or float, default="scale"
         γ of "poly", "rbf", "laplacian" and "sigmoid": given, 1 / n_columns, or that divided by the variance of X.
-    pair_gamma : {"scale", "auto"} or float, default=None
-        The same for the kernel on pairs; None: as gamma. Pairs are further apart than nodes, so that a number which is
-        good for nodes is too large for them.
     degree, coef0 : float, default=3, 0.0
         Of "poly" and "sigmoid".
     kernel_approx : int, (int, str) or array of points, default=None
