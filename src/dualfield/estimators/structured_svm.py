@@ -107,7 +107,7 @@ class StructuredSVM(StructuredPredictor, Estimator):
         "flow_swap", "cutting_plane", "labelling_set", "frank_wolfe", "marginal", "simplicial", "sgd", "plane_sgd", an
         object of :mod:`dualfield.solvers`, or a user-defined one with ``name``, ``missing`` and ``solve``. "auto" is
         "flow_swap" where it can take the problem, with few features followed by "simplicial" if that takes too long;
-        elsewhere "cutting_plane". With a kernel: "auto" or "kernel_ascent".
+        elsewhere "path_blocks" with many features, and "cutting_plane". With a kernel: "auto" or "kernel_ascent".
     positive : bool, list or bool array, default=None
         Weights that must be at least 0; True: all. A list has columns, or (column, label); a column is a number, or a
         string with which attributes begin. An array is like ``coef_``, or like w for custom problems.
