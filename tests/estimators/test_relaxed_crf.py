@@ -121,6 +121,11 @@ def test_coarse_inference_is_told_by_the_gap(known, solver):
     assert found.objective >= optimum * (1.0 - 1e-6)
     assert found.objective - found.gap <= optimum * (1.0 + 1e-6)
     assert found.gap >= found.objective - optimum - 1e-6
+    fine = solver.solve(
+        objective_of(CRF(Graph(inference="trw"), features="all"), X, y), StopRule(1e-9, max_passes=1000.0)
+    )
+    assert fine.objective - fine.gap <= optimum * (1.0 + 1e-6)
+    assert found.gap > 100.0 * fine.gap
 
 
 def test_trees_are_trained_exactly():
@@ -135,14 +140,15 @@ def test_trees_are_trained_exactly():
         assert relaxed.objective_ == pytest.approx(exact.objective_, rel=1e-7)
 
 
-def test_the_start_is_sure_of_nodes_only():
+@pytest.mark.parametrize("inference", ["exact", "trw"])
+def test_the_start_is_sure_of_nodes_only(inference):
     """Sure of every part, entropies vanish, tiny steps are taken, and passes are many."""
     rng = np.random.default_rng(0)
     edges = np.array([(a, b) for a in range(6) for b in range(a)])
     taste = rng.normal(size=(4, 2))
     nodes = [rng.normal(size=(6, 4)) for _ in range(60)]
     y = [np.argmax(x @ taste + rng.gumbel(size=(6, 2)), axis=1) for x in nodes]
-    model = CRF(Graph(inference="trw"), C=0.1, solver="block_dual", tol=1e-5, max_iter=30)
+    model = CRF(Graph(inference=inference), C=0.1, solver="block_dual", tol=1e-5, max_iter=30)
     model.fit([(x, edges) for x in nodes], y)
     assert model.dual_gap_ <= 1e-5 * model.objective_
 

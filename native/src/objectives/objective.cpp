@@ -233,8 +233,7 @@ void Objective::losses(const double* w, double* out, const SeeScores& see) {
         };
         std::fill_n(out + examples.first, examples.size(), 0.0);
         maximum(1.0);
-        for (std::size_t i = examples.first; see && i < examples.last; ++i)
-            see(at, i, worker.chunk.of(i).own[0], out[i]);
+        for (std::size_t i = examples.first; see && i < examples.last; ++i) see(at, i, worker.chunk.of(i), out[i]);
         if (problem_.allowed) {
             worker.chunk.forbid(examples);
             maximum(-1.0);

@@ -9,6 +9,7 @@
 #include "dualfield/core/parallel.hpp"
 #include "dualfield/core/random.hpp"
 #include "dualfield/structures/elimination.hpp"
+#include "dualfield/structures/junction_parts.hpp"
 #include "graph_pass.hpp"
 
 namespace dualfield {
@@ -211,6 +212,19 @@ class GraphStructure::OneGraph final : public Block {
 
 std::unique_ptr<Block> GraphStructure::block() const {
     return std::make_unique<OneGraph>(*this);
+}
+
+bool GraphStructure::list_junction(std::size_t example, JunctionParts& out) const {
+    const auto n_pairs = static_cast<std::int64_t>(n_labels_ * n_labels_);
+    out.clear();
+    for (const EliminationStep& step : plan(example).steps) out.steps.push_back(step.nodes);
+    for (std::size_t e = 0; e < n_edges(example); ++e) {
+        const auto edge = static_cast<std::int32_t>(e);
+        const auto type = static_cast<std::int64_t>(type_of(first_edge(example) + e));
+        out.factors.push_back(
+            {edges_of(example)[2 * e], edges_of(example)[2 * e + 1], options_.with_edges ? edge : -1, type * n_pairs});
+    }
+    return true;
 }
 
 }  // namespace dualfield

@@ -8,6 +8,7 @@
 #include "dualfield/core/buffer.hpp"
 #include "dualfield/core/layout.hpp"
 #include "dualfield/core/random.hpp"
+#include "dualfield/structures/junction_parts.hpp"
 #include "passes.hpp"
 #include "tree_lists.hpp"
 #include "tree_pass.hpp"
@@ -250,6 +251,22 @@ void TreeStructure::list_parts(std::size_t example, const std::int32_t* labels, 
         out.shared.push_back(static_cast<std::int32_t>(type_of(first(example) + t)) * n * n + pair);
         if (options_.with_edges) out.own[1][t] = pair;
     }
+}
+
+bool TreeStructure::list_junction(std::size_t example, JunctionParts& out) const {
+    const auto n_pairs = static_cast<std::int64_t>(n_labels_ * n_labels_);
+    const std::int32_t* order = order_.data() + first(example);
+    out.clear();
+    for (std::size_t place = length(example); place-- > 0;) {
+        const std::int32_t t = order[place], up = parents_[first(example) + static_cast<std::size_t>(t)];
+        const auto type = static_cast<std::int64_t>(type_of(first(example) + static_cast<std::size_t>(t)));
+        out.steps.push_back(up < 0 ? std::vector<std::int32_t>{t} : std::vector<std::int32_t>{t, up});
+        if (up >= 0)
+            out.factors.push_back({up, t, options_.with_edges ? t : -1, type * n_pairs});
+        else if (options_.with_roots)
+            out.factors.push_back({t, -1, -1, static_cast<std::int64_t>(options_.n_types) * n_pairs});
+    }
+    return true;
 }
 
 std::string TreeStructure::refusal(std::size_t example, const std::int32_t* labels) const {

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dualfield.objectives import KernelSoftmax
+from dualfield.objectives import KernelSoftmax, Objective
 from dualfield.solvers.base import KernelPoint, Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.dual.block_dual import BlockDual
@@ -20,7 +20,7 @@ from dualfield.solvers.kernel.joint import JointOnline
 from dualfield.solvers.kernel.newton import NewtonCG
 from dualfield.solvers.kernel.tasks import SMALL
 from dualfield.solvers.kernel.working_set import WorkingSet
-from dualfield.solvers.needs import losses_of_planes
+from dualfield.solvers.needs import a_chain, losses_of_planes
 from dualfield.solvers.planes.course import offered
 from dualfield.solvers.planes.cutting_plane import CuttingPlane
 from dualfield.solvers.primal.lbfgs import LBFGS
@@ -33,6 +33,10 @@ __all__ = ["Auto"]
 _PATIENCE = 400.0  # passes of the block dual; L-BFGS, whose gap is coarser, seldom needs more
 # OWL-QN needs thousands: its bounds are far off, unless weights are so few that Newton's method ends it.
 _PATIENCE_LASSO, _FEW_WEIGHTS = 4000.0, 1000
+# On trees and graphs a pass of the block dual costs about two of L-BFGS, which needs some 50 to 200.
+_PATIENCE_GRAPHS = 100.0
+# Weights that so many nodes share are few: L-BFGS finds them at once; blocks would move them to and fro.
+_SHARED = 20
 # With few features flows are degenerate and swaps may crawl, while some ten planes describe the loss of all examples.
 FEW_FEATURES = 1000
 # On a relaxation a pass over the tables costs less than one of inference, and they wait for fewer features.
@@ -58,10 +62,12 @@ class Auto(Solver):
     - Kernel machines: Newton's method on small problems; on larger ones working sets, and Newton's method where they
       are slow or stall.
     - Log-loss of linear models: block dual ascent where it can take the problem; L-BFGS (OWL-QN for absolute values)
-      where it cannot, stalls or would take hundreds of passes, thousands with many weights and absolute values. A
+      where it cannot, stalls or would take hundreds of passes, thousands with many weights and absolute values. Chains
+      with features of label pairs, and trees and graphs whose weights are shared by 20 nodes each, are for L-BFGS. A
       start that is worse than weights of zero is dropped, and where a fit from a start does not converge, another one
       begins without it: the result is never worse than that of a fit without a start, nor than weights of zero.
-    - Hinge loss of chains: swaps of mass, with few features in turns with mixtures of planes if that takes too long.
+    - Hinge loss of chains, trees and graphs: swaps of mass, with few features in turns with mixtures of planes if that
+      takes too long.
     - Hinge loss on a relaxation: tables of nodes and edges; with few features after cutting planes, which end where
       the points of the relaxation are not good enough for them.
     - Hinge loss of other structures: mixtures of labellings where features are many.
@@ -136,9 +142,8 @@ class Auto(Solver):
             return _solve_kernel_machine(objective, rule, start, callbacks)
         if isinstance(chosen, LBFGS):
             first = BlockDual(patience=_patience(objective))
-            # With features of label pairs every edge has scores of its own, and a dual point as large.
-            has_pairs = getattr(getattr(objective, "score_map", None), "pair", None) is not None
-            turns = [chosen] if has_pairs or first.missing(objective, rule.tol) else [first, chosen]
+            is_primal = _is_primal(objective) or first.missing(objective, rule.tol) is not None
+            turns = [chosen] if is_primal else [first, chosen]
             return solve_in_turn(turns, objective, rule, start, callbacks, random_state)
         if isinstance(chosen, FlowSwap | PathBlocks):
             if isinstance(chosen, FlowSwap) and objective.score_map.n_features <= FEW_FEATURES:
@@ -154,8 +159,19 @@ class Auto(Solver):
 
 
 def _patience(objective: Any) -> float:
-    has_many = objective.n_parameters > _FEW_WEIGHTS
-    return _PATIENCE_LASSO if objective.regulariser.l1_ratio and has_many else _PATIENCE
+    if not objective.regulariser.l1_ratio:
+        return _PATIENCE if a_chain(objective) is None else _PATIENCE_GRAPHS
+    return _PATIENCE_LASSO if objective.n_parameters > _FEW_WEIGHTS else _PATIENCE
+
+
+def _is_primal(objective: Any) -> bool:
+    """Return whether log-losses are for L-BFGS alone, by what there is of weights and nodes."""
+    if not isinstance(objective, Objective):
+        return False
+    if a_chain(objective) is None:
+        # With features of label pairs every edge has scores of its own, and a dual point as large.
+        return objective.score_map.pair is not None
+    return not objective.regulariser.l1_ratio and objective.examples.nodes.n_nodes >= _SHARED * objective.n_parameters
 
 
 def _specialist(objective: Any) -> Solver | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from dualfield.objectives import KernelMargin, KernelObjective, KernelSoftmax, Objective
 from dualfield.regularisers import PlaneRegulariser
-from dualfield.structures import Chain
+from dualfield.structures import Chain, Graph, Tree
 
 Need = Callable[[Any], str | None]
 
@@ -101,6 +101,15 @@ def all_labels(objective: Any) -> str | None:
 def no_pair_features(objective: Any) -> str | None:
     """Need features of single labels only."""
     return None if objective.score_map.pair is None else "Features score pairs of labels (pair_features)."
+
+
+def swappable(objective: Any) -> str | None:
+    """Need chains of order 1 without features of label pairs, or trees or graphs with exact answers."""
+    structure = objective.score_map.structure
+    if isinstance(structure, Tree | Graph):
+        relaxation = structure.relaxation(objective.examples.nodes.shape)
+        return f"Its structure is a relaxation, {relaxation!r}: it has no tables of cliques." if relaxation else None
+    return no_pair_features(objective) or first_order(objective)
 
 
 def first_order(objective: Any) -> str | None:

@@ -51,9 +51,10 @@ class Objective {
 
     // sum_i c_i loss_i; NaN where the scores are not finite.
     double loss(const double* w);
-    // Shown while losses are computed: the own scores of an example with the cost of wrong labels, and their maximum,
-    // on one of the threads.
-    using SeeScores = std::function<void(std::size_t thread, std::size_t example, const double* own, double maximum)>;
+    // Shown while losses are computed: the scores of an example with the cost of wrong labels, and their maximum, on
+    // one of the threads.
+    using SeeScores =
+        std::function<void(std::size_t thread, std::size_t example, const ScoreView& scores, double maximum)>;
     // loss_i of every example [n], without c_i.
     void losses(const double* w, double* out, const SeeScores& see = {});
     // The same, and its gradient [size].

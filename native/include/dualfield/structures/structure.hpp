@@ -24,6 +24,7 @@
 namespace dualfield {
 
 class ChainStructure;
+struct JunctionParts;
 
 enum class Status : std::uint8_t {
     ok = 0,
@@ -173,6 +174,8 @@ class Structure {
     virtual std::unique_ptr<Block> block() const;
     // The chain that it is, for solvers that know chains; null if it is none.
     virtual const ChainStructure* chain() const { return nullptr; }
+    // The cliques of an example, for solvers that keep tables of them; false where there are none of that form.
+    virtual bool list_junction(std::size_t, JunctionParts&) const { return false; }
 
   protected:
     // Derived classes lay out their parts; the arrays that spans view must outlive the structure.

@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "dualfield/objectives/problem.hpp"
-#include "dualfield/solvers/solver_state.hpp"
 #include "sparse_flow.hpp"
 
 namespace dualfield {
@@ -49,42 +47,10 @@ class ChainFlow : public SparseFlow {
         return sum;
     }
 
-    SolverState state() const {
-        std::vector<std::uint64_t> counts, labels;
-        std::vector<double> masses;
-        for (std::size_t row = 0; row < n_rows(); ++row) {
-            counts.push_back(edges(row).size());
-            for (const FlowEdge& edge : edges(row)) {
-                labels.push_back(edge.from);
-                labels.push_back(edge.to);
-                masses.push_back(edge.mass);
-            }
-        }
-        return {
-            {"edge_counts", std::move(counts)}, {"edge_labels", std::move(labels)}, {"edge_masses", std::move(masses)}};
-    }
-
     // Into a flow that is empty. Throws StateError where it is none of these chains.
     void read(const SolverState& state) {
-        const StateReader reader(state);
-        std::vector<std::uint64_t> counts(n_rows());
-        reader("edge_counts", counts);
-        const std::size_t size = reader.find<double>("edge_masses").size();
-        std::vector<double> masses(size);
-        reader("edge_masses", masses);
-        std::vector<std::uint64_t> labels(2 * size);
-        reader("edge_labels", labels);
-        std::size_t at = 0;
-        for (std::size_t row = 0; row < counts.size(); ++row) {
-            if (counts[row] > size - at) throw StateError("edge_counts do not add up to the number of edges");
-            for (const std::size_t end = at + counts[row]; at < end; ++at) {
-                if (labels[2 * at] >= width_ || labels[2 * at + 1] >= width_ || !(masses[at] > 0.0))
-                    throw StateError("the flow has an edge of an unknown label or without mass");
-                add(row, static_cast<std::uint32_t>(labels[2 * at]), static_cast<std::uint32_t>(labels[2 * at + 1]),
-                    masses[at]);
-            }
-        }
-        if (at != size) throw StateError("edge_counts do not add up to the number of edges");
+        read_edges(state,
+                   [&](std::size_t, std::uint64_t from, std::uint64_t to) { return from < width_ && to < width_; });
         check();
     }
 

@@ -1,4 +1,5 @@
-// The weights that score one label at one node, looked up once for as long as that label matters there.
+// The weights that score one label at one node, looked up once for as long as that label matters there; and those that
+// score a pair of labels at one edge, whose rows follow those of the nodes.
 //
 // Only a part of all weights is ever on a list. These are kept side by side, the most used ones first, so that sweeps
 // over lists find them in the caches; they are written back to the vector of all parameters when it is needed.
@@ -30,18 +31,21 @@ class FeatureLists {
     };
 
     // w [problem.size()] is the vector of all parameters, mean that of their weighted means.
-    // The structure must be a chain, and its features prepared.
+    // The features must be prepared.
     FeatureLists(const Problem& problem, double* w, double* mean)
-        : map_(*problem.scores->table(0).map),
-          rows_(problem.scores->table(0).rows),
-          plan_(problem.scores->plan()),
-          first_label_(problem.scores->shared_begin() + problem.structure->chain()->start_begin()),
-          last_label_(problem.scores->shared_begin() + problem.structure->chain()->stop_begin()),
-          w_(w),
-          mean_(mean),
-          heads_(problem.n_nodes(), kNone),
-          number_of_(problem.size(), kNone) {
-        if (!problem.structure->chain()->with_ends()) return;
+        : w_(w), mean_(mean), number_of_(problem.size(), kNone) {
+        const ScoreMap& scores = *problem.scores;
+        std::size_t n_rows = 0;
+        for (std::size_t g = 0; g < scores.parts().tables.size(); ++g) {
+            sources_.push_back({scores.table(g).map, &scores.table(g).rows, g == 0 ? scores.plan() : nullptr, n_rows,
+                                static_cast<std::uint32_t>(scores.table_begin(g))});
+            n_rows += static_cast<std::size_t>(scores.parts().tables[g].offsets.back());
+        }
+        heads_.assign(n_rows, kNone);
+        const auto* chain = problem.structure->chain();
+        if (!chain || !chain->with_ends()) return;
+        first_label_ = scores.shared_begin() + chain->start_begin();
+        last_label_ = scores.shared_begin() + chain->stop_begin();
         ends_.assign(problem.n_nodes(), 0);
         for (std::size_t i = 0; i < problem.n_examples(); ++i) {
             if (problem.length(i) == 0) continue;
@@ -239,33 +243,51 @@ class FeatureLists {
                 entry.square};
     }
 
-    void take_column(std::size_t column, double value, std::uint32_t label) {
-        const LinearMap::Place place = map_.places()[column];
-        if (place.count == LinearMap::kWhole) return take_whole(place.start, value, label);
+    // Where the rows of a table of own parts have their features, and where its weights begin.
+    struct Source {
+        const LinearMap* map;
+        const FeatureRows* rows;
+        const FeaturePlan* plan;
+        std::size_t first_row;
+        std::uint32_t begin;
+    };
+
+    void take_column(const Source& from, std::size_t column, double value, std::uint32_t label) {
+        const LinearMap& map = *from.map;
+        const LinearMap::Place place = map.places()[column];
+        if (place.count == LinearMap::kWhole) return take_whole(from, place.start, value, label);
         for (std::uint32_t l = 0; l < place.count; ++l)
-            if (static_cast<std::uint32_t>(map_.listed_outputs()[place.start + l]) == label)
-                items_.push_back({static_cast<std::uint32_t>(map_.listed_begin()) + place.start + l, value});
+            if (static_cast<std::uint32_t>(map.listed_outputs()[place.start + l]) == label)
+                items_.push_back(
+                    {from.begin + static_cast<std::uint32_t>(map.listed_begin()) + place.start + l, value});
     }
-    void take_whole(std::uint32_t whole, double value, std::uint32_t label) {
-        const std::size_t vectors = map_.width() / kLanes;
-        if (map_.masks()[whole * vectors + label / kLanes] >> (label % kLanes) & 1u)
-            items_.push_back({static_cast<std::uint32_t>(whole * map_.width() + label), value});
+    void take_whole(const Source& from, std::uint32_t whole, double value, std::uint32_t label) {
+        const LinearMap& map = *from.map;
+        const std::size_t vectors = map.width() / kLanes;
+        if (map.masks()[whole * vectors + label / kLanes] >> (label % kLanes) & 1u)
+            items_.push_back({from.begin + static_cast<std::uint32_t>(whole * map.width() + label), value});
     }
 
     std::uint32_t make(std::size_t row, std::uint32_t label) {
         items_.clear();
-        if (plan_) {
-            const FeaturePlan::Row own = plan_->row(row);
+        const Source& from = sources_.size() > 1 && row >= sources_[1].first_row ? sources_[1] : sources_[0];
+        const std::size_t at = row - from.first_row;
+        if (from.plan) {
+            const FeaturePlan::Row own = from.plan->row(at);
             for (std::size_t i = 0; i < own.whole.size(); ++i)
-                take_whole(own.whole[i], own.whole_values ? own.whole_values[i] : 1.0, label);
-            const auto begin = static_cast<std::uint32_t>(map_.listed_begin());
+                take_whole(from, own.whole[i], own.whole_values ? own.whole_values[i] : 1.0, label);
+            const auto begin = from.begin + static_cast<std::uint32_t>(from.map->listed_begin());
             for (std::size_t i = 0; i < own.listed.size(); ++i)
                 if (static_cast<std::uint32_t>(own.outputs[i]) == label)
                     items_.push_back({begin + own.listed[i], own.listed_values ? own.listed_values[i] : 1.0});
+        } else if (from.rows->dense) {
+            const double* dense = from.rows->dense + at * from.rows->n_columns;
+            for (std::size_t c = 0; c < from.rows->n_columns; ++c)
+                if (dense[c] != 0.0) take_column(from, c, dense[c], label);
         } else {
-            const double* dense = rows_.dense + row * rows_.n_columns;
-            for (std::size_t c = 0; c < rows_.n_columns; ++c)
-                if (dense[c] != 0.0) take_column(c, dense[c], label);
+            for (std::int64_t q = from.rows->indptr[at]; q < from.rows->indptr[at + 1]; ++q)
+                take_column(from, static_cast<std::size_t>(from.rows->indices[q]),
+                            from.rows->values ? from.rows->values[q] : 1.0, label);
         }
         if (!ends_.empty()) {
             if (ends_[row] & kFirst) items_.push_back({static_cast<std::uint32_t>(first_label_) + label, 1.0});
@@ -301,12 +323,10 @@ class FeatureLists {
         return heads_[row];
     }
 
-    const LinearMap& map_;
-    const FeatureRows& rows_;
-    const FeaturePlan* plan_;
-    std::size_t first_label_, last_label_;  // where the weights of the ends begin
+    std::vector<Source> sources_;                   // by table
+    std::size_t first_label_ = 0, last_label_ = 0;  // where the weights of the ends begin
     double *w_, *mean_;
-    Table<std::uint32_t> heads_;      // [N]: the list of each node that was made last
+    Table<std::uint32_t> heads_;      // by row: the list that was made last
     Table<std::uint32_t> number_of_;  // [problem.size()]
     Table<std::uint32_t> place_of_;   // by number
     Table<double> cells_;             // weights by number

@@ -27,6 +27,8 @@ class FlowAscent {
     SolverState flow() const { return flow_.state(); }
 
   protected:
+    using Paths = FlowPaths;
+
     // The structure must be a chain of order 1 without own edges.
     FlowAscent(const Problem& problem, std::size_t n_threads)
         : problem_(problem),
@@ -281,6 +283,33 @@ class FlowAscent {
         }
         visit_support(i, 3, 1.0);
         passes_ += 1.0 / static_cast<double>(order_.size());
+    }
+
+    // Rows of the flow, of which n_open_ counts those of each example that have more than one label.
+    std::size_t n_rows() const { return problem_.n_nodes(); }
+
+    // Once in a while: what has been left behind by dropped labels is scattered over memory.
+    void compact() {
+        flow_.compact();
+        lists_.compact([&](std::size_t row, std::uint32_t label) {
+            const auto edges = flow_.edges(row);
+            return flow_.n_labels(row) > 1 &&
+                   std::any_of(edges.begin(), edges.end(), [&](const FlowEdge& e) { return e.to == label; });
+        });
+    }
+    void prefetch(std::size_t i, void (FeatureLists::*ask)(std::size_t) const) const {
+        for (std::size_t row = problem_.first(i); row < problem_.first(i + 1); ++row)
+            if (flow_.n_labels(row) > 1) (lists_.*ask)(row);
+    }
+
+    // The best path that has mass, at the weights of a point.
+    double support_maximum(Paths& paths, const double* point, std::size_t i, const ScoreView& scores) const {
+        const std::size_t length = problem_.length(i);
+        if (length == 0) return 0.0;
+        paths.find(flow_, problem_.first(i), length, 0, length, scores.own[0], point + clique_begin(), n_labels_,
+                   chain_.with_ends() ? point + start_begin() : nullptr,
+                   chain_.with_ends() ? point + stop_begin() : nullptr);
+        return paths.maximum();
     }
 
     double expected_cost() const {

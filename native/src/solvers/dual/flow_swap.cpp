@@ -1,4 +1,5 @@
-// The dual of the hinge on chains, by swapping mass between paths of a sparse flow.
+// The dual of the hinge on chains, by swapping mass between paths of a sparse flow; and on trees and graphs, where the
+// flow is sparse tables of cliques and segments are sets of nodes that hang together (clique_ascent.hpp).
 //
 //   dual(mu) = sum_i c_i <D_i, mu_i> - 1/2 |w(mu)|^2,     w(mu) = sum_i c_i A_i' (u_i - mu_i)
 //
@@ -20,6 +21,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "clique_ascent.hpp"
 #include "dualfield/core/random.hpp"
 #include "flow_ascent.hpp"
 
@@ -39,18 +41,20 @@ constexpr double kRounding = 1e-15;  // of a sum, next to its terms
 // Longer steps than the best one along each line make sweeps of small steps faster; below 2 the dual still grows.
 constexpr double kSparse = 1.7, kDense = 1.8;
 
-class FlowSwap : public FlowAscent {
+// Ascent: the dual point, its weights and the moves, FlowAscent for chains and CliqueAscent for trees and graphs.
+template <class Ascent>
+class FlowSwap : public Ascent {
   public:
     FlowSwap(const Problem& problem, const FlowSwapSettings& settings, const Callbacks& callbacks)
-        : FlowAscent(problem, settings.n_threads),
+        : Ascent(problem, settings.n_threads),
           settings_(settings),
           callbacks_(callbacks),
           // Many nodes share each weight where there are few weights: then small careful steps are better.
           relaxation_(problem.size() < problem.n_nodes() ? kDense : kSparse),
           best_(problem.size(), 0.0),
-          losses_(n_, 0.0),
-          violation_(n_, 0.0),
-          selected_(order_) {}
+          losses_(problem.n_examples(), 0.0),
+          violation_(problem.n_examples(), 0.0),
+          selected_(this->order_) {}
 
     void begin(const double* start, const SolverState* flow) {
         if (callbacks_.resume) return restore(*callbacks_.resume);
@@ -88,6 +92,12 @@ class FlowSwap : public FlowAscent {
     }
 
   private:
+    using Ascent::compact, Ascent::count_open, Ascent::dual_, Ascent::expected_cost, Ascent::flow_, Ascent::half_square,
+        Ascent::lists_, Ascent::map_, Ascent::mean_, Ascent::n_, Ascent::n_open_, Ascent::n_rows, Ascent::objective_,
+        Ascent::order_, Ascent::passes_, Ascent::prefetch, Ascent::problem_, Ascent::rebuild, Ascent::support_maximum,
+        Ascent::visit_densely, Ascent::visit_support, Ascent::w_;
+    using Paths = typename Ascent::Paths;
+
     // Never less than what rounding can hide in the difference of the two values.
     double gap() const { return std::max(primal_ - dual_, kRounding * (std::abs(primal_) + std::abs(dual_))); }
     double small() const { return settings_.tolerance * dual_; }
@@ -112,11 +122,11 @@ class FlowSwap : public FlowAscent {
     bool sweeps() {
         for (int sweep = 0; sweep < kSweepsPerCycle; ++sweep) {
             active_.clear();
-            std::size_t n_nodes = 0;
+            std::size_t n_open = 0;
             for (const std::uint64_t i : order_)
                 if (n_open_[i] > 0) {
                     active_.push_back(i);
-                    n_nodes += static_cast<std::size_t>(n_open_[i]);
+                    n_open += static_cast<std::size_t>(n_open_[i]);
                 }
             shuffle_runs();
             for (std::size_t at = 0; at < active_.size(); ++at) {
@@ -124,26 +134,11 @@ class FlowSwap : public FlowAscent {
                 if (at + 1 < active_.size()) prefetch(active_[at + 1], &FeatureLists::prefetch_weights);
                 visit_support(active_[at], 1, relaxation_);
             }
-            passes_ += static_cast<double>(n_nodes) / std::max(static_cast<double>(problem_.n_nodes()), 1.0);
+            passes_ += static_cast<double>(n_open) / std::max(static_cast<double>(n_rows()), 1.0);
             lists_.take_into_means((kMeanPower + 1.0) / (static_cast<double>(++n_sweeps_) + kMeanPower));
             if (!callbacks_.report(progress())) return false;
         }
         return true;
-    }
-
-    // Once in a while: what has been left behind by dropped labels is scattered over memory.
-    void compact() {
-        flow_.compact();
-        lists_.compact([&](std::size_t row, std::uint32_t label) {
-            const auto edges = flow_.edges(row);
-            return flow_.n_labels(row) > 1 &&
-                   std::any_of(edges.begin(), edges.end(), [&](const FlowEdge& e) { return e.to == label; });
-        });
-    }
-
-    void prefetch(std::size_t i, void (FeatureLists::*ask)(std::size_t) const) const {
-        for (std::size_t row = problem_.first(i); row < problem_.first(i + 1); ++row)
-            if (flow_.n_labels(row) > 1) (lists_.*ask)(row);
     }
 
     void shuffle(std::vector<std::uint64_t>& order) {
@@ -206,22 +201,14 @@ class FlowSwap : public FlowAscent {
     }
     const double* leader() const { return mean_leads_ ? mean_.data() : w_.data(); }
     double look_at(const double* point) {
-        std::vector<FlowPaths> workers(std::max<std::size_t>(settings_.n_threads, 1));
+        std::vector<Paths> workers(std::max<std::size_t>(settings_.n_threads, 1));
         objective_.losses(point, losses_.data(),
-                          [&](std::size_t worker, std::size_t i, const double* node, double maximum) {
-                              violation_[i] = maximum - support_maximum(workers[worker], point, i, node);
+                          [&](std::size_t worker, std::size_t i, const ScoreView& scores, double maximum) {
+                              violation_[i] = maximum - support_maximum(workers[worker], point, i, scores);
                           });
         const double primal = half_square(point) + weighted(losses_);
         keep_if_better(primal, point);
         return primal;
-    }
-    double support_maximum(FlowPaths& paths, const double* point, std::size_t i, const double* node) const {
-        const std::size_t length = problem_.length(i);
-        if (length == 0) return 0.0;
-        paths.find(flow_, problem_.first(i), length, 0, length, node, point + clique_begin(), n_labels_,
-                   chain_.with_ends() ? point + start_begin() : nullptr,
-                   chain_.with_ends() ? point + stop_begin() : nullptr);
-        return paths.maximum();
     }
     void keep_if_better(double primal, const double* point) {
         if (!(primal < primal_)) return;
@@ -258,7 +245,7 @@ class FlowSwap : public FlowAscent {
             describe(writer);
             writer("seconds", clock_.seconds());
             SolverState all = writer.release();
-            all.merge(flow());
+            all.merge(this->flow());
             return all;
         };
         return callbacks_.pass_end({now, parameters, state});
@@ -310,20 +297,33 @@ class FlowSwap : public FlowAscent {
                   resumed_ = 0;
 };
 
+template <class Ascent>
+LinearSolution swap(const Problem& problem, const double* start, const SolverState* flow,
+                    const FlowSwapSettings& settings, const Callbacks& callbacks, SolverState* flow_out) {
+    FlowSwap<Ascent> run(problem, settings, callbacks);
+    run.begin(start, flow);
+    LinearSolution solution = run.solve();
+    if (flow_out) *flow_out = run.flow();
+    return solution;
+}
+
+bool has_junctions(const Structure& structure) {
+    JunctionParts parts;
+    return structure.n_examples() == 0 || structure.list_junction(0, parts);
+}
+
 }  // namespace
 
 LinearSolution solve_flow_swap(const Problem& problem, const double* start, const SolverState* flow,
                                const FlowSwapSettings& settings, const Callbacks& callbacks, SolverState* flow_out) {
     const ChainStructure* chain = problem.structure->chain();
-    if (!chain || chain->with_edges() || chain->topology().order() != 1 || problem.allowed ||
-        problem.temperature != 0.0)
+    const bool is_flow = chain && !chain->with_edges() && chain->topology().order() == 1;
+    if ((!is_flow && !has_junctions(*problem.structure)) || problem.allowed || problem.temperature != 0.0)
         throw std::invalid_argument(
-            "flow_swap needs chains of order 1 with shared clique scores, all labels, and T = 0");
-    FlowSwap run(problem, settings, callbacks);
-    run.begin(start, flow);
-    LinearSolution solution = run.solve();
-    if (flow_out) *flow_out = run.flow();
-    return solution;
+            "flow_swap needs chains of order 1 with shared clique scores, exact trees or graphs, all labels, and T = "
+            "0");
+    return is_flow ? swap<FlowAscent>(problem, start, flow, settings, callbacks, flow_out)
+                   : swap<CliqueAscent>(problem, start, flow, settings, callbacks, flow_out);
 }
 
 }  // namespace dualfield

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <span>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
+#include "dualfield/solvers/solver_state.hpp"
 #include "dualfield/text/vocabulary.hpp"
 
 namespace dualfield {
@@ -98,13 +100,54 @@ class SparseFlow {
         pool_.swap(pool);
     }
 
-  private:
+    SolverState state() const {
+        std::vector<std::uint64_t> counts, labels;
+        std::vector<double> masses;
+        for (std::size_t row = 0; row < n_rows(); ++row) {
+            counts.push_back(edges(row).size());
+            for (const FlowEdge& edge : edges(row)) {
+                labels.push_back(edge.from);
+                labels.push_back(edge.to);
+                masses.push_back(edge.mass);
+            }
+        }
+        return {
+            {"edge_counts", std::move(counts)}, {"edge_labels", std::move(labels)}, {"edge_masses", std::move(masses)}};
+    }
+
+  protected:
+    // Into a flow that is empty; is_known(row, from, to) says whether there are such labels.
+    template <class IsKnown>
+    void read_edges(const SolverState& state, const IsKnown& is_known) {
+        const StateReader reader(state);
+        std::vector<std::uint64_t> counts(n_rows());
+        reader("edge_counts", counts);
+        const std::size_t size = reader.find<double>("edge_masses").size();
+        std::vector<double> masses(size);
+        reader("edge_masses", masses);
+        std::vector<std::uint64_t> labels(2 * size);
+        reader("edge_labels", labels);
+        std::size_t at = 0;
+        for (std::size_t row = 0; row < counts.size(); ++row) {
+            if (counts[row] > size - at) throw StateError("edge_counts do not add up to the number of edges");
+            for (const std::size_t end = at + counts[row]; at < end; ++at) {
+                if (!is_known(row, labels[2 * at], labels[2 * at + 1]) || !(masses[at] > 0.0))
+                    throw StateError("the flow has an edge of an unknown label or without mass");
+                add(row, static_cast<std::uint32_t>(labels[2 * at]), static_cast<std::uint32_t>(labels[2 * at + 1]),
+                    masses[at]);
+            }
+        }
+        if (at != size) throw StateError("edge_counts do not add up to the number of edges");
+    }
+    void set_mass(std::size_t row, std::size_t edge, double mass) { pool_[spots_[row].begin + edge].mass = mass; }
     template <class Condition>
     void drop(std::size_t row, Condition&& condition) {
         Spot& spot = spots_[row];
         FlowEdge* own = pool_.data() + spot.begin;
         spot.count = static_cast<std::uint16_t>(std::remove_if(own, own + spot.count, condition) - own);
     }
+
+  private:
     double arriving(std::size_t row, std::uint32_t label) const {
         double sum = 0.0;
         for (const FlowEdge& edge : edges(row)) sum += edge.to == label ? edge.mass : 0.0;

@@ -1,4 +1,4 @@
-"""Swaps of mass between labellings: the hinge on chains."""
+"""Swaps of mass between labellings: the hinge on chains, trees and graphs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.needs import (
     Need,
     all_labels,
-    first_order,
     free_signs,
     native_losses,
-    no_pair_features,
     squared_norm,
+    swappable,
     zero_temperature,
 )
 from dualfield.solvers.registry import register, suited
@@ -30,13 +29,15 @@ __all__ = ["FlowSwap"]
 @register
 @dataclass(frozen=True)
 class FlowSwap(Solver):
-    """Dual ascent for the hinge on chains: mass moves from bad labellings to good ones, segment by segment.
+    """Dual ascent for the hinge: mass moves from bad labellings to good ones, segment by segment.
 
-    The dual point of an example is kept as the masses of the few label pairs that have any. Most of the work is done
-    among labels that have mass already; all labels are looked at only where a certificate has shown that this is
-    needed. Needs chains of order 1 or single nodes, T = 0, examples with all their labels, no penalty on absolute
-    values, no features of label pairs. Memory: about 32 bytes for each node and 12 for each feature of a label that
-    competes. The ascent runs on one thread, so that it does not depend on their number; certificates use all of them.
+    The dual point of an example is kept as the masses of the few label pairs that have any; on trees and graphs of the
+    few labellings of each clique of its junction tree, and segments are nodes that hang together there. Most of the
+    work is done among labels that have mass already; all labels are looked at only where a certificate has shown that
+    this is needed. Needs chains of order 1 without features of label pairs, single nodes, or trees or graphs with exact
+    answers; T = 0, examples with all their labels, no penalty on absolute values. Memory: about 32 bytes for each node,
+    twice that on trees and graphs, and 12 for each feature of a label that competes. The ascent runs on one thread, so
+    that it does not depend on their number; certificates use all of them.
 
     Examples
     --------
@@ -52,8 +53,7 @@ class FlowSwap(Solver):
         squared_norm,
         free_signs,
         all_labels,
-        no_pair_features,
-        first_order,
+        swappable,
     )
 
     def solve(

@@ -1,4 +1,4 @@
-"""The hinge on chains without a choice of solver: swaps of mass, and mixtures of planes where these crawl."""
+"""The hinge where mass can be swapped: swaps, and mixtures of planes where these crawl."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def solve_in_stages(
     Parameters
     ----------
     objective : Objective
-        The hinge of chains. There must be few parameters: mixtures are solved densely.
+        The hinge of chains, trees or graphs. There must be few parameters: mixtures are solved densely.
     rule : StopRule
         When to stop.
     start : array of shape (n_parameters,) or None

@@ -26,8 +26,8 @@ class PathBlocks(Solver):
     The dual point of an example is a mixture of labellings that the structure has returned. A visit asks for the best
     one and moves mass to it from the worst one that has some, then goes on among those it has (pairwise Frank-Wolfe
     steps). Needs T = 0, examples with all their labels, no penalty on absolute values. Memory: 4 bytes for each node of
-    each labelling that has mass. For chains of order 1 :class:`FlowSwap` is much faster. The ascent runs on one thread;
-    certificates use all of them.
+    each labelling that has mass. For chains of order 1, trees
+    and graphs :class:`FlowSwap` is much faster. The ascent runs on one thread; certificates use all of them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-// The hinge on chains, to a certified gap: see flow_swap.cpp.
+// The hinge on chains, trees and graphs, to a certified gap: see flow_swap.cpp.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ struct FlowSwapSettings {
     std::size_t n_threads = 1;  // for certificates; the ascent itself is serial
 };
 
-// minimises 1/2 |w|^2 + sum_i c_i [ max_y (score(y) + cost(y)) - score(y_i) ] on chains of order 1, temperature 0.
+// minimises 1/2 |w|^2 + sum_i c_i [ max_y (score(y) + cost(y)) - score(y_i) ] on chains of order 1 without own
+// edges, and on structures that list their junctions, at temperature 0.
 // `start` [size]: weights that the result must not be worse than; may be null. `flow`: where the dual begins, what
-// `flow_out` gave for the same inputs with any labels; null: at the true labellings. No own edges, no partly labelled
-// examples.
+// `flow_out` gave for the same inputs with any labels; null: at the true labellings. No partly labelled examples.
 LinearSolution solve_flow_swap(const Problem& problem, const double* start, const SolverState* flow,
                                const FlowSwapSettings& settings, const Callbacks& callbacks, SolverState* flow_out);
 
