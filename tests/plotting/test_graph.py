@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import matplotlib.pyplot as plt
@@ -15,6 +17,7 @@ from dualfield.plotting import GraphDisplay, MarginalsDisplay, TransitionDisplay
 from dualfield.plotting.graph_layout import layout
 from dualfield.structures import Graph
 
+ROOT = Path(__file__).parents[2]
 RING = [(0, 1), (1, 2), (2, 3), (3, 0)]
 
 
@@ -224,3 +227,10 @@ def test_transitions_of_edges(model):
         TransitionDisplay.from_estimator(typed, edge_type=2)
     with pytest.raises(ValueError, match="needs pairs of labels"):
         TransitionDisplay.from_estimator(CRF("single").fit(np.eye(2), ["x", "y"]))
+
+
+def test_the_picture_of_the_guide_is_what_the_model_says():
+    spec = importlib.util.spec_from_file_location("labelled_tree", ROOT / "docs" / "labelled_tree.py")
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    assert made.PICTURE.read_text(encoding="utf-8") == made.display().svg(), "run: python docs/labelled_tree.py"
