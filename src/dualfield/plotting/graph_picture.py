@@ -207,7 +207,8 @@ def _cells(graph: Any, colours: Colours, labels: Any, chances: Any, left: float,
 def _cell(graph: Any, run: list[Any], left: float, row: int, size: float, with_tips: bool) -> Cell:
     hue, strength, column, length = run
     tip = _tip(graph, row * graph.grid[1] + column) if with_tips else ""
-    return Cell(left + size * column, size * row, size * length, size, hue=hue, strength=strength, tip=tip)
+    x, y = left + size * column, size * row
+    return Cell(x, y, width=size * length, height=size, hue=hue, strength=strength, tip=tip)
 
 
 def _tip(graph: Any, at: int) -> str:

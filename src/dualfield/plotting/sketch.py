@@ -37,9 +37,9 @@ class Cell:
 
     x: float
     y: float
+    _: KW_ONLY
     width: float
     height: float
-    _: KW_ONLY
     hue: int | None
     strength: float = 1.0
     tip: str = ""
