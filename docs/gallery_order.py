@@ -8,6 +8,7 @@ ORDER = (
     "plot_constraints_and_k_best.py",
     "plot_grid_search.py",
     "plot_digits_as_words.py",
+    "plot_label_a_graph.py",
     "plot_partly_labelled.py",
     "plot_calibrated_probabilities.py",
     "plot_duality_gap.py",

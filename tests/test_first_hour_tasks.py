@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 
 from dualfield import CRF
 from dualfield.datasets import load_town_news
-from dualfield.io import write_conll
+from dualfield.io import write_conll, write_json_graphs
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted(path for path in (ROOT / "tests" / "first_hour").glob("[a-z]*.*") if path.name != "conftest.py")
@@ -56,7 +57,25 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "new.txt").write_text("Piers Marsh lives in Kendal.\nGreta left on 3 May.\n", encoding="utf-8")
     model = CRF(template="default", constraints="BIO", random_state=0).fit(*parts["train"])
     model.save(folder / "names.model")
+    write_graphs(folder)
     return folder
+
+
+def write_graphs(folder: Path) -> None:
+    """Write graphs whose neighbours mostly have the same label, of which nodes say little by themselves."""
+    chance = random.Random(0)
+    for name, n_graphs in (("graphs", 60), ("graphs.dev", 40)):
+        X, y = [], []
+        for _ in range(n_graphs):
+            edges = [(chance.randrange(at), at) for at in range(1, 8)]
+            labels = ["red" if chance.random() < 0.5 else "blue"]
+            for parent, _ in edges:
+                labels.append(labels[parent] if chance.random() < 0.9 else chance.choice(["red", "blue"]))
+            nodes = [[f"seen={label if chance.random() < 0.7 else 'grey'}"] for label in labels]
+            nodes = [[f"seen={chance.choice(['red', 'blue'])}"] if chance.random() < 0.3 else node for node in nodes]
+            X.append((nodes, edges))
+            y.append(labels)
+        write_json_graphs(X, y, folder / f"{name}.jsonl")
 
 
 def environment(folder: Path) -> dict[str, str]:

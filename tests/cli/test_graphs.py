@@ -162,6 +162,7 @@ FAULTS = {
     "no labels": ('{"nodes": [[1.0]], "edges": []}', 'has no "labels"; expected a list, with a label for each node.'),
     "no node": (f'{{{NODES}, "edges": [[0, 1], [1, 3]], "labels": ["a", "a", "a"]}}', "edge 1, [1, 3], leads to node "),
     "no pair": (f'{{{NODES}, "edges": [[0, 1, 2]], "labels": ["a", "a", "a"]}}', "edge 0 must be a pair of nodes, "),
+    "loop": (f'{{{NODES}, "edges": [[1, 1]], "labels": ["a", "a", "a"]}}', "edge 0, [1, 1], joins a node with itself"),
     "half": (f'{{{NODES}, "edges": [[0, 1.5]], "labels": ["a", "a", "a"]}}', "edge 0 must be a pair of nodes, "),
     "few labels": (f'{{{NODES}, "edges": [], "labels": ["a"]}}', 'has 1 "labels"; expected 3, one for each of its nod'),
     "null": (f'{{{NODES}, "edges": [], "labels": ["a", null, "a"]}}', '"labels"[1] must be a string, a whole number'),

@@ -24,13 +24,13 @@ numbers = st.floats(allow_nan=False, allow_infinity=False)
 
 @st.composite
 def graphs(draw):
-    n = draw(st.integers(1, 4))
+    n = draw(st.integers(2, 4))
     form = draw(st.sampled_from(["numbers", "attributes"]))
     if form == "numbers":
         nodes = np.array(draw(st.lists(st.lists(numbers, min_size=2, max_size=2), min_size=n, max_size=n)))
     else:
         nodes = draw(st.lists(st.lists(st.text(), max_size=2), min_size=n, max_size=n))
-    pairs = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1))
+    pairs = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda pair: pair[0] != pair[1])
     edges = np.array(draw(st.lists(pairs, min_size=1, max_size=4)), dtype=np.int32)
     types = np.array(draw(st.lists(st.integers(0, 3), min_size=len(edges), max_size=len(edges))), dtype=np.int32)
     labels = draw(st.lists(st.one_of(st.text(), st.integers(-5, 5), st.booleans()), min_size=n, max_size=n))

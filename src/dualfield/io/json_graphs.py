@@ -314,6 +314,8 @@ def _edges(record: Record, n_nodes: int, place: str) -> list[list[int]]:
             if not 0 <= node < n_nodes:
                 known = f"expected nodes from 0 to {n_nodes - 1}" if n_nodes else "there are no nodes"
                 raise ValueError(f"{place}: edge {at}, {edge}, {verb} node {node}; {known}.")
+        if edge[0] == edge[1]:
+            raise ValueError(f"{place}: edge {at}, {edge}, joins a node with itself; expected two nodes.")
     return found
 
 

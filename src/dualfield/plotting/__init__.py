@@ -7,6 +7,7 @@ pages of :mod:`dualfield.report`: what ``plot`` draws as inline SVG, or text and
 from dualfield.plotting.calibration_change import CalibrationChangeDisplay
 from dualfield.plotting.confusion import ConfusionDisplay
 from dualfield.plotting.convergence import ConvergenceDisplay
+from dualfield.plotting.graph import GraphDisplay
 from dualfield.plotting.learning_curve import LearningCurveDisplay
 from dualfield.plotting.marginals import MarginalsDisplay
 from dualfield.plotting.reliability import ReliabilityDisplay
@@ -18,6 +19,7 @@ __all__ = [
     "CalibrationChangeDisplay",
     "ConfusionDisplay",
     "ConvergenceDisplay",
+    "GraphDisplay",
     "LearningCurveDisplay",
     "MarginalsDisplay",
     "ReliabilityDisplay",

@@ -179,6 +179,8 @@ class MarginalsDisplay(Display):
         ['dog', 'the']
         """
         (labels,) = model.predict([xseq])
+        if isinstance(labels, np.ndarray) and labels.ndim == 2:
+            raise ValueError("MarginalsDisplay shows sequences; xseq is an image. GraphDisplay shows images.")
         shown = token_texts(xseq, len(labels)) if tokens is None else tokens
         if not hasattr(model, "predict_proba"):
             return cls(shown, labels, None, yseq, classes=model.classes_)

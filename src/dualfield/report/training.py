@@ -15,6 +15,7 @@ from dualfield.report.page import page
 from dualfield.report.training_dev import DevData, evaluated, has_single_nodes
 from dualfield.report.training_errors import error_section
 from dualfield.report.training_facts import Fact, facts_section, gap_sentences
+from dualfield.report.training_graphs import has_graphs
 from dualfield.report.training_scores import score_section
 
 _STYLE = """
@@ -30,8 +31,9 @@ h3 { font-size: 1.05rem; margin: 1.4rem 0 0; }
 .columns > div { min-width: 0; }
 .columns .charts { margin-top: .6rem; }
 """
+_MOST_TYPES = 4  # tables of edges that are shown
 _NO_DEV = (
-    "No held-out data were given, so there are no scores, no errors, no reliability diagram and no sentences here. "
+    "No held-out data were given, so there are no scores, no errors, no reliability diagram and no examples here. "
     "Labelled data that the model was not trained on bring them: model.report(path, X, y) or dev=DevData(X, y) in "
     "Python, --dev on the command line."
 )
@@ -125,8 +127,12 @@ def _body(
 def _model_section(model: Any) -> Iterator[Html]:
     """Show the weights of transitions and attributes, where the model has them."""
     parts = []
+    if getattr(model, "label_graph_", None) is not None:
+        return  # columns and tables belong to labels and pairs of labels: `dualfield inspect` names them
     if not has_single_nodes(model) and hasattr(getattr(model, "structure_", None), "order"):
         parts += [Html("<h3>Transitions</h3>"), *_transitions(model)]
+    elif has_graphs(model):
+        parts += _edge_tables(model)
     # A kernel gives columns no weights.
     if hasattr(model, "coef_") and hasattr(model, "vocabulary_") and getattr(model, "expansion_", None) is None:
         note = "The largest weights of both signs for each label; all bars have the same scale."
@@ -134,6 +140,20 @@ def _model_section(model: Any) -> Iterator[Html]:
         parts.append(TopFeaturesDisplay.from_estimator(model).html())
     if parts:
         yield from [Html("<h2>Model</h2>"), *parts]
+
+
+def _edge_tables(model: Any) -> Iterator[Html]:
+    """Show the table of each type of edge."""
+    n_types = model.structure_.n_types
+    shown = min(n_types, _MOST_TYPES)
+    yield Html("<h3>Edges</h3>")
+    for kind in range(shown):
+        if n_types > 1:
+            yield Html(f"<h4>Type {kind}</h4>")
+        yield TransitionDisplay.from_estimator(model, edge_type=kind).html()
+    more = f" These are the first {shown} of {n_types} types of edges." if shown < n_types else ""
+    text = "A weight above 0 makes a label more likely at the end of an edge that comes from the label on the left."
+    yield _paragraph(text + more, soft=True)
 
 
 def _transitions(model: Any) -> Iterator[Html]:

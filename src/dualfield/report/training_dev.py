@@ -15,10 +15,11 @@ from dualfield.data.labels import in_a_row
 from dualfield.data.token_texts import token_texts
 from dualfield.metrics import SpanScores, span_scores
 from dualfield.metrics.sequences import paired
-from dualfield.plotting import CalibrationChangeDisplay, MarginalsDisplay
+from dualfield.plotting import CalibrationChangeDisplay, GraphDisplay, MarginalsDisplay
 from dualfield.plotting.labels import as_sequences, label_list
 from dualfield.plotting.marginals import span_probabilities
 from dualfield.plotting.sentence import mark_spans
+from dualfield.report.training_graphs import DevGraphs, has_graphs, predicted_graphs
 
 Window = tuple[int, int, int]  # a sentence, its first token shown, and the one behind the last
 
@@ -59,6 +60,7 @@ class DevResult:
     tokens: list[list[str]] | None  # None: examples are single nodes
     spans: list[list[Any]] | None = None  # with their probabilities; None: these are not known
     calibration: CalibrationChangeDisplay | None = None  # of a model whose temperature was chosen after the fit
+    graphs: DevGraphs | None = None  # None: examples are sentences, or single nodes
 
     @property
     def n_tokens(self) -> int:
@@ -71,10 +73,22 @@ class DevResult:
         pairs = zip(self.truth, self.predicted, strict=True)
         return sum(bool(a == b) for one, other in pairs for a, b in zip(one, other, strict=True)) / self.n_tokens
 
+    @property
+    def whole(self) -> str:
+        """What an example is called."""
+        return "sentence" if self.graphs is None else self.graphs.whole
+
+    @property
+    def part(self) -> str:
+        """What a label belongs to."""
+        return "token" if self.graphs is None else self.graphs.part
+
     @cached_property
     def marks_spans(self) -> bool:
-        """Whether the labels, the true ones too, are those of spans."""
-        return mark_spans([*self.classes, *{label for labels in self.truth for label in labels}])
+        """Whether the labels, the true ones too, are those of spans of sentences."""
+        return self.graphs is None and mark_spans(
+            [*self.classes, *{label for labels in self.truth for label in labels}]
+        )
 
     @cached_property
     def span_scores(self) -> SpanScores | None:
@@ -91,6 +105,12 @@ class DevResult:
             rows[np.arange(len(labels)), [code[label] for label in labels]] if labels else np.zeros(0)
             for rows, labels in zip(self.marginals, self.predicted, strict=True)
         ]
+
+    def graph(self, at: int) -> GraphDisplay:
+        """Return a graph, for display."""
+        assert self.graphs is not None
+        chances = None if self.marginals is None else self.chances[at]
+        return self.graphs.display(at, self.truth[at], chances, self.classes)
 
     def sentence(self, window: Window) -> MarginalsDisplay:
         """Return a part of a sentence, for display; no span crosses its ends."""
@@ -114,6 +134,8 @@ def evaluated(model: Any, dev: DevData) -> DevResult:
     """Predict labels, probabilities and spans of dev data."""
     X = list(dev.X) if isinstance(dev.X, Iterator) else dev.X
     classes = label_list(model.classes_)
+    if has_graphs(model):
+        return _evaluated_graphs(model, list(X), dev, classes)
     marginals = model.predict_proba(X) if hasattr(model, "predict_proba") else None
     truth, predicted = paired(as_sequences(dev.y), as_sequences(model.predict(X)))
     if has_single_nodes(model):
@@ -135,6 +157,22 @@ def evaluated(model: Any, dev: DevData) -> DevResult:
         tokens=_texts(X, truth, dev.tokens),
         spans=spans,
         calibration=_change(model, X, truth),
+    )
+
+
+def _evaluated_graphs(model: Any, X: list[Any], dev: DevData, classes: list[Any]) -> DevResult:
+    graphs = predicted_graphs(model, X, dev.tokens)
+    truth, predicted = paired(as_sequences(dev.y), as_sequences(graphs.predicted))
+    if dev.tokens is not None:
+        _texts(X, truth, dev.tokens)
+    return DevResult(
+        truth=truth,
+        predicted=predicted,
+        marginals=graphs.marginals,
+        classes=classes,
+        tokens=[[str(at) for at in range(len(labels))] for labels in truth],
+        calibration=None if graphs.n_wide else _change(model, X, truth),
+        graphs=graphs,
     )
 
 

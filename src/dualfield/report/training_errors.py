@@ -26,6 +26,9 @@ _MEANS = {
     "type": "another type than that of the true span",
 }
 _SPANS = "Each span with its type{}. Wrong spans are framed and say what is true; missed ones have a dashed frame.{}"
+_NODES = "Each node in the colour of its predicted label{}. A wrong one has a red ring, with the true label beside it."
+_PIXELS = "Each pixel in the colour of its predicted label{}, and beside it the true ones. Wrong ones are crossed out."
+_SIZES = (", the larger, the more probable", ", the stronger, the more probable")
 _TOKENS = "Each token with its predicted label{}. A wrong label is struck out and framed, with the true one below it."
 
 
@@ -43,7 +46,7 @@ def error_section(result: DevResult) -> Iterator[Html]:
     if result.marks_spans:  # which has shown wrong ones
         groups = [group for group in groups if not group[0].startswith("Wrong")]
     if groups:
-        yield Html("<h2>Sentences</h2>")
+        yield Html(f"<h2>{result.whole.capitalize()}s</h2>")
         yield Html(f'<p class="soft">{_legend(result)}</p>')
     for rule, windows in groups:
         yield Html(f"<h3>{escape(rule)}</h3>")
@@ -52,6 +55,10 @@ def error_section(result: DevResult) -> Iterator[Html]:
 
 def _legend(result: DevResult) -> str:
     """Say what boxes, colours and frames mean."""
+    if result.graphs is not None:
+        return (_PIXELS if result.whole == "image" else _NODES).format(
+            "" if result.marginals is None else _SIZES[result.whole == "image"]
+        )
     is_sure = ": the stronger the colour, the surer"
     if not result.marks_spans:
         return _TOKENS.format("" if result.marginals is None else f" and the probability of that label{is_sure}")

@@ -40,6 +40,8 @@ def model_facts(model: Any) -> Iterator[Fact]:
         yield "features", f"{model.n_features_in_:,}"
     if hasattr(model, "dual_coef_"):
         yield "points of the expansion", f"{model.dual_coef_.shape[1]:,}"
+    if getattr(model, "relaxation_", None) is not None:
+        yield "relaxation", model.relaxation_
     yield "solver", getattr(model, "solver_", "none")
     trace = getattr(model, "trace_", None)
     if trace is not None and len(trace):
@@ -69,6 +71,11 @@ def gap_sentences(model: Any) -> str:
     dual = objective - gap
     relative = f" (relative gap {rounded(max(gap, 0.0) / dual, 2)})" if dual > 0.0 else ""
     value, most = rounded(objective, 6), rounded(max(gap, 0.0), 3)
+    if getattr(model, "relaxation_", None) is not None:
+        return (
+            f"The objective of the relaxed problem, an upper bound of the exact one, is {value}. No weights can be "
+            f"better for it by more than {most}{relative}; how far it is from the exact minimum is not known."
+        )
     return f"The objective is {value}. No weights can be better than this by more than {most}{relative}."
 
 

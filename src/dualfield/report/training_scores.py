@@ -19,6 +19,11 @@ _NO_PROBABILITIES = (
     "The model has margins and no probabilities, so there is no log-loss and no reliability diagram here. Margins "
     "become probabilities by calibrate(X, y), with data that the model was not trained on."
 )
+_TOO_WIDE = (
+    "{:,} of {:,} {}s are too wide for exact answers. The answers about them are bounds of a relaxation, whose beliefs "
+    "are no probabilities, so there is no log-loss, no reliability diagram and no confidence here. A larger budget of "
+    "the structure brings them."
+)
 
 Card = tuple[str, str, str]  # name, figure, and what it is
 
@@ -40,7 +45,7 @@ def score_cards(result: DevResult) -> list[Card]:
         ]
     if result.tokens is not None:
         whole = sequence_accuracy_score(result.truth, result.predicted)
-        cards.append(("sentences right", f"{100.0 * whole:.2f} %", f"of {len(result.truth):,}, throughout"))
+        cards.append((f"{result.whole}s right", f"{100.0 * whole:.2f} %", f"of {len(result.truth):,}, throughout"))
     if result.marginals is not None:
         unknown = {label for labels in result.truth for label in labels}.difference(result.classes)
         if not unknown:
@@ -57,7 +62,7 @@ def score_section(result: DevResult) -> Iterator[Html]:
     if result.tokens is None:
         size = counted(result.n_tokens, "example")
     else:
-        size = f"{counted(len(result.truth), 'sentence')} with {counted(result.n_tokens, 'token')}"
+        size = f"{counted(len(result.truth), result.whole)} with {counted(result.n_tokens, result.part)}"
     yield Html(f'<p class="soft">On held-out data: {size}.</p>')
     scores = result.span_scores
     numbers = _label_table(_confusion(result)) if scores is None else _span_table(scores)
@@ -81,6 +86,9 @@ def cards_html(cards: list[Card]) -> Html:
 
 def _calibration(result: DevResult) -> Iterator[Html]:
     """Draw accuracy against confidence, or say why there is nothing to draw."""
+    if result.graphs is not None and result.graphs.n_wide:
+        yield Html(f"<p>{_TOO_WIDE.format(result.graphs.n_wide, len(result.truth), result.whole)}</p>")
+        return
     if result.marginals is None:
         yield Html(f"<p>{_NO_PROBABILITIES}</p>")
         return
@@ -93,8 +101,8 @@ def _calibration(result: DevResult) -> Iterator[Html]:
         yield ReliabilityDisplay.from_predictions(result.truth, result.marginals, result.classes, name=name).html()
         note = "Below the diagonal the model is too sure, above it too cautious."
     yield Html(
-        '<p class="soft">The most probable label of each token, in ten bins by its probability. Larger marks hold more '
-        f"labels, bars are two standard errors. {note}</p>"
+        f'<p class="soft">The most probable label of each {result.part}, in ten bins by its probability. Larger marks '
+        f"hold more labels, bars are two standard errors. {note}</p>"
     )
 
 

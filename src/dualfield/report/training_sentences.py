@@ -64,9 +64,14 @@ def window_around(result: DevResult, at: int, focus: int) -> Window:
 
 
 def sentence_html(result: DevResult, window: Window) -> Html:
-    """Lay out a part of a sentence, with its number."""
+    """Lay out a part of a sentence, or a graph, with its number."""
     at, begin, end = window
     length = len(result.truth[at])
+    if result.graphs is not None:
+        display = result.graph(at)
+        wrong = f"{sum(display.wrong):,} of {length:,} {result.part}s wrong" if any(display.wrong) else "all right"
+        title = f"{result.whole.capitalize()} {at + 1}: {wrong}"
+        return Html(f'<div class="example scroll"><p class="soft">{title}</p>{display.html()}</div>')
     part = f", tokens {begin + 1} to {end} of {length}" if end - begin < length else ""
     return Html(
         f'<div class="example"><p class="soft">Sentence {at + 1}{part}</p>{result.sentence(window).html()}</div>'

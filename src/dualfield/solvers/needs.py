@@ -107,6 +107,8 @@ def swappable(objective: Any) -> str | None:
     """Need chains of order 1 without features of label pairs, or trees or graphs with exact answers."""
     structure = objective.score_map.structure
     if isinstance(structure, Tree | Graph):
+        if structure.label_sets is not None:
+            return "Its nodes have types, with label sets of their own."
         relaxation = structure.relaxation(objective.examples.nodes.shape)
         return f"Its structure is a relaxation, {relaxation!r}: it has no tables of cliques." if relaxation else None
     return no_pair_features(objective) or first_order(objective)
