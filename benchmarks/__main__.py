@@ -15,6 +15,7 @@ from typing import Any
 FOLDER = Path(__file__).parent
 CASES = (
     "chain_inference",
+    "graph_inference",
     "interning",
     "kernel_logistic_peers",
     "kernel_logistic_alternatives",

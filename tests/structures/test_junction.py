@@ -160,6 +160,30 @@ def test_lanes_of_graphs_do_not_change_a_bit(with_edges):
         assert best[nodes].tolist() == structure.argmax(one).tolist()
 
 
+@pytest.mark.usefixtures("instruction_set")
+@pytest.mark.parametrize("k", [1, 2, 5, 9])
+def test_lanes_of_trees_do_not_change_a_bit(k):
+    """Trees of one shape one behind the other, some with scores that need logarithms, then others; two edge types."""
+    rng = np.random.default_rng(k)
+    parents = [[-1, 0, 0, 1, 1, -1, 5]] * 11 + [[-1, 0, 1], [2, 2, -1], [2, 2, -1]]
+    offsets = np.cumsum([0, *map(len, parents)])
+    types = np.concatenate([np.arange(len(up)) % 2 for up in parents]).astype(np.int32)
+    shape = TreeShape(offsets, np.concatenate(parents).astype(np.int32), types)
+    node, table = rng.normal(size=(offsets[-1], k)), rng.normal(size=(2, k, k))
+    node[offsets[3] : offsets[4]] *= 1000.0
+    structure, scores = Tree(k, 2), Scores(node, transition=table, shape=shape)
+    whole, totals = structure.marginals(scores, cliques="sum"), structure.log_partition(scores)
+    again = structure.marginals(scores, cliques="sum", n_jobs=2)
+    np.testing.assert_array_equal(whole.clique, again.clique)
+    for i in range(len(parents)):
+        rows = slice(*offsets[i : i + 2])
+        one = Scores(node[rows], transition=table, shape=shape.take(np.array([i])))
+        alone = structure.marginals(one, cliques="sum")
+        np.testing.assert_array_equal(whole.node[rows], alone.node)
+        np.testing.assert_array_equal(whole.clique[i : i + 1], alone.clique)
+        assert totals[i] == structure.log_partition(one)[0] == alone.log_partition[0]
+
+
 def test_threads_do_not_change_a_bit():
     rng = np.random.default_rng(3)
     cliques = [*((t,) for t in range(9)), *grid_edges(3, 3)]

@@ -7,11 +7,13 @@
 
 #include "dualfield/core/buffer.hpp"
 #include "dualfield/core/layout.hpp"
+#include "dualfield/core/parallel.hpp"
 #include "dualfield/core/random.hpp"
 #include "dualfield/structures/junction_parts.hpp"
 #include "passes.hpp"
 #include "tree_lists.hpp"
 #include "tree_pass.hpp"
+#include "tree_sums.hpp"
 
 namespace dualfield {
 TreeStructure::TreeStructure(std::size_t n_labels, std::span<const std::int64_t> offsets, const std::int32_t* parents,
@@ -52,8 +54,60 @@ TreeStructure::TreeStructure(std::size_t n_labels, std::span<const std::int64_t>
     }
 }
 
+bool TreeStructure::same_shape(std::size_t one, std::size_t other) const {
+    const std::size_t size = length(one);
+    if (size != length(other) ||
+        !std::equal(parents_ + first(one), parents_ + first(one) + size, parents_ + first(other)))
+        return false;
+    const std::int32_t* types = options_.types;
+    return !types || std::equal(types + first(one), types + first(one) + size, types + first(other));
+}
+
+// Sums of examples that follow each other and have one shape are taken side by side; where(i) says where the marginals
+// of one go. What products lose is computed again in logarithms.
+template <class Where>
+void TreeStructure::solve_sums(Examples examples, const ScoreView& view, std::size_t n_threads, double* out,
+                               Status* statuses, Where where) const {
+    std::vector<std::size_t> begins;
+    for (std::size_t at = examples.first; at < examples.last;) {
+        begins.push_back(at);
+        const std::size_t begin = at++;
+        while (at < examples.last && at - begin < kSideBySide && same_shape(begin, at)) ++at;
+    }
+    begins.push_back(examples.last);
+    n_threads = std::max<std::size_t>(1, std::min(n_threads, begins.size() - 1));
+    std::vector<Sums> sums;
+    std::vector<Pass> passes;
+    for (std::size_t i = 0; i < n_threads; ++i) {
+        sums.emplace_back(*this);
+        passes.emplace_back(*this);
+    }
+    parallel_for(begins.size() - 1, n_threads, [&](std::size_t worker, std::size_t g) {
+        const std::size_t begin = begins[g], n = begins[g + 1] - begin;
+        const TreeTask& task =
+            sums[worker].solve(begin, n, examples.first, view, [&](std::size_t i) { return where(begin + i); });
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::size_t example = begin + i, at = example - examples.first;
+            if (!task.is_lost[i] || task.bad_number[i]) {
+                out[at] = view.inverse_temperature * task.total[i];
+                statuses[at] = task.bad_number[i] || !(out[at] < kInfinity) ? Status::bad_number : Status::ok;
+                continue;
+            }
+            Pass& pass = passes[worker];
+            pass.begin(example, examples.first, view);
+            pass.up_sum();
+            out[at] = pass.total();
+            statuses[at] = pass.status();
+            const Sums::Place to = where(example);
+            if (statuses[at] == Status::ok && to.nodes) spread(pass, example, to.nodes, nullptr, to.shared);
+        }
+    });
+}
+
 void TreeStructure::log_partition(Examples examples, const ScoreView& view, std::size_t n_threads, double* out,
                                   Status* statuses) const {
+    if (Sums::suits(*this, view))
+        return solve_sums(examples, view, n_threads, out, statuses, [](std::size_t) { return Sums::Place{}; });
     for_examples<Pass>(*this, examples, view, n_threads, statuses, true,
                        [&](const Pass& pass, std::size_t i, std::size_t) { out[i] = pass.total(); });
 }
@@ -92,6 +146,11 @@ void TreeStructure::spread(Pass& pass, std::size_t example, double* nodes, doubl
 void TreeStructure::marginals(Examples examples, const ScoreView& view, std::size_t n_threads, const PartSums& sums,
                               double* out, Status* statuses) const {
     double* edges = options_.with_edges ? sums.own[1] : nullptr;
+    if (!edges && Sums::suits(*this, view))
+        return solve_sums(examples, view, n_threads, out, statuses, [&](std::size_t example) -> Sums::Place {
+            return {sums.own[0] + (first(example) - first(examples.first)) * n_labels_,
+                    sums.shared ? sums.shared + (example - examples.first) * parts_.n_shared : nullptr};
+        });
     for_examples<Pass>(*this, examples, view, n_threads, statuses, true,
                        [&](Pass& pass, std::size_t i, std::size_t row) {
                            out[i] = pass.total();
@@ -129,9 +188,16 @@ void TreeStructure::argmax(Examples examples, const ScoreView& view, std::size_t
 // One tree after another, in the memory of one pass.
 class TreeStructure::OneTree final : public Block {
   public:
-    explicit OneTree(const TreeStructure& tree) : tree_(tree), pass_(tree) {}
+    explicit OneTree(const TreeStructure& tree) : tree_(tree), pass_(tree), sums_(tree) {}
 
     Answer marginals(std::size_t example, const ScoreView& scores, const PartSums& sums) override {
+        if (!tree_.options_.with_edges) {
+            sums_.forget();
+            const TreeTask& task = sums_.solve(example, 1, example, scores,
+                                               [&](std::size_t) -> Sums::Place { return {sums.own[0], sums.shared}; });
+            if (task.bad_number[0]) return {task.total[0], Status::bad_number};
+            if (!task.is_lost[0]) return {scores.inverse_temperature * task.total[0], Status::ok};
+        }
         begin(example, scores);
         pass_.up_sum();
         if (pass_.status() == Status::ok)
@@ -153,6 +219,7 @@ class TreeStructure::OneTree final : public Block {
 
     const TreeStructure& tree_;
     Pass pass_;
+    Sums sums_;
 };
 
 std::unique_ptr<Block> TreeStructure::block() const {

@@ -197,6 +197,24 @@ DF_CASE void gather(const Walk& walk, const double* own, std::size_t size, doubl
                 take(at + r * row_step, Op::of(Op::of(part[0], part[1]), Op::of(part[2], part[3])));
             }
         });
+    } else if (L::kCount > 1 && step == 1 && row_step == 0 && n <= 4) {
+        // All rows go to the same few places: these stay in registers.
+        for_blocks(walk, [&](std::size_t cell, std::size_t at) DF_INLINE_LAMBDA {
+            double* to = other + L::kCount * at;
+            V sum[4] = {L::at(to), L::at(to), L::at(to), L::at(to)};
+            for (std::size_t k = 1; k < n; ++k) sum[k] = L::at(to + L::kCount * k);
+            if (n == 2) {
+                for (std::size_t r = 0; r < n_rows; ++r, cell += 2)
+                    for (std::size_t k = 0; k < 2; ++k) sum[k] = Op::of(sum[k], cell_of(cell + k));
+            } else if (n == 3) {
+                for (std::size_t r = 0; r < n_rows; ++r, cell += 3)
+                    for (std::size_t k = 0; k < 3; ++k) sum[k] = Op::of(sum[k], cell_of(cell + k));
+            } else {
+                for (std::size_t r = 0; r < n_rows; ++r, cell += n)
+                    for (std::size_t k = 0; k < n; ++k) sum[k] = Op::of(sum[k], cell_of(cell + k));
+            }
+            for (std::size_t k = 0; k < n; ++k) L::put(to + L::kCount * k, sum[k]);
+        });
     } else if (step == 1) {
         for_blocks(walk, [&](std::size_t cell, std::size_t at) DF_INLINE_LAMBDA {
             for (std::size_t r = 0; r < n_rows; ++r, cell += n) {
@@ -276,17 +294,25 @@ struct FactorBounds {
     }
 };
 
-template <std::size_t First>
-DF_INLINE void read_lanes(const FactorScores& factor, std::size_t c, std::size_t left, Vec (&columns)[kLanes]) {
-    Vec rows[kLanes];
-    const bool has_own = factor.own[0], has_shared = factor.shared[0];
-    for (std::size_t l = 0; l < kLanes; ++l) {
-        const auto four = [&](const double* p)
-                              DF_INLINE_LAMBDA { return left >= kLanes ? load(p + c) : load_first(p + c, left, 0.0); };
-        rows[l] = has_own ? four(factor.own[First + l]) : Vec{};
-        if (has_shared) rows[l] = has_own ? rows[l] + four(factor.shared[First + l]) : four(factor.shared[First + l]);
+// columns[k] = numbers p[l][k] of four lanes, the first `left` of them.
+DF_INLINE void read_columns(const double* const* p, std::size_t c, std::size_t left, Vec (&columns)[kLanes]) {
+    if (left >= kLanes) {
+        const Vec rows[kLanes] = {load(p[0] + c), load(p[1] + c), load(p[2] + c), load(p[3] + c)};
+        transpose(rows, columns);
+        return;
     }
-    transpose(rows, columns);
+    std::size_t k = 0;
+    if (left >= 2) {
+        using Half = double __attribute__((vector_size(16)));
+        Half pairs[kLanes];
+        for (std::size_t l = 0; l < kLanes; ++l) std::memcpy(&pairs[l], p[l] + c, sizeof(Half));
+        const Vec ab = __builtin_shufflevector(pairs[0], pairs[1], 0, 1, 2, 3);
+        const Vec cd = __builtin_shufflevector(pairs[2], pairs[3], 0, 1, 2, 3);
+        columns[0] = __builtin_shufflevector(ab, cd, 0, 2, 4, 6);
+        columns[1] = __builtin_shufflevector(ab, cd, 1, 3, 5, 7);
+        k = 2;
+    }
+    if (k < left) columns[k] = Vec{p[0][c + k], p[1][c + k], p[2][c + k], p[3][c + k]};
 }
 
 // x [cells][lanes] = own + shared.
@@ -302,9 +328,19 @@ DF_INLINE FactorBounds<V> read_factor(const FactorScores& factor, std::size_t ce
     } else {
         for (std::size_t c = 0; c < cells; c += kLanes) {
             const std::size_t left = cells - c;
-            Vec one[kLanes], two[kLanes];
-            read_lanes<0>(factor, c, left, one);
-            read_lanes<kLanes>(factor, c, left, two);
+            Vec one[kLanes] = {}, two[kLanes] = {}, more[kLanes];
+            if (factor.own[0]) {
+                read_columns(factor.own, c, left, one);
+                read_columns(factor.own + kLanes, c, left, two);
+            }
+            if (factor.shared[0]) {
+                read_columns(factor.shared, c, left, more);
+                for (std::size_t k = 0; k < kLanes && k < left; ++k)
+                    one[k] = factor.own[0] ? one[k] + more[k] : more[k];
+                read_columns(factor.shared + kLanes, c, left, more);
+                for (std::size_t k = 0; k < kLanes && k < left; ++k)
+                    two[k] = factor.own[0] ? two[k] + more[k] : more[k];
+            }
             for (std::size_t k = 0; k < kLanes && k < left; ++k) {
                 const Twin both{one[k], two[k]};
                 bounds.see(both);
@@ -568,21 +604,23 @@ DF_INLINE Vec flushed(Vec v) {
 template <std::size_t First>
 DF_INLINE void write_lanes(const FactorSums& sums, const double* x, std::size_t c, std::size_t left) {
     Vec columns[kLanes], rows[kLanes];
-    for (std::size_t k = 0; k < kLanes; ++k) columns[k] = k < left ? load(x + kSideBySide * (c + k) + First) : Vec{};
+    for (std::size_t k = 0; k < kLanes; ++k)
+        columns[k] = k < left ? flushed(load(x + kSideBySide * (c + k) + First)) : Vec{};
     transpose(columns, rows);
     for (std::size_t l = 0; l < kLanes; ++l) {
-        const Vec row = flushed(rows[l]);
         if (double* to = sums.own[First + l]) {
             if (left >= kLanes)
-                store(to + c, row);
+                store(to + c, rows[l]);
+            else if (left == 2)
+                std::memcpy(to + c, &rows[l], 2 * sizeof(double));
             else
-                store_first(to + c, row, left);
+                store_first(to + c, rows[l], left);
         }
         if (double* to = sums.shared[First + l]) {
             if (left >= kLanes)
-                store(to + c, load(to + c) + row);
+                store(to + c, load(to + c) + rows[l]);
             else
-                for (std::size_t k = 0; k < left; ++k) to[c + k] += row[k];
+                for (std::size_t k = 0; k < left; ++k) to[c + k] += rows[l][k];
         }
     }
 }
@@ -682,8 +720,10 @@ void spread_down(JunctionTask& task) {
                 share(input.index, x);
             } else if (task.factor_sums && is_wanted(task.factor_sums[input.index])) {
                 const std::size_t cells = plan.factor_cells[input.index];
-                gather<V, Plus>(input.walk, level, cells, 0.0, x);
-                write_sums<V>(task.factor_sums[input.index], x, cells);
+                const bool is_same =
+                    input.walk.outer.empty() && input.walk.rows.size == 1 && input.walk.run.stride == 1;
+                if (!is_same) gather<V, Plus>(input.walk, level, cells, 0.0, x);
+                write_sums<V>(task.factor_sums[input.index], is_same ? level : x, cells);
             }
         });
         if (task.node_sums && is_wanted(task.node_sums[step.nodes[0]])) {

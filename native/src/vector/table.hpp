@@ -14,6 +14,7 @@
 #include "softmax_blocks.hpp"
 #include "softmax_columns.hpp"
 #include "trace_back.hpp"
+#include "tree_passes.hpp"
 
 namespace dualfield {
 namespace {
@@ -70,7 +71,8 @@ constexpr Routines make_routines(const char* name, bool (*is_supported)()) {
             .single_state = make_state_routines<float>(),
             .double_state = make_state_routines<double>(),
             .single_precision = make_kernel_routines<float>(),
-            .double_precision = make_kernel_routines<double>()};
+            .double_precision = make_kernel_routines<double>(),
+            .tree_sums = &tree_sums};
 }
 
 }  // namespace

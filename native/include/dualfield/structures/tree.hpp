@@ -52,6 +52,10 @@ class TreeStructure final : public Structure {
     class Pass;
     class OneTree;
     class Lists;
+    class Sums;
+    template <class Where>
+    void solve_sums(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*, Where where) const;
+    bool same_shape(std::size_t one, std::size_t other) const;
     void spread(Pass& pass, std::size_t example, double* nodes, double* edges, double* shared) const;
     void decode(Pass& pass, std::size_t example, std::int32_t* labels) const;
 

@@ -23,6 +23,7 @@ namespace dualfield {
 
 struct JunctionTask;        // see junction.hpp
 struct SharedExponentials;  // see junction.hpp
+struct TreeTask;            // see tree_task.hpp
 
 struct RowBounds {
     double highest;   // -inf if every entry is forbidden
@@ -171,6 +172,9 @@ struct Routines {
 
     KernelRoutines<float> single_precision;
     KernelRoutines<double> double_precision;
+
+    // Sums over one tree, or over eight of one shape, see tree_task.hpp.
+    void (*tree_sums)(TreeTask&);
 
     template <class S>
     const StateRoutines<S>& state() const {
