@@ -330,6 +330,48 @@ def test_predictions_that_do_not_fit(example, message):
         CRF("graph").fit(X, Y).predict([example])
 
 
+def test_graphs_with_little_in_them():
+    model = CRF("graph").fit(X, Y)
+    assert model.predict([]) == []
+    assert model.predict([({}, {}), ({"word": [["the"]], "text": []}, {})]) == [{}, {"word": ["O"]}]
+    no_edges = CRF("graph").fit([(nodes, {}) for nodes, _ in X], Y)
+    assert no_edges.structure_.tables is None
+    assert no_edges.score([(nodes, {}) for nodes, _ in X], Y) > 0.5
+    arrays = [{kind: np.array(labels) for kind, labels in one.items()} for one in Y]
+    found = CRF("graph").fit(X, arrays).predict(X[:1])[0]
+    assert {kind: labels.tolist() for kind, labels in found.items()} == Y[0]
+
+
+def test_data_frames_name_the_columns():
+    pandas = pytest.importorskip("pandas")
+    frames = [
+        ({"word": nodes["word"], "text": pandas.DataFrame(nodes["text"], columns=["p", "q"])}, edges)
+        for nodes, edges in X
+    ]
+    frames.append(({"word": [["the"]]}, {}))
+    model = CRF("graph").fit(frames, [*Y, {"word": ["O"]}])
+    assert list(model.vocabulary_)[:2] == ["text:p", "text:q"]
+    other = ({"text": pandas.DataFrame({"p": [1.0], "r": [1.0]})}, {})
+    with pytest.raises(ValueError, match="text nodes have the column 'text:r', which the training data did not have"):
+        model.predict([other])
+
+
+def test_numbers_are_no_names():
+    model = CRF("graph").fit(X, Y)
+    given = {"nodes": {"word": [["the"]], "text": np.ones((1, 2))}, "lengths": [2], "edges": [(0, 1)]}
+    flat = FlatGraphs(**given, edge_lengths=[1], node_types=["word", "text"])
+    assert model.predict(flat)[0][0] == "O"
+    with pytest.raises(ValueError, match="Edges must have no numbers as types: those of this graph are called"):
+        model.predict(FlatGraphs(**given, edge_lengths=[1], node_types=["word", "text"], types=[0]))
+    with pytest.raises(ValueError, match="FlatGraphs, graph 0 has nodes of type 'page'"):
+        model.predict(FlatGraphs(**given, edge_lengths=[1], node_types=["word", "page"]))
+    numbered = CRF("graph").fit(
+        FlatGraphs(**given, edge_lengths=[1], node_types=["word", "text"], types=[0]), [["a", "b"]]
+    )
+    with pytest.raises(ValueError, match="Edges must have numbers as types: this graph has no names for them"):
+        numbered.predict(X)
+
+
 def test_plain_models_have_no_types():
     plain = CRF("graph").fit([([["a"], ["b"]], [(0, 1)])], [["x", "y"]])
     with pytest.raises(ValueError, match="X has node types, but this graph has no label_sets"):
