@@ -182,7 +182,7 @@ def enumerators(rng):
         "graph limited": Graphs(Graph(3, 1, pairs), draw_graph(rng, [4, 0, 1, 5]), 3),
         "graph node types": TypedGraphs(
             Graph(3, 2, label_sets=np.array([[True, True, False], [False, True, True], [False, False, True]])),
-            draw_graph(rng, [4, 1, 0, 5], 2, 3),
+            draw_graph(rng.spawn(1)[0], [5, 2, 0, 5, 4], 2, 3),  # what is drawn after it stays the same
             3,
         ),
     }
