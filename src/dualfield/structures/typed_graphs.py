@@ -233,11 +233,13 @@ def flat_typed_rows(nodes: Any, types: NDArray[Any], lengths: NDArray[np.int64])
     return TypedRows(rows=rows, types=[str(kind) for kind in types.tolist()], offsets=offsets_of(lengths))
 
 
-def labels_together(name: str, labels: Any, places: dict[Any, NDArray[np.int64]]) -> Any:
+def labels_together(name: str, labels: Any, places: dict[Any, NDArray[np.int64]], partly: bool = False) -> Any:
     """Return labels that come by type in the order of the nodes; an array if all of them come as arrays.
 
-    `places` are the nodes of each type.
+    `places` are the nodes of each type. Types may be left out if labels are known `partly`.
     """
+    if partly and (labels is None or isinstance(labels, Mapping)):
+        labels = {kind: [None] * len(at) for kind, at in places.items()} | dict(labels or {})
     if not isinstance(labels, Mapping):
         raise ValueError(
             f"{name} must be a dict with the labels of each node type, {list(places)}, as its nodes are. "
