@@ -31,6 +31,8 @@ CASES = (
     "unseen_words",
     "discriminative_hmm",
     "snakes",
+    "denoising",
+    "multilabel",
     "start_up",
 )
 BESIDES = ("two_builds",)  # which needs another build, and is run by itself

@@ -14,6 +14,8 @@ ORDER = (
     "plot_watch_a_fit.py",
     "plot_scores_of_your_own.py",
     "plot_structured_svm.py",
+    "plot_denoising.py",
+    "plot_segments_with_durations.py",
     "plot_supervised_hmm.py",
 )
 

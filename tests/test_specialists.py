@@ -18,6 +18,7 @@ SPECIALISTS = {
     "estimators/graphical_parameters.py": "cliques of sequences are put together by chains",
     "estimators/prediction.py": "spans are parts of sequences",
     "models/clique_readers.py": "cliques of sequences are put together by chains",
+    "models/clique_shapes.py": "nodes alone are graphs without edges",
     "models/spans.py": "spans are parts of sequences",
     "models/training_data.py": "single nodes are trained as chains of one node, by swaps",
     "objectives/planes_slack.py": "rescaled slacks are for chains",

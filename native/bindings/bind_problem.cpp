@@ -10,6 +10,7 @@
 
 #include "dualfield/solvers/dual/block_dual.hpp"
 #include "dualfield/solvers/dual/flow_swap.hpp"
+#include "dualfield/solvers/dual/local_blocks.hpp"
 #include "dualfield/solvers/dual/path_blocks.hpp"
 #include "dualfield/solvers/primal/online.hpp"
 #include "pass_end.hpp"
@@ -171,6 +172,20 @@ void register_solvers(nb::module_& module) {
         },
         "problem"_a, "start"_a.none(), "tolerance"_a, "most_passes"_a, "seed"_a, "n_threads"_a, "callbacks"_a.none(),
         "Returns what solve_block_dual returns.");
+    module.def(
+        "solve_local_blocks",
+        [](const BoundProblem& problem, MaybeNumbers start, double tolerance, double most_passes, std::uint64_t seed,
+           std::size_t n_threads, nb::object callbacks) {
+            const LocalBlocksSettings settings{tolerance, most_passes, seed, n_threads};
+            return run(problem, start, std::move(callbacks), [&](const double* begin, const Callbacks& native) {
+                return solve_local_blocks(problem.problem, begin, settings, native);
+            });
+        },
+        "problem"_a, "start"_a.none(), "tolerance"_a, "most_passes"_a, "seed"_a, "n_threads"_a, "callbacks"_a.none(),
+        "Returns what solve_block_dual returns.");
+    module.def(
+        "local_blocks_bytes", [](const BoundProblem& problem) { return local_blocks_bytes(problem.problem); },
+        "problem"_a);
     module.def(
         "block_dual_bytes",
         [](const BoundProblem& problem, double tolerance, double l1_ratio) {

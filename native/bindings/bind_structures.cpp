@@ -146,6 +146,21 @@ auto marginals(Oracle& self, bool with_shared, bool with_edges) {
     return std::make_tuple(nodes.release(), edges.release(), shared.release(), values.release());
 }
 
+// A best point of each table and of the shared parts, the highest scores or bounds above them, and by how much the
+// points score less.
+auto best_point(Oracle& self) {
+    const PartLayout& parts = self.structure().parts();
+    const bool has_edges = parts.tables.size() > 1;
+    Output<double> nodes({self.n_rows(0), self.width(0)}), values({self.n_examples()}), slack({self.n_examples()});
+    Output<double> edges({has_edges ? self.n_rows(1) : 0, has_edges ? self.width(1) : 0});
+    Output<double> shared({self.n_examples(), parts.n_shared});
+    const PartSums sums{{nodes.data(), has_edges ? edges.data() : nullptr}, shared.data(), slack.data()};
+    self.ask([&](Examples examples, const ScoreView& scores, std::size_t n_threads, Status* statuses) {
+        self.structure().best_point(examples, scores, n_threads, sums, values.data(), statuses);
+    });
+    return std::make_tuple(nodes.release(), edges.release(), shared.release(), values.release(), slack.release());
+}
+
 auto k_best(Oracle& self, std::size_t k) {
     Output<std::int32_t> labels({k, self.bound().n_places()});
     Output<double> found({self.n_examples(), k});
@@ -225,6 +240,7 @@ void register_questions(nb::module_& module) {
         .def("log_partition", [](Oracle& self) { return per_example(self, &Structure::log_partition); })
         .def("entropy", [](Oracle& self) { return per_example(self, &Structure::entropy); })
         .def("marginals", &marginals, "with_shared"_a, "with_edges"_a)
+        .def("best_point", &best_point, "Nodes, edges, shared parts, highest scores or bounds of them, and slacks.")
         .def("k_best", &k_best, "k"_a)
         .def("argmax", &argmax)
         .def("max_marginals", &max_marginals)

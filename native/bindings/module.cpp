@@ -9,8 +9,10 @@ NB_MODULE(_native, module) {
     dualfield::bindings::register_templates(module);
     dualfield::bindings::register_structures(module);
     dualfield::bindings::register_tree(module);
+    dualfield::bindings::register_semi_markov(module);
     dualfield::bindings::register_graph(module);
     dualfield::bindings::register_masked(module);
+    dualfield::bindings::register_factor_graph(module);
     dualfield::bindings::register_user_structures(module);
     dualfield::bindings::register_routines(module);
     dualfield::bindings::register_kernel_matrices(module);

@@ -119,7 +119,8 @@ struct BoundProblem {
         require(!rows || (rows->n_rows == static_cast<std::size_t>(parts.tables[0].offsets.back()) &&
                           rows->rows.n_columns == node->n_columns()),
                 "rows must have a row for each node and the columns of the node map");
-        require((edge != nullptr) == (parts.tables.size() > 1), "an edge map belongs to a table of edges");
+        require(node ? (edge != nullptr) == (parts.tables.size() > 1) : edge == nullptr,
+                "an edge map belongs to a table of edges, and to a node map");
         require((edge != nullptr) == (edge_rows != nullptr), "edge_rows belong to an edge map");
         require(!edge || edge->n_outputs() == parts.tables[1].width,
                 "the edge map must have an output for each part of an edge");

@@ -57,6 +57,7 @@ def test_help_fits_a_terminal(name, columns, width, monkeypatch):
         "json]",
         "iobes]",
         "any]",
+        "dualfield]",
     }
 
 
@@ -65,7 +66,8 @@ def test_help_has_examples_that_the_command_takes(shell, name):
     _, _, shown = re.split(r"^(Examples?:)", shell(name, "--help").stdout, flags=re.M)
     examples = [line.strip() for line in shown.splitlines() if line.strip()]
     assert examples
-    for file in ("train.txt", "dev.txt", "test.txt", "letter.txt", "chunks.model", "names.model"):
+    texts = ("train.txt", "dev.txt", "test.txt", "letter.txt", "chunks.model", "names.model")
+    for file in (*texts, "graphs.jsonl", "dev.jsonl", "new.jsonl", "graphs.model"):
         shell.write(file, "")
     for example in examples:
         assert len(example) <= 78

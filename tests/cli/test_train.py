@@ -330,7 +330,7 @@ def test_not_converged_is_a_warning_unless_strict(files):
     ("arguments", "said"),
     [
         (["train.txt", "--kernel", "linear"], "--kernel is for svmlight; the data are conll."),
-        (["x.svm", "--min-freq", "2"], "--min-freq is for sequences; the data are svmlight."),
+        (["x.svm", "--min-freq", "2"], "--min-freq is for sequences and graphs; the data are svmlight."),
         (["x.items", "--template", "default"], "--template is for columns"),
         (["-", "--dev", "-"], "Standard input cannot be both DATA and --dev."),
         (["train.txt", "--C", "0"], "Invalid value for '--C'"),

@@ -8,7 +8,8 @@ import numpy as np
 import scipy.sparse
 
 from dualfield import ConditionalGraphicalModel
-from dualfield.structures import Chain
+from dualfield.structures import Chain, Graph, Tree
+from tests.estimators.graph_problems import graphs, trees
 from tests.estimators.saved_models import same
 from tests.estimators.test_graphical_fixed import data
 from tests.estimators.test_graphical_optimum import words
@@ -65,6 +66,17 @@ GRAPHS = {
 }
 
 
+# name: parameters, how to make X and y
+SHAPES = {
+    "trees": (lambda: {"graph": Tree(), "loss": "log"}, trees),
+    "graphs": (lambda: {"graph": Graph(n_types=3, budget=10**6), "loss": "log", "unseen": "-inf"}, graphs),
+    "shared": (lambda: {"graph": Graph(3, 2), "tying": "shared", "combine": {0: 1.0, 1: 0.5}}, graphs),
+    "bounds": (lambda: {"graph": Graph(inference="trw", neighbours=8), "loss": "squared"}, graphs),
+    "tied": (lambda: {"graph": Tree(), "features": "tied", "unseen": -0.5}, trees),
+    "tied printed": (lambda: {"graph": Tree(), "features": "tied_printed", "loss": "squared"}, trees),
+}
+
+
 @cache
 def tagger(name):
     """A fitted model of sequences."""
@@ -93,7 +105,19 @@ def rows(name):
     return GRAPHS[name][2](data(7, 6, shared=GRAPHS[name][1])[0])
 
 
+@cache
+def connected(name):
+    """A fitted model of trees or graphs."""
+    settings, make = SHAPES[name]
+    return ConditionalGraphicalModel(**{"random_state": 0, **settings()}).fit(*make(0, 10))
+
+
+def shapes(name):
+    """Trees or graphs that it has not seen."""
+    return SHAPES[name][1](5, 6)[0]
+
+
 def forget():
     """Let go of the models: native objects that outlive the interpreter are reported as leaks."""
-    for kept in (tagger, labeller):
+    for kept in (tagger, labeller, connected):
         kept.cache_clear()

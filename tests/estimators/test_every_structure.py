@@ -10,7 +10,7 @@ import pytest
 import dualfield
 from dualfield import CRF, StructuredSVM
 from dualfield.data.shapes import Shape
-from dualfield.structures import Chain, FlatGraphs, Graph, Tree, UserStructure
+from dualfield.structures import Chain, FlatGraphs, Graph, SemiMarkov, Tree, UserStructure
 from tests.reference.parts import Enumerator, Singles, Trees, TypedGraphs, draw_tree, enumerators
 
 N_COLUMNS, C = 2, 0.7
@@ -29,18 +29,24 @@ def batch(name, seed):
 
 
 def features(table: Enumerator, nodes, i, labels, with_ends, with_pairs):
-    """The joint features of a labelling: node weights, pair weights, cliques, ends."""
+    """The joint features of a labelling: node weights, pair weights, cliques, ends.
+
+    Features of an edge are those of the node that it leads to; with_pairs="both" or "pairs": those of both its nodes
+    side by side, and in the second case nodes have none.
+    """
     structure, k = table.structure, table.n_labels
     first = int(table.shape.offsets[i])
     nodes = table.columns(nodes)
     own = np.zeros((nodes.shape[1], k))
     for t, label in enumerate(labels):
-        own[:, label] += nodes[first + t]
-    pairs = np.zeros((nodes.shape[1], structure.edge_width if with_pairs else 0))
-    at = structure.edge_nodes(table.shape)
+        own[:, label] += nodes[first + t] * (with_pairs != "pairs")
+    inputs = nodes[structure.edge_nodes(table.shape)]
+    if with_pairs in ("both", "pairs"):
+        inputs = np.hstack([nodes[end] for end in structure.edge_ends(table.shape).T])
+    pairs = np.zeros((inputs.shape[1], structure.edge_width if with_pairs else 0))
     begin = structure.edge_offsets(table.shape)[i]
     for row, part in table.edges(i, labels) if with_pairs else []:
-        pairs[:, part] += nodes[at[begin + row]]
+        pairs[:, part] += inputs[begin + row]
     shared = np.zeros(structure.n_cliques + structure.n_ends * k)
     for part in table.shared(i, labels):
         shared[part] += 1.0
@@ -74,7 +80,8 @@ def users_input(table, nodes, codes):
     X = [table.input(i, nodes[offsets[i] : offsets[i + 1]]) for i in range(table.shape.n_examples)]
     if isinstance(table, Singles):
         return np.array(X), np.array([labels[0] for labels in codes])
-    y = [list(labels) for labels in codes]
+    names = getattr(table.structure, "labels", None)  # that say what segments are
+    y = [[label if names is None else names[label] for label in labels] for labels in codes]
     return (flat_graphs(table.shape, nodes) if isinstance(table, TypedGraphs) else X), y
 
 
@@ -92,6 +99,8 @@ def flat_graphs(shape, nodes):
 def named(table):
     """The structure as users pass it: one that does not know its labels yet, or one with constraints."""
     structure = table.structure
+    if isinstance(structure, SemiMarkov):
+        return SemiMarkov(max_length=structure.max_length)
     if getattr(structure, "order", 1) == 2 or getattr(structure, "allowed", None) is not None:
         return structure
     if isinstance(table, TypedGraphs):
@@ -217,14 +226,35 @@ def test_linear_kernels_are_linear_margins(name):
     assert model.dual_gap_ <= 1e-4 * best
 
 
+@pytest.mark.parametrize("on", ["pairs", "both"])
+@pytest.mark.parametrize("name", NAMES)
+def test_linear_kernels_on_pairs_are_features_of_pairs(name, on):
+    table, nodes, codes = drawn(name)
+    X, y = users_input(table, nodes, codes)
+    settings = {"C": C, "kernel": "linear", "kernel_on": on, "features": "all"}
+    if table.structure.no_pairs is not None:
+        with pytest.raises(ValueError, match=f"kernel_on='{on}' needs"):
+            CRF(named(table), **settings).fit(X, y)
+        return
+    model = CRF(named(table), tol=1e-8, **settings).fit(X, y)
+    assert model.objective_ == pytest.approx(optimum(table, nodes, codes, hinge=False, with_pairs=on), rel=1e-6)
+    margin = StructuredSVM(named(table), tol=1e-5, **settings).fit(X, y)
+    best = optimum(table, nodes, codes, hinge=True, with_pairs=on)
+    check(margin, best)
+    assert margin.dual_gap_ <= 1e-4 * best
+
+
 @pytest.mark.parametrize("mmap", [False, True])
-@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("kernel", [None, "rbf", "rbf on pairs"])
 @pytest.mark.parametrize("name", NAMES)
 def test_files(name, kernel, mmap, tmp_path):
     table, nodes, codes = drawn(name)
     X, y = users_input(table, nodes, codes)
-    ends = bool(table.structure.n_ends)
-    model = CRF(named(table), C, kernel=kernel, start_stop=ends, pair_features=kernel is None and ends).fit(X, y)
+    ends, has_pairs = bool(table.structure.n_ends), table.structure.no_pairs is None
+    settings = {"kernel": kernel and "rbf", "pair_features": kernel is None and ends}
+    if kernel == "rbf on pairs" and has_pairs:
+        settings["kernel_on"] = "pairs"
+    model = CRF(named(table), C, start_stop=ends, **settings).fit(X, y)
     model.save(tmp_path / "model")
     again = dualfield.load(tmp_path / "model", mmap=mmap)
     np.testing.assert_array_equal(stacked(model, X), stacked(again, X))

@@ -206,7 +206,14 @@ def test_what_a_relaxation_cannot_do_is_refused():
         (lambda: model.k_best(X, 2), "k_best needs exact answers"),
         (lambda: model.sample(X), "sample needs exact answers"),
         (lambda: model.explain(X[0]), "needs exact answers"),
-        (lambda: StructuredSVM(Graph(inference="trw")).fit(X, y), "StructuredSVM needs exact inference"),
+        (
+            lambda: StructuredSVM(Graph(inference="trw"), rescaling="slack").fit(X, y),
+            "StructuredSVM needs exact inference: rescaling='slack'",
+        ),
+        (
+            lambda: StructuredSVM(Graph(inference="trw"), kernel="rbf").fit(X, y),
+            "StructuredSVM needs exact inference: with a kernel",
+        ),
         (
             lambda: CRF(Graph(inference="trw")).fit(X, [[None, *one[1:].tolist()] for one in y]),
             "CRF needs exact inference: the likelihood of partly labelled y",

@@ -15,7 +15,18 @@ from dualfield.kernels.summed import SummedKernel
 from dualfield.persistence import ModelFileError, read_model_header
 from dualfield.structures import Chain
 from tests.estimators.mutations import Forger
-from tests.estimators.saved_graphical_models import GRAPHS, SEQUENCES, forget, labeller, rows, tagger, unseen_by
+from tests.estimators.saved_graphical_models import (
+    GRAPHS,
+    SEQUENCES,
+    SHAPES,
+    connected,
+    forget,
+    labeller,
+    rows,
+    shapes,
+    tagger,
+    unseen_by,
+)
 from tests.estimators.saved_models import equal
 from tests.estimators.test_graphical_fixed import data
 from tests.estimators.test_graphical_optimum import words
@@ -89,6 +100,16 @@ def test_outputs_of_fixed_size(tmp_path, name, mmap):
     assert again.n_nodes_ == model.n_nodes_
     assert equal(getattr(again, "feature_names_in_", None), getattr(model, "feature_names_in_", None))
     assert hasattr(again, "feature_names_in_") == (name == "names")
+    again.save(tmp_path / "second.model")
+    assert (tmp_path / "saved.model").read_bytes() == (tmp_path / "second.model").read_bytes()
+
+
+@MODES
+@pytest.mark.parametrize("name", SHAPES)
+def test_trees_and_graphs(tmp_path, name, mmap):
+    model, X = connected(name), shapes(name)
+    again = reloaded(tmp_path, model, mmap=mmap)
+    check_same(model, again, X)
     again.save(tmp_path / "second.model")
     assert (tmp_path / "saved.model").read_bytes() == (tmp_path / "second.model").read_bytes()
 
@@ -220,6 +241,7 @@ def without(place, *, value=None):
 
 
 CHAIN = {"kind": "chain", "n_labels": 2000, "order": 1, "allowed": None, "allowed_start": None, "allowed_stop": None}
+# name: the model, what is changed, and what is said about it
 FAULTS = {
     "order": ("log", put("model", "order", value=1), "a clique must have 1 to 2 nodes. Got 3"),
     "no order": ("log", put("model", "order", value=None), "it must be a chain or have a graph"),
@@ -316,6 +338,24 @@ FAULTS = {
         "columns in order",
     ),
     "column": ("sparse", array("model.models.0.points.indices", at(0, 3)), "must have columns in [0, 3)"),
+    "graph and chain": ("graphs", put("model", "order", value=1), "it must be a chain or have a graph"),
+    "structure": (
+        "graphs",
+        put("model", "structure", value={**CHAIN, "n_labels": 3}),
+        "its structure must be a tree or graph of 3 labels",
+    ),
+    "labels of nodes": ("graphs", put("model", "structure", "n_labels", value=2), "a tree or graph of 3 labels"),
+    "edge features": ("graphs", put("model", "n_edge_features", value=2), "points' must have shape"),
+    "tied edges": (
+        "graphs",
+        put("model", "features", value="tied"),
+        "features must be 'joint' where edges have features",
+    ),
+    "edges of chains": ("log", put("model", "n_edge_features", value=1), "only the edges of graphs have features"),
+    "padded graph": ("graphs", put("model", "padding", value=[0, 1]), "padding must be (0, 0) for trees and graphs"),
+    "positions": ("graphs", put("model", "tying", value="position"), "'model.tying' must be one of"),
+    "type of an edge": ("graphs", put("model", "models", 2, "key", value=9), "gives no clique of 2 nodes the key 9"),
+    "type of a node": ("graphs", put("model", "models", 0, "key", value=1), "gives no clique of 1 nodes the key 1"),
 }
 
 
@@ -323,7 +363,8 @@ FAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_unsound_model(tmp_path, name, mmap):
     model, change, message = FAULTS[name]
-    (labeller if model in ("tree", "triples", "sparse") else tagger)(model).save(tmp_path / "sound.model")
+    find = connected if model == "graphs" else labeller if model in ("tree", "triples", "sparse") else tagger
+    find(model).save(tmp_path / "sound.model")
     forger, path = Forger(tmp_path / "sound.model"), tmp_path / "forged.model"
     change(forger.metadata, forger.arrays)
     path.write_bytes(forger.bytes_of(forger.metadata, forger.arrays))

@@ -40,6 +40,7 @@ MODELS = {
     "tied cliques": lambda: (graphs.tagger("tied"), graphs.unseen_by("tied")),
     "graph": lambda: (graphs.labeller("tree"), graphs.rows("tree")),
     "sparse graph": lambda: (graphs.labeller("sparse"), graphs.rows("sparse")),
+    "connected cliques": lambda: (graphs.connected("graphs"), graphs.shapes("graphs")),
     "network": lambda: (networks.network("own"), networks.rows("own")),
     "HMM": lambda: (hmms.fitted("shapes")[0], hmms.FOREIGN),
     "HMM of streams": lambda: hmms.fitted("streams"),

@@ -5,12 +5,12 @@ A structure is added to the suite by one enumerator: how its examples are drawn,
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 
 from dualfield.data.shapes import Shape
-from dualfield.structures import Chain, Graph, GraphShape, Single, Tree, TreeShape
+from dualfield.structures import Chain, Graph, GraphShape, SemiMarkov, Single, Tree, TreeShape
 
 
 class Enumerator:
@@ -120,6 +120,58 @@ class Graphs(Enumerator):
         return (nodes, edges) if self.shape.types is None else (nodes, edges, self.shape.types[self._edges(i)])
 
 
+class Segments(Enumerator):
+    """Labels as in BIO, BIOES or runs; segments are found letter by letter."""
+
+    def segments(self, labels):
+        """(first node, length, kind) of each segment; None if labels make none."""
+        names, structure = [self.structure.labels[label] for label in labels], self.structure
+        found, kinds = [], structure.kinds.names
+        scheme = (
+            "runs" if structure.kinds.are_runs else "BIOES" if any(n[0] in "ES" for n in structure.labels) else "BIO"
+        )
+        at = 0
+        while at < len(names):
+            stop = at + 1
+            if names[at] == structure.outside:
+                kind = names[at]
+            elif scheme == "runs":
+                kind = names[at]
+                while stop < len(names) and names[stop] == kind:
+                    stop += 1
+            else:
+                letter, kind = names[at].split("-")
+                if letter not in "BS":
+                    return None
+                while letter == "B" and stop < len(names) and names[stop] == f"I-{kind}":
+                    stop += 1
+                if scheme == "BIOES" and letter == "B":
+                    if stop == len(names) or names[stop] != f"E-{kind}":
+                        return None
+                    stop += 1
+            found.append((at, stop - at, kinds.index(kind)))
+            at = stop
+        return found
+
+    def labellings(self, i):
+        for labels in product(range(self.n_labels), repeat=self.length(i)):
+            found = self.segments(labels)
+            if found is not None and all(length <= self.structure.max_length for _, length, _ in found):
+                yield labels
+
+    def edges(self, i, labels):
+        n, most = self.length(i), self.structure.max_length
+        rows = [(first, size) for first in range(n) for size in range(1, min(most, n - first) + 1)]
+        return [(rows.index((first, size)), kind) for first, size, kind in self.segments(labels)]
+
+    def shared(self, i, labels):
+        found, n, most = self.segments(labels), self.structure.n_kinds, self.structure.max_length
+        pairs = [one[2] * n + two[2] for one, two in pairwise(found)]
+        lengths = [n * n + kind * most + length - 1 for _, length, kind in found]
+        ends = self.structure.n_cliques
+        return pairs + lengths + ([ends + labels[0], ends + self.n_labels + labels[-1]] if labels else [])
+
+
 class TypedGraphs(Graphs):
     """Nodes have types, with weights and label sets of their own."""
 
@@ -180,6 +232,11 @@ def enumerators(rng):
         "graph": Graphs(Graph(3), draw_graph(rng, lengths), 3),
         "graph types": Graphs(Graph(2, 3), draw_graph(rng, [5, 1, 0, 6], 3), 2),
         "graph limited": Graphs(Graph(3, 1, pairs), draw_graph(rng, [4, 0, 1, 5]), 3),
+        "segments": Segments(SemiMarkov(["B-x", "B-y", "I-x", "I-y", "O"], 3), Shape.of(_offsets([3, 0, 1, 4])), 5),
+        "segments with ends": Segments(
+            SemiMarkov(["B-x", "E-x", "I-x", "O", "S-x"], 3), Shape.of(_offsets([4, 0, 1, 2])), 5
+        ),
+        "segments as runs": Segments(SemiMarkov(["O", "x", "y"], 3), Shape.of(_offsets([5, 0, 1, 3])), 3),
         "graph node types": TypedGraphs(
             Graph(3, 2, label_sets=np.array([[True, True, False], [False, True, True], [False, False, True]])),
             draw_graph(rng.spawn(1)[0], [5, 2, 0, 5, 4], 2, 3),  # what is drawn after it stays the same

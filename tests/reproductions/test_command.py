@@ -33,7 +33,7 @@ MEMISEVIC_FIGURES = {
     "table2": {f"table2-{data}" for data in ("wine", "glass", "vehicle", "segment")},
     "letter": set(),
 }
-PEREZCRUZ_FIGURES = dict.fromkeys(("tables", "words", "disjoint", "setup", "losses"), frozenset())
+PEREZCRUZ_FIGURES = dict.fromkeys(("tables", "words", "disjoint", "setup", "losses", "pairs"), frozenset())
 YU_FIGURES = dict.fromkeys(("pos", "ocr", "networks"), frozenset())
 FIGURES = {
     "keerthi2005": KEERTHI_FIGURES,

@@ -102,6 +102,41 @@ def kernel_chain(temperature: float) -> tuple[Any, float]:
     return kernel, float(cvxpy.Problem(cvxpy.Minimize(penalty + 0.3 * sum(losses))).solve(solver=cvxpy.CLARABEL))
 
 
+def kernel_pairs(temperature: float) -> tuple[Any, float]:
+    """Chains with a kernel on pairs, and the minimum over weights of a root of its matrix, by cvxpy."""
+    rng, offsets, cost = np.random.default_rng(6), np.array([0, 3, 4, 6]), 1.0 - np.eye(2)
+    y, inputs, weights = rng.integers(0, 2, 6).astype(np.int32), rng.normal(size=(3, 2)), np.full(3, 0.3)
+    objective = KernelObjective(
+        Chain(2),
+        None,
+        None,
+        offsets=offsets,
+        labels=y,
+        weights=weights,
+        cost=cost,
+        temperature=temperature,
+        pair_kernel=Kernel("rbf", 0.5),
+        pair_points=inputs,
+    )
+    root = np.linalg.cholesky(Kernel("rbf", 0.5).values(inputs, inputs))
+    own, shared, losses = cvxpy.Variable((3, 4)), cvxpy.Variable(4), []
+    for i, edges in enumerate([[0, 1], [], [2]]):
+        truth = y[offsets[i] : offsets[i + 1]]
+        scores = []
+        for labels in np.ndindex(*[2] * len(truth)):
+            total = float(np.sum(np.array(labels) != truth))
+            for at, edge in enumerate(edges):
+                both = root[edge] @ own + shared
+                total += both[2 * labels[at] + labels[at + 1]] - both[2 * int(truth[at]) + int(truth[at + 1])]
+            scores.append(total)
+        together = cvxpy.hstack(scores)
+        losses.append(
+            cvxpy.max(together) if temperature == 0.0 else temperature * cvxpy.log_sum_exp(together / temperature)
+        )
+    penalty = 0.5 * (cvxpy.sum_squares(own) + cvxpy.sum_squares(shared))
+    return objective, float(cvxpy.Problem(cvxpy.Minimize(penalty + 0.3 * sum(losses))).solve(solver=cvxpy.CLARABEL))
+
+
 def kernel_margin() -> tuple[Any, float]:
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(12, 2)), rng.integers(0, 3, 12).astype(np.int32)
@@ -144,6 +179,8 @@ PROBLEMS: dict[str, Callable[[], tuple[Any, float]]] = {
     "coupled classes": lambda: machine(3, bias=True, coupled=True),
     "chain with a kernel": lambda: kernel_chain(1.0),
     "hinge of a chain with a kernel": lambda: kernel_chain(0.0),
+    "chain with a kernel on neighbours": lambda: kernel_pairs(1.0),
+    "hinge of a chain with a kernel on neighbours": lambda: kernel_pairs(0.0),
     "hinge of nodes with a kernel": kernel_margin,
     "kernel on pairs": joint,
 }

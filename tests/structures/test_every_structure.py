@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dualfield.structures import Scores
+from dualfield.structures import Scores, SemiMarkov
 from tests.reference.parts import enumerators
 
 NAMES = list(enumerators(np.random.default_rng(0)))
@@ -21,6 +21,7 @@ class Drawn:
         for t in range(len(self.node)):
             if not np.isfinite(self.node[t]).any():
                 self.node[t] = 0.0
+        self.is_semi_markov = isinstance(structure, SemiMarkov)
         self.cliques = rng.normal(0, scale, structure.n_cliques)
         self.ends = rng.normal(0, scale, (structure.n_ends, table.n_labels)) * ends
         self.at = structure.edge_nodes(shape)
@@ -33,11 +34,11 @@ class Drawn:
         found = []
         for labels in self.table.labellings(i):
             total = sum(self.node[first + t, label] for t, label in enumerate(labels))
-            if self.edges is None:
-                total += sum(shared[part] for part in self.table.shared(i, labels))
-            else:
+            if self.edges is not None:
                 total += sum(self.edges[begin + row, part] for row, part in self.table.edges(i, labels))
-                total += sum(shared[p] for p in self.table.shared(i, labels) if p >= self.table.structure.n_cliques)
+            # Scores of edges take the place of those that they share, but those of segments are added to them.
+            least = 0 if self.edges is None or self.is_semi_markov else self.table.structure.n_cliques
+            total += sum(shared[part] for part in self.table.shared(i, labels) if part >= least)
             if total > -np.inf:
                 found.append((total, labels))
         return found
@@ -46,8 +47,10 @@ class Drawn:
         structure, shape = self.table.structure, self.table.shape
         if not structure.has_edges:
             return Scores(self.node, shape=shape)
-        transition = self.cliques if self.edges is None else self.edges
         start, stop = [*self.ends, None, None][:2]
+        if self.is_semi_markov:
+            return Scores(self.node, None, self.cliques, start=start, stop=stop, shape=shape, segment=self.edges)
+        transition = self.cliques if self.edges is None else self.edges
         return Scores(self.node, None, transition, start=start, stop=stop, shape=shape)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dualfield.structures import FactorGraph
-from dualfield.structures.factor_graph import factor_graph as graph
 from tests.structures.factor_graph_problems import Problem, grid_edges, problems
 
 TOLERANCE = {"rtol": 1e-10, "atol": 1e-10}
@@ -131,13 +129,19 @@ def test_marginals_are_the_gradient(problem, temperature):
 
 
 @many
-@given(problems(), st.integers(1, 60))
-def test_chunks_change_nothing(problem, numbers):
+@given(problems())
+def test_examples_alone_are_answered_alike(problem):
+    """Lanes and remainders of the batch: every example has the answer that it has alone."""
     assume(problem.solvable)
     whole = every_question(problem)
-    with patch.object(graph, "NUMBERS_OF_A_CHUNK", numbers):
-        for got, want in zip(every_question(problem), whole, strict=True):
-            np.testing.assert_allclose(got, want, **TOLERANCE)
+    for i in range(problem.n_examples):
+        tables = [
+            table[i : i + 1] if table.ndim > len(clique) else table
+            for table, clique in zip(problem.tables, problem.graph.cliques, strict=True)
+        ]
+        known = None if problem.evidence is None else problem.evidence[i : i + 1]
+        for got, want in zip(every_question(Problem(problem.graph, tables, known, 1)), whole, strict=True):
+            np.testing.assert_array_equal(got, want[i : i + 1])
 
 
 @many
@@ -145,12 +149,9 @@ def test_chunks_change_nothing(problem, numbers):
 def test_an_example_without_labelling_is_named(problem):
     lost = [i for i in range(problem.n_examples) if not problem.labellings(i)]
     assume(lost)
-    for numbers in (1, 2**18):
-        with (
-            patch.object(graph, "NUMBERS_OF_A_CHUNK", numbers),
-            pytest.raises(ValueError, match=f"Example {lost[0]} has no allowed labelling"),
-        ):
-            problem.graph.marginals(problem.tables, evidence=problem.evidence)
+    for ask in (problem.graph.marginals, problem.graph.maximum):
+        with pytest.raises(ValueError, match=f"Example {lost[0]} has no allowed labelling"):
+            ask(problem.tables, evidence=problem.evidence)
 
 
 def test_grid_of_nine():

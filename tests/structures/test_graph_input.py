@@ -241,7 +241,7 @@ def test_edge_features_in_training_and_prediction_are_the_same():
         plain.predict([X[i]])
     with pytest.raises(ValueError, match="'pair_features' parameter of CRF must be False where edges have features"):
         CRF("graph", pair_features=True).fit(X, y)
-    with pytest.raises(ValueError, match="'kernel' parameter of CRF must be None where edges have features"):
+    with pytest.raises(ValueError, match="'kernel_on' parameter of CRF must be 'pairs' or 'both' where edges"):
         CRF("graph", kernel="rbf").fit(X, y)
 
 

@@ -140,20 +140,7 @@ void Objective::add_gradient(Worker& worker, Examples examples, const GradientTa
 
 // The indicator of worker.labels, laid out as marginals are.
 void Objective::indicate(Worker& worker, Examples examples) const {
-    const PartLayout& parts = problem_.structure->parts();
-    const PartSums all = require_sums(worker, examples);
-    for (std::size_t g = 0; g < parts.tables.size(); ++g)
-        std::fill_n(all.own[g], n_rows(parts.tables[g], examples) * parts.tables[g].width, 0.0);
-    std::fill_n(all.shared, examples.size() * parts.n_shared, 0.0);
-    const std::size_t first = problem_.first(examples.first);
-    for (std::size_t i = examples.first; i < examples.last; ++i) {
-        problem_.structure->list_parts(i, worker.labels.data() + (problem_.first(i) - first), worker.parts);
-        const PartSums sums = sums_of(worker, examples, i);
-        for (std::size_t g = 0; g < parts.tables.size(); ++g)
-            for (std::size_t r = 0; r < worker.parts.own[g].size(); ++r)
-                if (worker.parts.own[g][r] >= 0) sums.own[g][r * parts.tables[g].width + worker.parts.own[g][r]] += 1.0;
-        for (const std::int32_t part : worker.parts.shared) sums.shared[part] += 1.0;
-    }
+    problem_.structure->indicate(examples, worker.labels.data(), require_sums(worker, examples));
 }
 
 bool Objective::maximise(Worker& worker, Examples examples, bool with_marginals) const {
@@ -168,26 +155,23 @@ bool Objective::maximise(Worker& worker, Examples examples, bool with_marginals)
             structure.maximum(examples, scores, 1, maxima, worker.statuses.data());
         else
             structure.log_partition(examples, scores, 1, maxima, worker.statuses.data());
-    } else if (hard) {
-        worker.labels.resize(problem_.first(examples.last) - problem_.first(examples.first));
-        structure.argmax(examples, scores, 1, worker.labels.data(), worker.statuses.data());
     } else {
         PartSums sums = require_sums(worker, examples);
         sums.slack = worker.slacks.require(n);
         std::fill_n(sums.slack, n, 0.0);
-        structure.marginals(examples, scores, 1, sums, maxima, worker.statuses.data());
+        if (hard)
+            structure.best_point(examples, scores, 1, sums, maxima, worker.statuses.data());
+        else
+            structure.marginals(examples, scores, 1, sums, maxima, worker.statuses.data());
+        const double scale = hard ? 1.0 : problem_.temperature;
         for (std::size_t i = 0; i < n; ++i)
-            worker.doubt.slack += problem_.weights[examples.first + i] * problem_.temperature * sums.slack[i];
+            worker.doubt.slack += problem_.weights[examples.first + i] * scale * sums.slack[i];
     }
     for (std::size_t i = 0; i < n; ++i) {
         if (worker.statuses[i] == Status::impossible)
             throw std::invalid_argument("Example " + std::to_string(examples.first + i) +
                                         " has no labelling that its labels and the constraints allow.");
         if (worker.statuses[i] == Status::bad_number) return false;
-    }
-    if (hard && with_marginals) {
-        indicate(worker, examples);
-        structure.score(examples, scores, 1, worker.labels.data(), maxima, worker.statuses.data());
     }
     if (!hard)
         for (std::size_t i = 0; i < n; ++i) maxima[i] *= problem_.temperature;

@@ -1,6 +1,8 @@
 // Marginals of the local polytope, and the lower bound that they give.
 #include "forest_bound.hpp"
 
+#include "dualfield/core/couplings.hpp"
+
 namespace dualfield {
 namespace {
 
@@ -64,30 +66,13 @@ void ForestBound::pair_beliefs(std::size_t edge, double* out) {
     for (std::size_t j = 0; j < k_ * k_; ++j) out[j] /= total;
 }
 
-// Rows, then columns, are cut down to the marginals; a product of what is missing fills them up.
+// What is missing after the cuts is filled up by a product.
 void ForestBound::round_to(const double* rows, const double* columns, double* pairs) {
     double *row = row_.data(), *column = column_.data();
-    std::fill_n(column, k_, 0.0);
-    for (std::size_t a = 0; a < k_; ++a) {
-        double sum = 0.0;
-        for (std::size_t b = 0; b < k_; ++b) sum += pairs[a * k_ + b];
-        const double cut = sum > rows[a] ? rows[a] / sum : 1.0;
-        for (std::size_t b = 0; b < k_; ++b) column[b] += pairs[a * k_ + b] *= cut;
-    }
-    for (std::size_t b = 0; b < k_; ++b) column[b] = column[b] > columns[b] ? columns[b] / column[b] : 1.0;
-    double missing = 0.0;
-    for (std::size_t a = 0; a < k_; ++a) {
-        row[a] = rows[a];
-        for (std::size_t b = 0; b < k_; ++b) row[a] -= pairs[a * k_ + b] *= column[b];
-        row[a] = std::max(row[a], 0.0);
-        missing += row[a];
-    }
+    const double missing = cut_down(k_, rows, columns, pairs, row, column);
     if (!(missing > 0.0)) return;
-    std::copy_n(columns, k_, column);
     for (std::size_t a = 0; a < k_; ++a)
-        for (std::size_t b = 0; b < k_; ++b) column[b] -= pairs[a * k_ + b];
-    for (std::size_t a = 0; a < k_; ++a)
-        for (std::size_t b = 0; b < k_; ++b) pairs[a * k_ + b] += row[a] / missing * std::max(column[b], 0.0);
+        for (std::size_t b = 0; b < k_; ++b) pairs[a * k_ + b] += row[a] / missing * column[b];
 }
 
 }  // namespace dualfield

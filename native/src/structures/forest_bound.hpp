@@ -22,14 +22,10 @@
 
 #include "dualfield/core/buffer.hpp"
 #include "dualfield/core/layout.hpp"
+#include "flush.hpp"
 #include "forests.hpp"
 
 namespace dualfield {
-
-// Numbers so small would be denormal after the next product, and slow: they are zero.
-inline double exp_or_zero(double x) {
-    return x < -690.0 ? 0.0 : std::exp(x);
-}
 
 class ForestBound {
   public:

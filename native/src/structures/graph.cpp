@@ -1,15 +1,15 @@
-// Graphs: the layout of their parts, and the questions, each by one or two passes over every example (graph_pass.hpp).
+// Graphs: the plans of their shapes, and the questions, each by one or two passes over examples of one shape.
 #include "dualfield/structures/graph.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <numeric>
 #include <string>
 
 #include "dualfield/core/layout.hpp"
+#include "dualfield/core/parallel.hpp"
 #include "dualfield/core/random.hpp"
-#include "elimination.hpp"
+#include "dualfield/structures/elimination.hpp"
 #include "graph_pass.hpp"
-#include "passes.hpp"
 
 namespace dualfield {
 
@@ -17,10 +17,19 @@ GraphStructure::GraphStructure(std::size_t n_labels, std::span<const std::int64_
                                std::span<const std::int64_t> edge_offsets, const Options& options, std::size_t budget)
     : GraphParts(n_labels, offsets, edges, edge_offsets, options) {
     const std::size_t most = budget / sizeof(double);
+    std::vector<std::int32_t> sizes, nodes;
+    std::vector<std::int64_t> begins;
     for (const std::size_t i : first_of_shape_) {
-        plans_.push_back(std::make_unique<const EliminationPlan>(
-            plan_elimination(length(i), n_labels, edges_of(i), n_edges(i), most)));
-        if (plans_.back()->cells > most)
+        sizes.assign(length(i), static_cast<std::int32_t>(n_labels));
+        nodes.resize(length(i));
+        std::iota(nodes.begin(), nodes.end(), 0);
+        nodes.insert(nodes.end(), edges_of(i), edges_of(i) + 2 * n_edges(i));
+        begins.resize(length(i) + n_edges(i) + 1);
+        for (std::size_t f = 0; f < begins.size(); ++f)
+            begins[f] = static_cast<std::int64_t>(f <= length(i) ? f : 2 * f - length(i));
+        plans_.push_back(
+            std::make_unique<const EliminationPlan>(plan_elimination(sizes, {nodes, begins}, {most, most})));
+        if (plans_.back()->is_too_large)
             throw TooWide("Example " + std::to_string(i) + " needs tables of more than " + std::to_string(budget) +
                           " bytes for exact answers: a node of it has " + std::to_string(plans_.back()->width) +
                           " neighbours when it is eliminated, with " + std::to_string(n_labels) +
@@ -39,41 +48,132 @@ std::size_t GraphStructure::width(std::size_t example) const {
     return plan(example).width;
 }
 
-void GraphStructure::log_partition(Examples examples, const ScoreView& view, std::size_t n_threads, double* out,
-                                   Status* statuses) const {
-    for_examples<Pass>(*this, examples, view, n_threads, statuses, true,
-                       [&](const Pass& pass, std::size_t i, std::size_t) { out[i] = pass.total(); });
-}
-
-void GraphStructure::maximum(Examples examples, const ScoreView& view, std::size_t n_threads, double* out,
-                             Status* statuses) const {
-    for_examples<Pass>(*this, examples, view, n_threads, statuses, false,
-                       [&](const Pass& pass, std::size_t i, std::size_t) { out[i] = pass.total(); });
+// Calls body(pass, group) for groups of examples of one shape, of as many as there are lanes or of one, on several
+// threads. Lanes do not change answers, so neither does the way in which groups are formed.
+template <class Body>
+void GraphStructure::for_groups(Examples examples, const ScoreView& view, std::size_t n_threads, bool in_lanes,
+                                Body body) const {
+    std::vector<std::size_t> order(examples.size()), begins;
+    std::iota(order.begin(), order.end(), examples.first);
+    const auto by_shape = [&](std::size_t a, std::size_t b) { return shape_of_[a] < shape_of_[b]; };
+    if (in_lanes && !std::is_sorted(order.begin(), order.end(), by_shape))
+        std::stable_sort(order.begin(), order.end(), by_shape);
+    for (std::size_t at = 0; at < order.size();) {
+        begins.push_back(at);
+        const std::size_t shape = shape_of_[order[at]],
+                          most = in_lanes && JunctionPass::has_lanes(*plans_[shape]) ? kSideBySide : 1;
+        const std::size_t first = at;
+        while (at < order.size() && at - first < most && shape_of_[order[at]] == shape) ++at;
+    }
+    begins.push_back(order.size());
+    n_threads = std::max<std::size_t>(1, std::min(n_threads, begins.size() - 1));
+    std::vector<Pass> passes;
+    passes.reserve(n_threads);
+    for (std::size_t i = 0; i < n_threads; ++i) passes.emplace_back(*this);
+    parallel_for(begins.size() - 1, n_threads, [&](std::size_t worker, std::size_t g) {
+        const std::span group(order.data() + begins[g], begins[g + 1] - begins[g]);
+        passes[worker].begin(group, examples.first, view);
+        body(passes[worker], group);
+    });
 }
 
 namespace {
 
-// Adds the probabilities of the pairs of an edge to them.
-void add_pairs(const EliminationStep& step, const EliminationStep::Edge& edge, const double* table, std::size_t n,
-               double* pairs) {
-    for_rows(step.nodes.size(), n, step.cells, edge.strides.data(),
-             [&](std::size_t cell, std::size_t at, std::size_t stride) {
-                 for (std::size_t k = 0; k < n; ++k) pairs[at + k * stride] += table[cell + k];
-             });
-}
-
-// The probabilities of the labels of the node that a step eliminates.
-void sum_rows(const EliminationStep& step, const double* table, std::size_t n, double* out) {
-    double total = 0.0;
-    for (std::size_t v = 0; v < n; ++v) {
-        out[v] = 0.0;
-        for (std::size_t j = 0; j < step.n_below; ++j) out[v] += table[v * step.n_below + j];
-        total += out[v];
+// Writes statuses of the examples of a group that are meant, and calls body(example in group, place in the answer) for
+// those that have an answer.
+template <class Pass, class Body>
+void answer(const Pass& pass, std::span<const std::size_t> group, std::size_t from, bool sums, Status* statuses,
+            Body body) {
+    for (std::size_t i = 0; i < group.size(); ++i) {
+        if (sums && !pass.junction.is_meant(i)) continue;
+        Status& status = statuses[group[i] - from];
+        status = pass.junction.status(i);
+        if (status == Status::ok) body(i, group[i] - from);
     }
-    for (std::size_t v = 0; v < n; ++v) out[v] /= total;  // which is 1 but for rounding
 }
 
 }  // namespace
+
+void GraphStructure::log_partition(Examples examples, const ScoreView& view, std::size_t n_threads, double* out,
+                                   Status* statuses) const {
+    for_groups(examples, view, n_threads, true, [&](Pass& pass, std::span<const std::size_t> group) {
+        pass.junction.up_sum([&] {
+            answer(pass, group, examples.first, true, statuses,
+                   [&](std::size_t i, std::size_t at) { out[at] = pass.total(i); });
+        });
+    });
+}
+
+void GraphStructure::maximum(Examples examples, const ScoreView& view, std::size_t n_threads, double* out,
+                             Status* statuses) const {
+    for_groups(examples, view, n_threads, true, [&](Pass& pass, std::span<const std::size_t> group) {
+        pass.junction.up_max();
+        answer(pass, group, examples.first, false, statuses,
+               [&](std::size_t i, std::size_t at) { out[at] = pass.total(i); });
+    });
+}
+
+void GraphStructure::marginals(Examples examples, const ScoreView& view, std::size_t n_threads, const PartSums& sums,
+                               double* out, Status* statuses) const {
+    double* edges = options_.with_edges ? sums.own[1] : nullptr;
+    const std::size_t base = first(examples.first), base_edge = first_edge(examples.first);
+    for_groups(examples, view, n_threads, true, [&](Pass& pass, std::span<const std::size_t> group) {
+        pass.junction.up_sum([&] {
+            answer(pass, group, examples.first, true, statuses,
+                   [&](std::size_t i, std::size_t at) { out[at] = pass.total(i); });
+            pass.spread([&](std::size_t i) -> typename Pass::Place {
+                const std::size_t example = group[i];
+                return {sums.own[0] + (first(example) - base) * n_labels_,
+                        edges ? edges + (first_edge(example) - base_edge) * n_labels_ * n_labels_ : nullptr,
+                        sums.shared ? sums.shared + (example - examples.first) * parts_.n_shared : nullptr};
+            });
+        });
+    });
+}
+
+void GraphStructure::argmax(Examples examples, const ScoreView& view, std::size_t n_threads, std::int32_t* labels,
+                            Status* statuses) const {
+    for_groups(examples, view, n_threads, true, [&](Pass& pass, std::span<const std::size_t> group) {
+        pass.junction.up_max();
+        answer(pass, group, examples.first, false, statuses, [&](std::size_t i, std::size_t) {
+            pass.junction.decode(i, labels + (first(group[i]) - first(examples.first)));
+        });
+    });
+}
+
+void GraphStructure::max_marginals(Examples examples, const ScoreView& view, std::size_t n_threads, double* own,
+                                   Status* statuses) const {
+    for_groups(examples, view, n_threads, false, [&](Pass& pass, std::span<const std::size_t> group) {
+        pass.junction.up_max();
+        answer(pass, group, examples.first, false, statuses, [&](std::size_t, std::size_t) {
+            pass.spread_best(own + (first(group[0]) - first(examples.first)) * n_labels_);
+        });
+    });
+}
+
+void GraphStructure::entropy(Examples examples, const ScoreView& view, std::size_t n_threads, double* out,
+                             Status* statuses) const {
+    for_groups(examples, view, n_threads, false, [&](Pass& pass, std::span<const std::size_t> group) {
+        pass.junction.up_sum([&] {
+            answer(pass, group, examples.first, true, statuses,
+                   [&](std::size_t, std::size_t at) { pass.junction.down(nullptr, nullptr, out + at); });
+        });
+    });
+}
+
+void GraphStructure::sample(Examples examples, const ScoreView& view, std::size_t n_threads, std::size_t n_samples,
+                            std::uint64_t seed, std::int32_t* labels, Status* statuses) const {
+    const std::size_t stride = first(examples.last) - first(examples.first);
+    for_groups(examples, view, n_threads, false, [&](Pass& pass, std::span<const std::size_t> group) {
+        pass.junction.up_sum([&] {
+            answer(pass, group, examples.first, true, statuses, [&](std::size_t i, std::size_t) {
+                RandomStream random(seed, group[0]);
+                std::int32_t* own = labels + (first(group[0]) - first(examples.first));
+                for (std::size_t draw = 0; draw < n_samples; ++draw) pass.junction.draw(i, random, own + draw * stride);
+            });
+        });
+    });
+}
 
 // One graph after another, in the memory of one pass.
 class GraphStructure::OneGraph final : public Block {
@@ -82,143 +182,35 @@ class GraphStructure::OneGraph final : public Block {
 
     Answer marginals(std::size_t example, const ScoreView& scores, const PartSums& sums) override {
         begin(example, scores);
-        pass_.up_sum();
-        if (pass_.status() == Status::ok)
-            spread(graph_, pass_, example, sums.own[0], graph_.options_.with_edges ? sums.own[1] : nullptr,
-                   sums.shared);
-        return {pass_.total(), pass_.status()};
+        pass_.junction.up_sum([&] {
+            if (pass_.junction.status(0) != Status::ok) return;
+            pass_.spread([&](std::size_t) -> Pass::Place {
+                return {sums.own[0], graph_.options_.with_edges ? sums.own[1] : nullptr, sums.shared};
+            });
+        });
+        return {pass_.total(0), pass_.junction.status(0)};
     }
     Answer best(std::size_t example, const ScoreView& scores, std::int32_t* labels) override {
         begin(example, scores);
-        pass_.up_max();
-        if (pass_.status() == Status::ok) decode(pass_, graph_.n_labels_, labels);
-        return {pass_.total(), pass_.status()};
-    }
-
-    // The probabilities of the parts of an example after a pass up; edges and shared may be null.
-    static void spread(const GraphStructure& graph, Pass& pass, std::size_t example, double* nodes, double* edges,
-                       double* shared) {
-        const std::size_t n = graph.n_labels_, n_pairs = n * n;
-        if (edges) std::fill_n(edges, graph.n_edges(example) * n_pairs, 0.0);
-        if (shared) std::fill_n(shared, graph.parts_.n_shared, 0.0);
-        pass.down([&](const EliminationStep& step, const double* table) {
-            sum_rows(step, table, n, nodes + static_cast<std::size_t>(step.nodes[0]) * n);
-            for (const EliminationStep::Edge& one : step.edges) {
-                const auto edge = static_cast<std::size_t>(one.edge);
-                if (edges) add_pairs(step, one, table, n, edges + edge * n_pairs);
-                if (shared)
-                    add_pairs(step, one, table, n, shared + graph.type_of(graph.first_edge(example) + edge) * n_pairs);
-            }
-        });
-    }
-
-    // The best labels after a pass up that maximises: from the last step to the first.
-    static void decode(Pass& pass, std::size_t n, std::int32_t* labels) {
-        const std::vector<EliminationStep>& steps = pass.plan().steps;
-        for (std::size_t s = steps.size(); s-- > 0;) {
-            const double* column = pass.table(steps[s]) + pass.place(steps[s], labels);
-            std::size_t best = 0;
-            for (std::size_t v = 1; v < n; ++v)
-                if (column[v * steps[s].n_below] > column[best * steps[s].n_below]) best = v;
-            labels[steps[s].nodes[0]] = static_cast<std::int32_t>(best);
-        }
+        pass_.junction.up_max();
+        if (pass_.junction.status(0) == Status::ok) pass_.junction.decode(0, labels);
+        return {pass_.total(0), pass_.junction.status(0)};
     }
 
   private:
     void begin(std::size_t example, const ScoreView& scores) {
         pass_.forget();  // other scores may be in the same place
-        pass_.begin(example, example, scores);
+        example_ = example;
+        pass_.begin({&example_, 1}, example, scores);
     }
 
     const GraphStructure& graph_;
+    std::size_t example_ = 0;
     Pass pass_;
 };
 
 std::unique_ptr<Block> GraphStructure::block() const {
     return std::make_unique<OneGraph>(*this);
-}
-
-void GraphStructure::marginals(Examples examples, const ScoreView& view, std::size_t n_threads, const PartSums& sums,
-                               double* out, Status* statuses) const {
-    double* edges = options_.with_edges ? sums.own[1] : nullptr;
-    const std::size_t base_edge = first_edge(examples.first);
-    for_examples<Pass>(
-        *this, examples, view, n_threads, statuses, true, [&](Pass& pass, std::size_t i, std::size_t row) {
-            const std::size_t example = examples.first + i;
-            out[i] = pass.total();
-            OneGraph::spread(*this, pass, example, sums.own[0] + row * n_labels_,
-                             edges ? edges + (first_edge(example) - base_edge) * n_labels_ * n_labels_ : nullptr,
-                             sums.shared ? sums.shared + i * parts_.n_shared : nullptr);
-        });
-}
-
-void GraphStructure::argmax(Examples examples, const ScoreView& view, std::size_t n_threads, std::int32_t* labels,
-                            Status* statuses) const {
-    for_examples<Pass>(
-        *this, examples, view, n_threads, statuses, false,
-        [&](Pass& pass, std::size_t, std::size_t row) { OneGraph::decode(pass, n_labels_, labels + row); });
-}
-
-void GraphStructure::max_marginals(Examples examples, const ScoreView& view, std::size_t n_threads, double* own,
-                                   Status* statuses) const {
-    const std::size_t n = n_labels_;
-    for_examples<Pass>(
-        *this, examples, view, n_threads, statuses, false, [&](Pass& pass, std::size_t, std::size_t row) {
-            const std::vector<EliminationStep>& steps = pass.plan().steps;
-            std::vector<double> outside;
-            for (std::size_t s = steps.size(); s-- > 0;) {
-                // Tables become the highest scores of labellings with their labels: what is inside plus the best
-                // outside.
-                const EliminationStep& step = steps[s];
-                outside.assign(step.n_below, step.parent < 0 ? pass.total() : -kInfinity);
-                if (step.parent >= 0) {
-                    const EliminationStep& parent = steps[static_cast<std::size_t>(step.parent)];
-                    const double* above = pass.table(parent);
-                    for_rows(parent.nodes.size(), n, parent.cells, step.strides.data(),
-                             [&](std::size_t cell, std::size_t at, std::size_t stride) {
-                                 for (std::size_t k = 0; k < n; ++k)
-                                     outside[at + k * stride] = std::max(outside[at + k * stride], above[cell + k]);
-                             });
-                }
-                double* here = own + (row + static_cast<std::size_t>(step.nodes[0])) * n;
-                for (std::size_t v = 0; v < n; ++v) {
-                    double* cells = pass.table(step) + v * step.n_below;
-                    here[v] = -kInfinity;
-                    for (std::size_t j = 0; j < step.n_below; ++j) {
-                        // Where nothing inside fits, nothing fits at all.
-                        const double inside = pass.message(step)[j];
-                        cells[j] = inside > -kInfinity ? cells[j] + (outside[j] - inside) : -kInfinity;
-                        here[v] = std::max(here[v], cells[j]);
-                    }
-                }
-            }
-        });
-}
-
-void GraphStructure::entropy(Examples examples, const ScoreView& view, std::size_t n_threads, double* out,
-                             Status* statuses) const {
-    for_examples<Pass>(*this, examples, view, n_threads, statuses, true, [&](Pass& pass, std::size_t i, std::size_t) {
-        out[i] = std::max(pass.down([](const EliminationStep&, const double*) {}), 0.0);
-    });
-}
-
-void GraphStructure::sample(Examples examples, const ScoreView& view, std::size_t n_threads, std::size_t n_samples,
-                            std::uint64_t seed, std::int32_t* labels, Status* statuses) const {
-    const std::size_t n = n_labels_, stride = first(examples.last) - first(examples.first);
-    for_examples<Pass>(
-        *this, examples, view, n_threads, statuses, true, [&](Pass& pass, std::size_t i, std::size_t row) {
-            RandomStream random(seed, examples.first + i);
-            const std::vector<EliminationStep>& steps = pass.plan().steps;
-            std::vector<double> share(n);
-            for (std::size_t draw = 0; draw < n_samples; ++draw) {
-                std::int32_t* own = labels + draw * stride + row;
-                for (std::size_t s = steps.size(); s-- > 0;) {
-                    const double* column = pass.table(steps[s]) + pass.place(steps[s], own);
-                    for (std::size_t v = 0; v < n; ++v) share[v] = column[v * steps[s].n_below];
-                    own[steps[s].nodes[0]] = static_cast<std::int32_t>(draw_index({share.data(), n}, random.uniform()));
-                }
-            }
-        });
 }
 
 }  // namespace dualfield

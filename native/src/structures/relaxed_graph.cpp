@@ -113,6 +113,31 @@ class RelaxedGraphStructure::Pass {
         if (!(total_ < kInfinity)) status_ = Status::bad_number;
     }
 
+    // After up_max: beliefs at a low temperature, where they are worth more than the best labelling; the slack goes
+    // with the point. Both are in the local polytope.
+    void up_point() {
+        slack_ = 0.0;
+        is_fractional_ = false;
+        if (status_ != Status::ok || forests_->n_nodes == 0) return;
+        const double bound = total_, labelling = bound - bound_.best_score();
+        slack_ = std::max(labelling, 0.0);
+        if (labelling <= kMet * (1.0 + std::abs(bound))) return;
+        double highest = 0.0;
+        const std::size_t n_scores = forests_->n_nodes * n_, n_pairs = scores_.n_tables * n_ * n_;
+        for (std::size_t j = 0; j < n_scores; ++j) highest = std::max(highest, std::abs(nodes_.data()[j]));
+        for (std::size_t j = 0; j < n_pairs; ++j) highest = std::max(highest, std::abs(pairs_.data()[j]));
+        if (!(highest > 0.0 && highest < kInfinity)) return;
+        const double sharpness = kSharpness / highest;
+        for (std::size_t j = 0; j < n_scores; ++j) nodes_.data()[j] *= sharpness;
+        for (std::size_t j = 0; j < n_pairs; ++j) pairs_.data()[j] *= sharpness;
+        up_sum();
+        const double fractional = bound - inner() / sharpness;
+        total_ = bound;
+        is_fractional_ = status_ == Status::ok && fractional < labelling;
+        slack_ = std::max(is_fractional_ ? fractional : labelling, 0.0);
+    }
+    bool is_fractional() const { return is_fractional_; }
+
     double total() const { return total_; }
     double slack() const { return slack_; }
     Status status() const { return status_; }
@@ -132,9 +157,22 @@ class RelaxedGraphStructure::Pass {
 
   private:
     static constexpr std::size_t kMostHardSweeps = 1000, kPatience = 10;
-    static constexpr double kMet = 1e-11;  // rounding apart, the bound is reached
+    static constexpr double kSharpness = 100.0;  // the largest score beside the low temperature
+    static constexpr double kMet = 1e-11;        // rounding apart, the bound is reached
 
     static std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
+    // <theta, mu> of the beliefs.
+    double inner() const {
+        double sum = 0.0;
+        for (std::size_t j = 0; j < forests_->n_nodes * n_; ++j)
+            if (beliefs_.data()[j] > 0.0) sum += beliefs_.data()[j] * nodes_.data()[j];
+        for (std::size_t e = 0; e < graph_.n_edges(example_); ++e) {
+            const std::size_t table = scores_.table_of ? index(scores_.table_of[e]) : e;
+            for (std::size_t j = 0; j < n_ * n_; ++j)
+                sum += pair_beliefs_.data()[e * n_ * n_ + j] * pairs_.data()[table * n_ * n_ + j];
+        }
+        return sum;
+    }
 
     const RelaxedGraphStructure& graph_;
     const Forests* forests_ = nullptr;
@@ -143,6 +181,7 @@ class RelaxedGraphStructure::Pass {
     ForestBound::Scores scores_{};
     double total_ = 0.0, slack_ = 0.0;
     Status status_ = Status::ok;
+    bool is_fractional_ = false;
     std::vector<std::int32_t> types_;
     Buffer nodes_, pairs_, beliefs_, pair_beliefs_;
 };
@@ -171,6 +210,24 @@ void RelaxedGraphStructure::marginals(Examples examples, const ScoreView& view, 
                                        edges ? edges + (first_edge(examples.first + i) - base_edge) * size : nullptr,
                                        sums.shared ? sums.shared + i * parts_.n_shared : nullptr);
                        });
+}
+
+void RelaxedGraphStructure::best_point(Examples examples, const ScoreView& view, std::size_t n_threads,
+                                       const PartSums& sums, double* out, Status* statuses) const {
+    const std::size_t base_edge = first_edge(examples.first), size = n_labels_ * n_labels_;
+    for_examples<Pass>(
+        *this, examples, view, n_threads, statuses, false, [&](Pass& pass, std::size_t i, std::size_t row) {
+            const std::size_t example = examples.first + i;
+            out[i] = pass.total();
+            pass.up_point();
+            if (sums.slack) sums.slack[i] = pass.slack();
+            double* edges = options_.with_edges ? sums.own[1] + (first_edge(example) - base_edge) * size : nullptr;
+            double *nodes = sums.own[0] + row * n_labels_, *shared = sums.shared + i * parts_.n_shared;
+            if (pass.is_fractional())
+                pass.spread(nodes, edges, shared);
+            else
+                indicate({example, example + 1}, pass.labels().data(), {{nodes, edges}, shared});
+        });
 }
 
 void RelaxedGraphStructure::argmax(Examples examples, const ScoreView& view, std::size_t n_threads,

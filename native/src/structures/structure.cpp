@@ -148,6 +148,36 @@ void Structure::k_best(Examples examples, const ScoreView& view, std::size_t n_t
     });
 }
 
+void Structure::indicate(Examples examples, const std::int32_t* labels, const PartSums& sums) const {
+    PartList parts;
+    std::array<double*, kMostTables> own = sums.own;
+    double* shared = sums.shared;
+    for (std::size_t i = examples.first; i < examples.last; ++i) {
+        list_parts(i, labels + (first(i) - first(examples.first)), parts);
+        for (std::size_t g = 0; g < parts_.tables.size(); ++g) {
+            const std::size_t width = parts_.tables[g].width, n_rows = parts_.tables[g].n_rows(i);
+            std::fill_n(own[g], n_rows * width, 0.0);
+            for (std::size_t r = 0; r < parts.own[g].size(); ++r)
+                if (parts.own[g][r] >= 0) own[g][r * width + static_cast<std::size_t>(parts.own[g][r])] += 1.0;
+            own[g] += n_rows * width;
+        }
+        std::fill_n(shared, parts_.n_shared, 0.0);
+        for (const std::int32_t part : parts.shared) shared[part] += 1.0;
+        shared += parts_.n_shared;
+    }
+}
+
+void Structure::best_point(Examples examples, const ScoreView& view, std::size_t n_threads, const PartSums& sums,
+                           double* out, Status* statuses) const {
+    std::vector<std::int32_t> labels(first(examples.last) - first(examples.first));
+    argmax(examples, view, n_threads, labels.data(), statuses);
+    if (sums.slack) std::fill_n(sums.slack, examples.size(), 0.0);
+    // Labels of examples without an answer are undefined; nobody asks for their parts.
+    if (!std::all_of(statuses, statuses + examples.size(), [](Status one) { return one == Status::ok; })) return;
+    indicate(examples, labels.data(), sums);
+    score(examples, view, n_threads, labels.data(), out, statuses);
+}
+
 std::string Structure::refusal(std::size_t, const std::int32_t*) const {
     return {};
 }

@@ -14,6 +14,7 @@
 #include "dualfield/core/buffer.hpp"
 #include "dualfield/core/layout.hpp"
 #include "dualfield/structures/tree.hpp"
+#include "flush.hpp"
 
 namespace dualfield {
 
@@ -27,7 +28,7 @@ inline double soften(const double* scores, std::size_t n, double* out) {
         return highest;
     }
     double total = 0.0;
-    for (std::size_t k = 0; k < n; ++k) total += out[k] = std::exp(scores[k] - highest);
+    for (std::size_t k = 0; k < n; ++k) total += out[k] = exp_or_zero(scores[k] - highest);
     for (std::size_t k = 0; k < n; ++k) out[k] /= total;
     return highest + std::log(total);
 }
@@ -176,7 +177,7 @@ class TreeStructure::Pass {
     double exponentiate(const double* table, double* out) const {
         const double highest = *std::max_element(table, table + n_ * n_);
         const double shift = highest > -kInfinity ? highest : 0.0;
-        for (std::size_t j = 0; j < n_ * n_; ++j) out[j] = std::exp(table[j] - shift);
+        for (std::size_t j = 0; j < n_ * n_; ++j) out[j] = exp_or_zero(table[j] - shift);
         return shift;
     }
     // x_ = exp(scores - the highest), which is returned.
@@ -184,7 +185,7 @@ class TreeStructure::Pass {
         const double highest = *std::max_element(scores, scores + n_);
         const double shift = highest > -kInfinity ? highest : 0.0;
         double* x = x_.require(n_);
-        for (std::size_t k = 0; k < n_; ++k) x[k] = std::exp(scores[k] - shift);
+        for (std::size_t k = 0; k < n_; ++k) x[k] = exp_or_zero(scores[k] - shift);
         return shift;
     }
     double dot(const double* row) const {

@@ -9,6 +9,7 @@
 #include <span>
 #include <type_traits>
 
+#include "dualfield/structures/junction.hpp"
 #include "dualfield/vector/routines.hpp"
 
 // Sanitizers watch the baseline code: it is the same source.

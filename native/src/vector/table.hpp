@@ -6,6 +6,7 @@
 #include "chain_passes.hpp"
 #include "expand.hpp"
 #include "interleaved.hpp"
+#include "junction_passes.hpp"
 #include "kernel_tiles.hpp"
 #include "linear_rows.hpp"
 #include "plain_block.hpp"
@@ -51,6 +52,12 @@ constexpr Routines make_routines(const char* name, bool (*is_supported)()) {
             .interleaved_scaled = &interleaved_scaled,
             .interleaved_max = &interleaved_max,
             .outer_sums = &outer_sums,
+            .junction_products = &junction_up<Sums::products>,
+            .junction_logarithms = &junction_up<Sums::logarithms>,
+            .junction_maxima = &junction_up<Sums::maxima>,
+            .junction_down = &junction_down,
+            .junction_best_down = &best_down,
+            .share_exponentials = &share_exponentials,
             .plain_block = &plain_block,
             .exponentials = &exponentials,
             .read_row = &read_row,

@@ -13,6 +13,12 @@
 // For one case of many that are told apart once for each call: one function of all of them would take the compiler
 // longer than the cases one by one.
 #define DF_CASE __attribute__((noinline))
+// Before a loop: what it writes is not what it reads in another turn.
+#if defined(__clang__)
+#define DF_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define DF_INDEPENDENT _Pragma("GCC ivdep")
+#endif
 
 namespace dualfield {
 namespace {

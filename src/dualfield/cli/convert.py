@@ -26,11 +26,13 @@ _ROUTES = {
     "conll": _OF_TOKENS,
     "crfsuite": ("crfsuite", "svmlight"),
     "svmlight": ("svmlight",),
+    "multilabel": ("multilabel",),
     **dict.fromkeys(JSON_FORMATS, _OF_TOKENS),
+    "graphs": ("graphs",),
     "crfsuite-model": ("dualfield", "json"),
     "dualfield": ("json",),
 }
-_TARGETS = (*_OF_TOKENS, "dualfield", "json")
+_TARGETS = (*_OF_TOKENS, "multilabel", "graphs", "dualfield", "json")
 _SUFFIXES = {
     **dict.fromkeys((".conll", ".txt", ".tsv", ".bio", ".iob"), "conll"),
     **dict.fromkeys((".crfsuite", ".items", ".crf"), "crfsuite"),
@@ -98,7 +100,8 @@ def convert(source: str, target: str, from_: str, to: str | None, **given: Any) 
 
     Columns become CRFsuite's items by a template, and items become svmlight's examples, one for each token. Columns and
     JSON become each other: spans is the form of Prodigy, doccano that of Doccano, tokens that of Hugging Face. A model
-    of CRFsuite becomes one of dualfield, and every model JSON. Files that end in .gz are compressed.
+    of CRFsuite becomes one of dualfield, and every model JSON. Graphs and examples with several labels are checked, and
+    written one in a line. Files that end in .gz are compressed.
     """
     template, encoding = given["template"], given["encoding"]
     target = "-" if is_standard_output(target) else target
@@ -106,6 +109,8 @@ def convert(source: str, target: str, from_: str, to: str | None, **given: Any) 
     check_outputs(inputs, [("OUT" if target != "-" else STANDARD_OUTPUT[0], target)])
     from_ = _format_of(source, encoding) if from_ == "auto" else from_
     to = to or _SUFFIXES.get(_suffix(target))
+    # Suffixes that several formats share: what they are follows from what is read.
+    to = {("graphs", "spans"): "graphs", ("multilabel", "svmlight"): "multilabel"}.get((from_, to or ""), to)
     if to is None:
         raise click.UsageError(f"Name the format of {target} with --to: its suffix is unknown. Possible: {_POSSIBLE}.")
     if to not in _ROUTES[from_]:
@@ -124,10 +129,13 @@ def convert(source: str, target: str, from_: str, to: str | None, **given: Any) 
 
 def _check_options(from_: str, to: str, given: dict[str, Any]) -> None:
     """Refuse options that do not fit the formats."""
-    if given["template"] is not None and (from_ in ("crfsuite", "svmlight") or to not in ("crfsuite", "svmlight")):
+    if given["template"] is not None and (
+        from_ in ("crfsuite", "svmlight", "multilabel", "graphs") or to not in ("crfsuite", "svmlight")
+    ):
         raise click.UsageError("--template is for columns that become CRFsuite's items or svmlight's examples.")
     for option in ("scheme", "from_scheme"):
-        if given[option] is not None and ("svmlight" in (from_, to) or to in ("dualfield", "json")):
+        of_sequences = to in _OF_TOKENS and "svmlight" not in (from_, to)
+        if given[option] is not None and not of_sequences:
             raise click.UsageError(f"--{option.replace('_', '-')} is for labels of sequences.")
     if given["scheme"] is not None and to in ("spans", "doccano"):
         raise click.UsageError(f"--scheme is for labels of tokens; {to} has spans.")

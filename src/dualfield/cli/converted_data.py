@@ -58,6 +58,10 @@ class ConvertedData:
         data, out = self.data, sys.stdout if target == "-" else target
         if to == data.format == "svmlight":
             io.write_svmlight(data.X, data.y, out)
+        elif to == "multilabel":
+            io.write_svmlight(data.X, data.y, out, multilabel=True)
+        elif to == "graphs":
+            io.write_json_graphs(data.X, data.y, out)
         elif to == "conll":
             pairs = zip(data.X, data.y, strict=True)
             rows = [[(*row, label) for row, label in zip(*pair, strict=True)] for pair in pairs]

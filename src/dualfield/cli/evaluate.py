@@ -12,11 +12,13 @@ from dualfield.cli import options
 from dualfield.cli.help_pages import Command
 from dualfield.cli.outputs import STANDARD_OUTPUT, check_outputs
 from dualfield.cli.reading.data_files import DELIMITERS, FORMATS, LabelledData, read_labelled
+from dualfield.cli.reading.graph_data import naming_examples
 from dualfield.cli.reading.json_data import JsonChoice
 from dualfield.cli.reading.sources import numbered, opened, placed, shown
 
 if TYPE_CHECKING:
     from dualfield.cli.evaluation import Evaluation, Sentences
+    from dualfield.cli.label_set_evaluation import LabelSetEvaluation
     from dualfield.cli.models import LoadedModel
     from dualfield.io.text_lines import Source
 
@@ -65,7 +67,7 @@ def evaluate(
     Without --model, FILE has columns of which the last is the predicted label and the one before it the true one, as
     `dualfield tag` writes them; without FILE they are read from standard input. With --model, FILE is labelled data of
     the kind that the model was trained on, with as many columns, or those that --columns and --label name; if it has
-    probabilities, they are scored too.
+    probabilities, they are scored too. Graphs and label sets have scores of their own.
     """
     from dualfield.cli.models import load_model
     from dualfield.data.span_labels import scheme_of
@@ -73,16 +75,25 @@ def evaluate(
     check_outputs([("FILE", file), ("--model", model)], [STANDARD_OUTPUT])
     if model is None:
         _refuse(columns, label, "needs --model: without it, the last column is compared with the one before it")
-        found = _of_columns(opened(file, encoding), shown(file), delimiter, raw)
+        found: Evaluation | LabelSetEvaluation = _of_columns(opened(file, encoding), shown(file), delimiter, raw)
     else:
         loaded = load_model(model, threads=threads)
         if loaded.kind != "conll":
             _refuse(columns, label, f"is for files of columns; {model} is a model for {FORMATS[loaded.kind]}")
-        width = loaded.model.n_features_in_ if loaded.kind == "svmlight" else None
-        choice = loaded.choice(columns, label)
-        form = JsonChoice(alignment, label_names, scheme_of(loaded.names))
-        data = read_labelled([file], loaded.kind, delimiter, choice, encoding=encoding, n_features=width, json=form)
-        found = _of_model(loaded, data, raw)
+        data = read_labelled(
+            [file],
+            loaded.kind,
+            delimiter,
+            loaded.choice(columns, label),
+            encoding=encoding,
+            n_features=loaded.n_features,
+            json=JsonChoice(alignment, label_names, scheme_of(loaded.names)),
+            graphs=loaded.graph_reader(),
+        )
+        if loaded.kind == "multilabel":
+            found = _of_label_sets(loaded, data)
+        else:
+            found = _of_graphs(loaded, data) if loaded.kind == "graphs" else _of_model(loaded, data, raw)
     click.echo(json.dumps(found.record(), indent=2, ensure_ascii=False) if as_json else str(found))
 
 
@@ -117,6 +128,42 @@ def _of_model(loaded: LoadedModel, data: LabelledData, raw: bool) -> Evaluation:
     raw = raw or loaded.kind == "svmlight" or _is_raw([*y_true, *y_pred])
     unit = "example" if loaded.kind == "svmlight" else "token"
     return Evaluation.of(y_true, y_pred, raw=raw, calibration=calibration, unit=unit)
+
+
+def _of_graphs(loaded: LoadedModel, data: LabelledData) -> Evaluation:
+    from dualfield.cli.evaluation import Evaluation, calibration_of
+    from dualfield.cli.labelling.graphs import GraphTagger
+
+    with naming_examples(data.example_place):
+        wide = loaded.relaxed(data.X)
+        predicted = [found["labels"] for found in GraphTagger(loaded).predictions(data.X)]
+    y_true, y_pred = ([[str(label) for label in labels] for labels in y] for y in (data.y, predicted))
+    calibration = None
+    if wide.any():
+        said = f"{int(wide.sum()):,} of {len(wide):,} graphs are too wide for probabilities: there is no log-loss."
+        click.echo(said, err=True)
+    elif hasattr(loaded.model, "predict_proba"):
+        calibration = calibration_of(y_true, loaded.model.predict_proba(data.X), loaded.model.classes_)
+    return Evaluation.of(y_true, y_pred, calibration=calibration, unit="node")
+
+
+def _of_label_sets(loaded: LoadedModel, data: LabelledData) -> LabelSetEvaluation:
+    import numpy as np
+
+    from dualfield.cli.label_set_evaluation import LabelSetEvaluation
+    from dualfield.cli.labelling.lines import present
+
+    graph = loaded.label_graph
+    assert graph is not None
+    X = graph.graphs(data.X)
+    has_chances = hasattr(loaded.model, "predict_proba") and not loaded.relaxed(X).any()
+    return LabelSetEvaluation(
+        loaded.names,
+        graph.indicators(data.y).astype(bool),
+        np.array([list(labels) for labels in loaded.model.predict(X)], dtype=bool),
+        np.array(present(loaded, X)) if has_chances else None,
+        sum(label not in graph.names for labels in data.y for label in labels),
+    )
 
 
 def _is_raw(sentences: Sentences) -> bool:

@@ -70,7 +70,7 @@ class Evaluation:
     calibration : Calibration or None
         None if only labels are known.
     unit : str
-        What a label belongs to: a token, or an example that stands alone.
+        What a label belongs to: a token, a node of a graph, or an example that stands alone.
     """
 
     spans: SpanScores
@@ -90,7 +90,7 @@ class Evaluation:
         calibration: Calibration | None = None,
         unit: str = "token",
     ) -> Evaluation:
-        """Count; with raw each token is a span of its own."""
+        """Count; with raw each token is a span of its own, and at nodes of graphs O is a label as others are."""
         from dualfield.metrics import SpanScore, span_scores
 
         pairs = [(one, other) for t, p in zip(y_true, y_pred, strict=True) for one, other in zip(t, p, strict=True)]
@@ -100,7 +100,10 @@ class Evaluation:
             support=sum(one != OUTSIDE for one, _ in pairs),
         )
         n_right = sum(one == other for one, other in zip(y_true, y_pred, strict=True))
-        scores = span_scores(token_by_token(y_true), token_by_token(y_pred)) if raw else span_scores(y_true, y_pred)
+        if unit == "node":
+            scores = span_scores(*([[f"B-{label}" for label in one] for one in y] for y in (y_true, y_pred)))
+        else:
+            scores = span_scores(*map(token_by_token, (y_true, y_pred))) if raw else span_scores(y_true, y_pred)
         return cls(
             spans=scores,
             tokens=tokens,
@@ -120,6 +123,10 @@ class Evaluation:
         if self.unit == "example":
             head = f"{self.n_sentences} examples, {self.n_right} right"
             counted = "\n".join([head, *counted.splitlines()[1:]])
+        elif self.unit == "node":
+            head = f"{self.n_sentences:,} graphs with {self.spans.n_tokens:,} nodes, accuracy {self.spans.accuracy:.2%}"
+            counted = "\n".join([head, *counted.splitlines()[2:]])
+            lines.append(f"{'graphs right':>17}: {self.sentence_accuracy:7.2%}, {self.n_right} of {self.n_sentences}")
         elif self.n_sentences:
             lines.append(f"{'tokens but O':>17}: {self.tokens}  {self.tokens.found}")
             share = 100 * self.n_right / self.n_sentences
@@ -134,20 +141,29 @@ class Evaluation:
 
     def record(self) -> dict[str, Any]:
         """Return all numbers by name, shares between 0 and 1."""
-        found: dict[str, Any] = {
-            "tokens": self.spans.n_tokens,
-            "accuracy": self.spans.accuracy,
-            "spans": _numbers(self.spans.overall),
-            "types": {kind: _numbers(score) for kind, score in self.spans.types.items()},
-            "tokens_without_O": _numbers(self.tokens),
-            "sentences": self.n_sentences,
-            "sentence_accuracy": self.sentence_accuracy,
-        }
+        if self.unit == "node":
+            found: dict[str, Any] = {
+                "nodes": self.spans.n_tokens,
+                "accuracy": self.spans.accuracy,
+                "labels": {kind: _numbers(score) for kind, score in self.spans.types.items()},
+                "graphs": self.n_sentences,
+                "graph_accuracy": self.sentence_accuracy,
+            }
+        else:
+            found = {
+                "tokens": self.spans.n_tokens,
+                "accuracy": self.spans.accuracy,
+                "spans": _numbers(self.spans.overall),
+                "types": {kind: _numbers(score) for kind, score in self.spans.types.items()},
+                "tokens_without_O": _numbers(self.tokens),
+                "sentences": self.n_sentences,
+                "sentence_accuracy": self.sentence_accuracy,
+            }
         if self.calibration is not None:
             loss = self.calibration.log_loss
             found["log_loss"] = None if math.isnan(loss) else loss
             found["calibration_error"] = self.calibration.error
-            found["tokens_with_unknown_label"] = self.calibration.n_unknown
+            found[f"{self.unit if self.unit == 'node' else 'token'}s_with_unknown_label"] = self.calibration.n_unknown
         return found
 
 

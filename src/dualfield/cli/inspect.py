@@ -30,7 +30,8 @@ def inspect(model: Path, top: int, label: str | None, as_json: bool) -> None:
     """Show what is in a model file.
 
     What it is, how it was trained and how far from the optimum it may be; for each label the attributes with the
-    largest weights; and the transitions. Reads models of CRFsuite too. --json writes everything, all weights included.
+    largest weights; and the transitions, or the tables of edges. Reads models of CRFsuite too. --json writes
+    everything, all weights included.
     """
     from dualfield.cli.model_record import model_record
     from dualfield.cli.models import is_tagger, load_model
@@ -38,6 +39,7 @@ def inspect(model: Path, top: int, label: str | None, as_json: bool) -> None:
     check_outputs([("MODEL", model)], [STANDARD_OUTPUT])
     loaded = load_model(model, for_data=False)
     names = [str(name) for name in getattr(loaded.tagger, "classes_", ())]
+    names = loaded.names if loaded.kind == "multilabel" else names
     if label is not None and label not in names:
         raise click.BadParameter(
             f"{label!r} is not a label of {model}. It has {', '.join(names)}.", param_hint="'--label'"
@@ -50,9 +52,12 @@ def inspect(model: Path, top: int, label: str | None, as_json: bool) -> None:
     if not is_tagger(loaded):
         return
     tagger = loaded.tagger
-    attributes = _attributes(tagger, names, top, label)
-    transitions = [] if loaded.kind == "svmlight" else _transitions(tagger, names, top, label)
-    for line in [*attributes, *transitions]:
+    if loaded.kind == "multilabel":
+        lines = [*_label_weights(loaded, top, label), *_label_edges(loaded, top, label)]
+    else:
+        transitions = [] if loaded.kind == "svmlight" else _transitions(tagger, names, top, label)
+        lines = [*_attributes(tagger, names, top, label), *transitions]
+    for line in lines:
         click.echo(line)
 
 
@@ -66,9 +71,16 @@ def _facts(loaded: LoadedModel) -> Iterator[tuple[str, str]]:
     parameters = ", ".join(f"{name}={value!r}" for name, value in changed_parameters(model).items())
     yield "model", f"{type(model).__name__}({parameters}), for {data_of(loaded)}"
     if hasattr(model, "classes_"):
-        yield "labels", f"{len(model.classes_)}: {' '.join(map(str, model.classes_))}"
+        yield "labels", f"{len(loaded.names)}: {' '.join(loaded.names)}"
     if loaded.columns is not None:
         yield "trained on", str(loaded.columns)
+    elif (read := loaded.graph_reader()) is not None:
+        n_types = f", {read.n_types} types of edges" * (read.n_types != 1)
+        yield "trained on", f"{read.structure}s: {read.nodes} at nodes, {read.edges} at edges{n_types}"
+    elif loaded.label_graph is not None:
+        yield "trained on", f"{loaded.n_features:,} features; {len(loaded.label_graph.edges):,} edges between labels"
+    if getattr(model, "relaxation_", None) is not None:
+        yield "relaxation", f"{model.relaxation_}: the gap is that of the relaxed problem"
     if hasattr(model, "dual_coef_"):
         yield "points", f"{model.dual_coef_.shape[1]:,} training points of {model.n_features_in_:,} features"
     elif not is_tagger(loaded):
@@ -128,7 +140,7 @@ def _training(model: Any) -> str:
 
 
 def _attributes(model: Any, names: list[str], top: int, label: str | None) -> Iterator[str]:
-    if not top or model.expansion_ is not None:
+    if not top or model.model_.has_kernel:
         return
     for name, value in zip(names, _values(model), strict=True):
         if label is not None and name != label:
@@ -144,16 +156,72 @@ def _values(model: Any) -> list[Any]:
     return model.classes_.tolist() if hasattr(model.classes_, "tolist") else list(model.classes_)
 
 
+def _label_weights(loaded: LoadedModel, top: int, label: str | None) -> Iterator[str]:
+    """List the features that speak most for and against each of several labels."""
+    import numpy as np
+
+    graph, weights = loaded.label_graph, _for_presence(loaded)
+    assert graph is not None
+    for name, column in zip(loaded.names, weights.T, strict=True):
+        if not top or (label is not None and name != label):
+            continue
+        yield f"\nFeatures of {name}"
+        order = np.argsort(-column, kind="stable")
+        shown = dict.fromkeys([*order[:top].tolist(), *order[-top:].tolist()])
+        for at in shown:
+            if column[at]:
+                yield f"  {column[at]:+9.4f}  {'constant' if at == graph.n_features else f'feature {at + 1}'}"
+
+
+def _for_presence(loaded: LoadedModel) -> Any:
+    """Return what each feature, and the constant, adds to the score of having each label."""
+    import numpy as np
+
+    model, graph = loaded.model, loaded.label_graph
+    assert graph is not None
+    sign = np.where(np.asarray(model.classes_) == 1, 1.0, -1.0)
+    return (sign @ model.coef_).reshape(graph.n_features + 1, len(graph.names))
+
+
+def _label_edges(loaded: LoadedModel, top: int, label: str | None) -> Iterator[str]:
+    """List the pairs of labels whose edge matters most: what it adds if a row has both or none, and not one of them."""
+    import numpy as np
+
+    graph, model = loaded.label_graph, loaded.model
+    assert graph is not None
+    if not graph.edges or not top or len(model.classes_) < 2:
+        return
+    tables = np.reshape(model.transitions_, (len(graph.edges), 2, 2))
+    together = tables[:, 0, 0] + tables[:, 1, 1] - tables[:, 0, 1] - tables[:, 1, 0]
+    named = [tuple(loaded.names[at] for at in edge) for edge in graph.edges]
+    wanted = [at for at, pair in enumerate(named) if label is None or label in pair]
+    ranked = sorted(wanted, key=lambda at: -abs(together[at]))[: 2 * top]
+    if ranked:
+        yield "\nEdges: labels that come together, or exclude each other"
+    yield from (f"  {together[at]:+9.4f}  {named[at][0]} - {named[at][1]}" for at in ranked)
+
+
 def _transitions(model: Any, names: list[str], top: int, label: str | None) -> Iterator[str]:
-    if model.transitions_.ndim == 2 and len(names) <= _TABLE and label is None:
+    import numpy as np
+
+    structure, n = model.structure_, len(names)
+    n_types = structure.n_types if hasattr(structure, "n_types") else 1
+    if model.transitions_.size == n_types * n * n and n * n_types <= _TABLE and label is None:
         width = max(8, *(len(name) for name in names))
-        yield "\nTransitions: the label on the left, then the one above"
-        yield " ".join([" " * width, *(f"{name:>{width}}" for name in names)])
-        for name, row in zip(names, model.transitions_.tolist(), strict=True):
-            yield " ".join([f"{name:<{width}}", *(f"{weight:>{width}.3f}" for weight in row)])
+        for kind, table in enumerate(np.reshape(model.transitions_, (n_types, n, n)).tolist()):
+            if hasattr(structure, "n_types"):
+                of = f" of type {kind}" * (n_types > 1)
+                yield f"\nEdges{of}: the label that they come from, on the left, and the one that they lead to, above"
+            else:
+                yield "\nTransitions: the label on the left, then the one above"
+            yield " ".join([" " * width, *(f"{name:>{width}}" for name in names)])
+            for name, row in zip(names, table, strict=True):
+                yield " ".join([f"{name:<{width}}", *(f"{weight:>{width}.3f}" for weight in row)])
     elif top:
+        from dualfield.models.explanation import written_key
+
         found = model.top_features(2 * top, None if label is None else _values(model)[names.index(label)])
         for title, ranked in (("likely", found.likely), ("unlikely", found.unlikely)):
             if ranked:
                 yield f"\nTransitions, {title}"
-            yield from (f"  {weight:+9.4f}  {' > '.join(map(str, labels))}" for labels, weight in ranked)
+            yield from (f"  {weight:+9.4f}  {written_key(labels, ' > ')}" for labels, weight in ranked)

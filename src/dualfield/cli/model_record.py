@@ -88,6 +88,9 @@ def model_record(loaded: LoadedModel) -> dict[str, Any]:
         return found | _kernel_machine(model)
     if not is_tagger(loaded):
         return found | _content(Path(loaded.path))
+    if loaded.label_graph is not None:
+        graph = loaded.label_graph
+        found["label_graph"] = {"labels": graph.names, "features": graph.n_features, "edges": graph.edges}
     if loaded.kind == "svmlight":
         return found | {"features": int(model.n_features_in_), "coefficients": model.coef_.tolist()}
     return found | _sequence_model(loaded.tagger)
@@ -113,17 +116,15 @@ def _without_special(value: Any) -> Any:
 
 
 def _sequence_model(model: Any) -> dict[str, Any]:
-    from dualfield.models.explanation import window_labels
-
     structure = model.structure_
-    found: dict[str, Any] = {"order": structure.order} if hasattr(structure, "order") else {}
+    found: dict[str, Any] = {"order": structure.order} if hasattr(structure, "order") else {"structure": structure.name}
     if structure.label_sets is not None:
         found["label_sets"] = {str(kind): labels for kind, labels in structure.label_sets.by_type.items()}
     if model.template_ is not None:
         found["template"] = template_text(model)
     found["attributes"] = _triples(model.state_features_)
     weights, names = model.score_map_.unpack(model.parameters_), [str(name) for name in model.classes_]
-    windows = [window_labels(names, row) for row in structure.cliques.tolist()]
+    windows = structure.edge_names(names)
     pair = model.score_map_.pair
     if pair is not None:
         strings = list(model.pair_vocabulary_) if model.pair_vocabulary_ is not None else None
@@ -134,7 +135,7 @@ def _sequence_model(model: Any) -> dict[str, Any]:
         ]
     found["transitions"] = _triples(model.transition_features_)
     if model.score_map_.with_ends:
-        for name, values in (("start", model.start_), ("stop", model.stop_)):
+        for name, values in (("start", model.start_), ("stop", model.stop_))[: structure.n_ends]:
             found[name] = dict(zip(names, map(_known, values.tolist()), strict=True))
     return found
 

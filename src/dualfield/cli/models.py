@@ -14,6 +14,8 @@ from dualfield.cli.reading.data_files import FORMATS
 
 if TYPE_CHECKING:
     from dualfield.io import FileColumns
+    from dualfield.io.json_graphs import JsonGraphReader
+    from dualfield.structures import LabelGraph
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +60,48 @@ class LoadedModel:
         return ColumnChoice(features, label, self.path, self.columns, self.n_columns)
 
     @property
+    def label_graph(self) -> LabelGraph | None:
+        """How rows with several labels became graphs, if it is a model of such rows."""
+        found: LabelGraph | None = getattr(self.model, "label_graph_", None)
+        return found
+
+    @property
+    def n_features(self) -> int | None:
+        """Columns of svmlight's examples; None for other models."""
+        if self.label_graph is not None:
+            return self.label_graph.n_features
+        return int(self.model.n_features_in_) if self.kind == "svmlight" else None
+
+    def graph_reader(self) -> JsonGraphReader | None:
+        """Return what reads graphs as those of the training data; None for other models."""
+        if self.kind != "graphs":
+            return None
+        from dualfield.io.json_graphs import JsonGraphReader
+
+        model = self.tagger.model_
+        n_columns, n_types, width = model.n_columns, model.structure.n_types, model.n_edge_columns
+        edges = "no features" if not model.has_edge_features else "attributes" if width is None else _numbers(width)
+        return JsonGraphReader(
+            structure=model.structure.name,
+            nodes=_numbers(n_columns) if model.vocabulary is None else "attributes",
+            edges=edges,
+            typed=n_types > 1,
+            as_in="training",
+            n_types=n_types,
+        )
+
+    @property
     def names(self) -> list[str]:
         """The labels, as they are written."""
-        return [str(name) for name in self.model.classes_]
+        found = self.model.classes_ if self.label_graph is None else self.label_graph.names
+        return [str(name) for name in found]
+
+    def relaxed(self, X: Any) -> Any:
+        """Return for each graph whether it is too wide for exact answers, and has bounds only."""
+        from dualfield.structures.relaxed import relaxed_examples
+
+        tagger = self.tagger
+        return relaxed_examples(tagger.structure_, tagger.decision_scores(X).shape)
 
     def check_probabilities(self, option: str) -> None:
         """Raise an error if an option needs probabilities, which a model does not have."""
@@ -68,6 +109,11 @@ class LoadedModel:
             raise click.UsageError(
                 f"{option} needs probabilities, which {self.path} does not have: a {type(self.model).__name__} has "
                 "margins. Train with --calibrate, or call calibrate(X, y) in Python, to make probabilities of them."
+            )
+        if self.kind in ("graphs", "multilabel") and getattr(self.tagger.structure_, "inference", "") == "trw":
+            raise click.UsageError(
+                f"{option} needs probabilities, which {self.path} does not have: it was trained with --inference trw, "
+                "which only bounds them."
             )
 
 
@@ -130,7 +176,7 @@ def load_tagger(path: Path, *, mmap: bool, threads: int) -> LoadedModel:
             frozen = StructuredModel.from_record(record.child("model"))
             known = "file_columns" in record.names()
             columns = FileColumns.from_record(record.child("file_columns")) if known else None
-        if frozen.vocabulary is not None and frozen.expansion is None:
+        if frozen.vocabulary is not None and not frozen.has_kernel and frozen.structure.name not in _GRAPHS:
             tagger = FrozenTagger(frozen, threads, columns)
             return LoadedModel(os.fspath(path), tagger, "crfsuite" if frozen.template is None else "conll")
     return load_model(path, mmap=mmap, threads=threads)
@@ -154,6 +200,7 @@ def is_crfsuite_model(path: Path) -> bool:
         return file.read(4) == b"lCRF"
 
 
+_GRAPHS = ("graph", "tree")  # structures whose examples come as graphs in JSON
 _NUMBERS = "works on matrices of numbers, for which there is no file format here"
 
 
@@ -170,9 +217,26 @@ def _kind(model: Any) -> tuple[str, str]:
     if not isinstance(getattr(model, "latent", None), LatentChain | None):
         return "", "does not label sequences; use it in Python"
     tagger = getattr(model, "states_", model)
+    if tagger.structure_.name in _GRAPHS:
+        return _graph_kind(model, tagger.structure_)
     if tagger.template_ is not None:
         return "conll", ""
     return ("crfsuite", "") if tagger.vocabulary_ is not None else ("", _NUMBERS)
+
+
+def _graph_kind(model: Any, structure: Any) -> tuple[str, str]:
+    """Return the format of the data of a model of graphs; or nothing, and why."""
+    graph = getattr(model, "label_graph_", None)
+    if graph is None:
+        return "graphs", ""
+    n_types = max(len(graph.edges), 1)
+    if model.model_.n_columns != graph.n_columns or structure.n_types != n_types:
+        return "", "is altered: its weights are not those of its labels and features"
+    return "multilabel", ""
+
+
+def _numbers(n: int) -> str:
+    return f"{n} number{'s' * (n != 1)}"
 
 
 def data_of(loaded: LoadedModel) -> str:

@@ -46,8 +46,8 @@ data_format = click.option(
     type=click.Choice(["auto", *FORMATS]),
     default="auto",
     show_default=True,
-    help="Format of the data: columns with the label last, CRFsuite's items, svmlight, JSON with character spans, or "
-    "JSON with tokens and tags. auto detects it.",
+    help="Format of the data: columns with the label last, CRFsuite's items, svmlight, svmlight with several labels, "
+    "JSON with character spans, JSON with tokens and tags, or graphs in JSON. auto detects it.",
 )
 delimiter = click.option(
     "--delimiter",
@@ -147,6 +147,57 @@ constraints = click.option(
     default="none",
     show_default=True,
     help="Label scheme: invalid transitions are forbidden, in training and in tagging.",
+)
+structure = click.option(
+    "--structure",
+    type=click.Choice(["graph", "tree"]),
+    default=None,
+    help="For graphs in JSON: any graph, or trees, whose edges lead from a parent to its child.  [default: graph]  For "
+    "several labels: an edge between all pairs of labels, or the tree of the largest mutual information.  [default: no "
+    "edges]",
+)
+
+
+def _inference(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """Take what graphs know, who are asked only if it is not the default: they take a while to import."""
+    if value != "auto":
+        from dualfield.structures import Graph
+
+        try:
+            Graph(inference=value)
+        except ValueError as error:
+            expected = str(error).partition(" must be ")[2] or str(error)
+            raise click.BadParameter(f"must be {expected}", ctx, param) from None
+    return value
+
+
+inference = click.option(
+    "--inference",
+    metavar="NAME",
+    callback=_inference,
+    default="auto",
+    show_default=True,
+    help="For graphs: exact, trw (bounds of a relaxation, without probabilities), or auto: exact where the budget is "
+    "enough.",
+)
+
+
+def _bytes(ctx: click.Context, param: click.Parameter, value: str) -> int:
+    """Take a whole number of bytes, also written as 1e9."""
+    number: Any = value
+    found = POSITIVE.convert(number, param, ctx)
+    if not found.is_integer():
+        raise click.BadParameter(f"{value!r} is not a whole number of bytes.", ctx, param)
+    return int(found)
+
+
+budget = click.option(
+    "--budget",
+    metavar="BYTES",
+    callback=_bytes,
+    default="1e9",
+    show_default=True,
+    help="For graphs: memory that exact answers about one graph may take, for each thread.",
 )
 quiet = click.option("--quiet", "-q", is_flag=True, help="Print only warnings and errors.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Write JSON, for other programs.")

@@ -28,6 +28,7 @@ _SECTIONS = {
 _EXAMPLES = [
     "dualfield tag --model chunks.model test.txt --output tagged.txt",
     "dualfield tag --model names.model --text letter.txt --to spans --marginals",
+    "dualfield tag --model graphs.model new.jsonl --marginals",
 ]
 
 
@@ -92,8 +93,9 @@ def tag(
 
     Reads FILES one after another, or standard input. Of columns the same lines are written, with the predicted label in
     a new last column, ready for conlleval or `dualfield evaluate`. JSON of Prodigy, Doccano and Hugging Face is written
-    with the predicted spans or tags in it, to be corrected by an annotator. Of CRFsuite's items and svmlight's examples
-    the label is written, one in a line. Output comes as soon as sentences are complete.
+    with the predicted spans or tags in it, to be corrected by an annotator, and so are graphs, with their labels. Of
+    CRFsuite's items and svmlight's examples the label is written, one in a line; of several labels all, with commas
+    between them. Output comes as soon as sentences or graphs are complete.
     """
     from dualfield.cli.labelling.labellings import Style
     from dualfield.cli.labelling.lines import tagged_lines, write_to
@@ -105,8 +107,9 @@ def tag(
     output = None if output is None or is_standard_output(output) else output
     check_outputs([("--model", model), *(("FILES", path) for path in files)], [("--output", output or "-")])
     loaded = load_tagger(model, mmap=mmap, threads=threads)
-    if k_best and loaded.kind == "svmlight":
-        raise click.UsageError(f"--k-best is for sentences; {model} labels single examples. Use --marginals all.")
+    if k_best and loaded.kind not in ("conll", "crfsuite"):
+        labelled_things = "graphs" if loaded.kind == "graphs" else "single examples"
+        raise click.UsageError(f"--k-best is for sentences; {model} labels {labelled_things}. Use --marginals all.")
     if marginals or k_best:
         loaded.check_probabilities("--marginals" if marginals else "--k-best")
     if k_best and not hasattr(loaded.model, "k_best"):

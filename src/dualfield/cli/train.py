@@ -30,7 +30,7 @@ _SECTIONS = {
     "Data": ("kind", "delimiter", "encoding", "columns", "label", "alignment", "label_names", "dev"),
     "Model": (
         *("template", "loss", "C", "l1_ratio", "features", "min_freq", "constraints", "order", "calibrate"),
-        *("kernel", "gamma", "degree", "coef0"),
+        *("structure", "inference", "budget", "kernel", "gamma", "degree", "coef0"),
     ),
     "Training": (
         *("solver", "tol", "max_iter", "patience", "keep", "warm_start", "checkpoint", "checkpoint_every"),
@@ -41,6 +41,7 @@ _SECTIONS = {
 _EXAMPLES = [
     "dualfield train train.txt --model chunks.model --dev test.txt",
     "dualfield train train.txt --model chunks.model --C auto --report report.html",
+    "dualfield train graphs.jsonl --model graphs.model --dev dev.jsonl",
 ]
 
 
@@ -128,6 +129,9 @@ def _number_or_auto(ctx: click.Context, param: click.Parameter, value: str) -> s
     help="For hinge: turn margins into probabilities, at a temperature chosen on the held-out data in this file, on "
     "those of --dev, or by 5-fold cross-validation, which takes six fits.",
 )
+@options.structure
+@options.inference
+@options.budget
 @click.option("--kernel", type=click.Choice(_KERNELS), default="rbf", show_default=True, help="For svmlight.")
 @click.option(
     "--gamma", default="scale", show_default=True, callback=_gamma, help="For svmlight: a number, scale or auto."
@@ -178,9 +182,10 @@ def train(ctx: click.Context, /, **given: Any) -> None:
     """Train a model on labelled data and write it to a file.
 
     DATA are one or more files, also compressed ones, or - for standard input: columns with a token in each line, its
-    label last and a blank line between sentences; CRFsuite's items; svmlight; or JSON of Prodigy, Doccano, Label
-    Studio and Hugging Face. Sequences are trained with a
-    conditional random field, svmlight with kernel logistic regression; with --loss hinge both with a structural SVM.
+    label last and a blank line between sentences; CRFsuite's items; svmlight; JSON of Prodigy, Doccano, Label Studio
+    and Hugging Face; or graphs, one in each line: {"nodes": [["a"], ["b"]], "edges": [[0, 1]], "labels": ["x", "y"]}.
+    Sequences, graphs and examples with several labels are trained with a conditional random field, svmlight with kernel
+    logistic regression; with --loss hinge all with a structural SVM.
     """
     from dualfield.cli.training.fit import run
 

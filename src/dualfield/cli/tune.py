@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from dualfield.cli import options
 from dualfield.cli.help_pages import Command
@@ -33,7 +34,10 @@ class Listed(click.ParamType[list[Any]]):
 _SECTIONS = {
     "Candidates and score": ("Cs", "loss", "orders", "min_freqs", "dev", "cv", "by"),
     "Data": ("kind", "delimiter", "encoding", "columns", "label", "alignment", "label_names"),
-    "Model and training": ("template", "features", "constraints", "tol", "threads", "seed"),
+    "Model and training": (
+        *("template", "features", "constraints", "structure", "inference", "budget"),
+        *("tol", "threads", "seed"),
+    ),
     "Output": ("target", "report", "as_json", "quiet"),
 }
 _EXAMPLES = [
@@ -108,6 +112,9 @@ _EXAMPLES = [
 @options.template
 @options.features
 @options.constraints
+@options.structure
+@options.inference
+@options.budget
 @click.option(
     "--tol",
     type=options.POSITIVE,
@@ -127,15 +134,17 @@ _EXAMPLES = [
 def tune(ctx: click.Context, /, **given: Any) -> None:
     """Choose C and other settings by held-out data.
 
-    DATA are files of labelled sequences, as for `dualfield train`. Every candidate is trained and scored on --dev, or
-    on folds of DATA, in paths from small C to large. The table of scores goes to standard output, the winner is marked.
+    DATA are files of labelled sequences, graphs, or examples with several labels, as for `dualfield train`. Every
+    candidate is trained and scored on --dev, or on folds of DATA, in paths from small C to large. The table of scores
+    goes to standard output, the winner is marked.
     """
     from dualfield.cli.training.tuning import run
 
     if given["dev"] is not None and given["cv"] is not None:
         raise click.UsageError("--dev and --cv exclude each other: candidates are scored on one or the other.")
+    chosen = {name for name in given if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT}
     try:
-        run(given, ctx.meta.get(COMMAND_LINE))
+        run(given, chosen, ctx.meta.get(COMMAND_LINE))
     except KeyboardInterrupt:
         tell("\nInterrupted. Nothing was written.")
         ctx.exit(INTERRUPTED)

@@ -17,11 +17,16 @@ from dualfield.data.labels import Labels
 def read_sequences(X: Any, lengths: ArrayLike | None, n_columns: int | None) -> tuple[Any, NDArray[np.int64]]:
     """Return the rows of all nodes as one matrix, dense or sparse, and the number of nodes of each sequence."""
     batch = Batch.build(X, lengths=lengths, n_columns=n_columns)
+    if batch.vocabulary is not None and batch.n_examples == 0:  # an empty list has no type of its own
+        raise ValueError("X must have at least one sequence. Got none.")
+    return number_rows(batch, "X"), batch.lengths
+
+
+def number_rows(batch: Batch, name: str) -> Any:
+    """Return the rows of a batch as one matrix, dense or sparse, or raise an error that calls it by a name."""
     if batch.vocabulary is not None:
-        if batch.n_examples == 0:  # an empty list has no type of its own
-            raise ValueError("X must have at least one sequence. Got none.")
-        raise TypeError("X must be numbers, which kernels compare. Got attributes instead.")
-    return (batch.to_csr() if batch.dense is None else batch.dense), batch.lengths
+        raise TypeError(f"{name} must be numbers, which kernels compare. Got attributes instead.")
+    return batch.to_csr() if batch.dense is None else batch.dense
 
 
 def check_no_table(X: Any, y: Any, lengths: ArrayLike | None, graph: Any) -> None:

@@ -22,6 +22,7 @@ from dualfield.persistence.file import write_model
 from dualfield.persistence.parameters import Parts, decoded, encoded
 from dualfield.solvers import Status, Trace
 from dualfield.solvers.trace import relative_gap
+from dualfield.structures.label_graph import LabelGraph
 
 __all__ = ["Estimator", "fitting"]
 
@@ -123,6 +124,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         Iterations and name of the solver that ran, how it ended, and its course.
     file_columns_ : FileColumns or None
         The columns of the file that X and y are from, where ``dualfield train`` has read them; saved with the model.
+    label_graph_ : LabelGraph or None
+        How rows with several labels became graphs, where ``dualfield train`` has read them; saved with the model.
 
     Examples
     --------
@@ -149,6 +152,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     status_: Status
     trace_: Trace
     file_columns_: FileColumns | None = None
+    label_graph_: LabelGraph | None = None
 
     @property
     def model_(self) -> Any:
@@ -174,6 +178,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         """Keep the parameters that predictions go by, and forget the file of the fit before."""
         self._fit_params = {name: _kept(getattr(self, name)) for name in self._asked_with}
         self.__dict__.pop("file_columns_", None)
+        self.__dict__.pop("label_graph_", None)
 
     def _of_fit(self, name: str) -> Any:
         """Return a parameter as it was in the last fit, or as it is where there was none."""
@@ -240,6 +245,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         }
         if self.file_columns_ is not None:
             record["file_columns"] = self.file_columns_.record()
+        if self.label_graph_ is not None:
+            record["label_graph"] = self.label_graph_.record()
         write_model(path, record)
 
     def report(
@@ -320,6 +327,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             model._restore_columns(record.child("columns"))
         if "file_columns" in record.names():
             model.file_columns_ = FileColumns.from_record(record.child("file_columns"))
+        if "label_graph" in record.names():
+            model.label_graph_ = LabelGraph.from_record(record.child("label_graph"))
         model._restore_model(record.child("model"))
         record.check_all_read()
         if record.source.is_mapped:

@@ -51,9 +51,17 @@ def matrix_and_classes(model: Any, X: Any, y: Any) -> tuple[Any, Any]:
 def check_structured(model: Any) -> None:
     """Raise unless the parameters that all estimators of dependent labels have make sense."""
     owner = type(model).__name__
-    if model.kernel is None and (model.kernel_approx is not None or model.transition_scale != 1.0):
-        name = "kernel_approx" if model.kernel_approx is not None else "transition_scale"
-        raise ValueError(f"The {name!r} parameter of {owner} needs a kernel.")
+    check_choice(owner, "kernel_on", model.kernel_on, ("nodes", "pairs", "both"))
+    given = {
+        "kernel_approx": model.kernel_approx is not None,
+        "transition_scale": model.transition_scale != 1.0,
+        "kernel_on": model.kernel_on != "nodes",
+    }
+    for name, is_given in given.items():
+        if model.kernel is None and is_given:
+            raise ValueError(f"The {name!r} parameter of {owner} needs a kernel.")
+    if model.pair_gamma is not None and model.kernel_on == "nodes":
+        raise ValueError(f"The 'pair_gamma' parameter of {owner} needs kernel_on='pairs' or 'both'.")
     check_choice(owner, "features", model.features, ("observed", "all"))
     check_integer(owner, "min_freq", model.min_freq, 0)
     if model.features == "all" and model.min_freq > 0:
@@ -77,6 +85,11 @@ def check_structured_kernel(model: Any, temperature: float) -> Any:
     owner = type(model).__name__
     check_kernel(owner, model, _KERNELS)
     check_landmarks(owner, model.kernel_approx)
+    if model.kernel_approx is not None and model.kernel_on != "nodes":
+        raise ValueError(
+            f"The 'kernel_approx' parameter of {owner} must be None with kernel_on={model.kernel_on!r}: landmarks are "
+            "nodes, not pairs of them."
+        )
     check_number(owner, "cache_size", model.cache_size, 0.0)
     check_number(owner, "transition_scale", model.transition_scale, 0.0, open_low=True)
     for name, plain in (("l1_ratio", 0.0), ("pair_features", False), ("min_freq", 0), ("positive", None)):

@@ -88,8 +88,16 @@ class CRF(StructuredPredictor, Estimator):
     kernel : {"linear", "poly", "rbf", "laplacian", "sigmoid"} or callable, default=None
         Node scores are expansions in a kernel on the rows of the nodes, as in
         :class:`dualfield.KernelLogisticRegression`, instead of weights of columns; transitions keep their weights.
+    kernel_on : {"nodes", "pairs", "both"}, default="nodes"
+        What the kernel scores. "pairs": the labels of neighbours, for every edge e of a chain of order 1, a tree or a
+        graph, Σ_e' κ(x_e, x_e') B_e'[a, b], where x_e are the rows of its two nodes side by side, or the features of
+        the edge where edges have some; nodes then have no scores of their own. "both": pairs and nodes. Memory beside
+        ``cache_size``: some ten numbers of 8 bytes for each edge and pair of labels.
     gamma : {"scale", "auto"} or float, default="scale"
         γ of "poly", "rbf", "laplacian" and "sigmoid": given, 1 / n_columns, or that divided by the variance of X.
+    pair_gamma : {"scale", "auto"} or float, default=None
+        The same for the kernel on pairs; None: as gamma. Pairs are further apart than nodes, so that a number which is
+        good for nodes is too large for them.
     degree, coef0 : float, default=3, 0.0
         Of "poly" and "sigmoid".
     kernel_approx : int, (int, str) or array of points, default=None
@@ -97,8 +105,9 @@ class CRF(StructuredPredictor, Estimator):
         nodes there are, and ``dual_gap_`` says what that may have lost. The str says how they are chosen: "k-means++",
         "greedy", "leverage" or "random".
     transition_scale : float, default=1.0
-        With a kernel: transitions and ends score this times their weights, which are penalised as the kernel is. Below
-        1 they count for less, as where sequences to come have other transitions than those in training.
+        With a kernel: transitions, ends and the kernel on pairs score this times their weights, which are penalised as
+        those of nodes are. Below 1 they count for less, as where sequences to come have other transitions than those in
+        training.
     cache_size : float, default=4e9
         Bytes for kernel values; beyond that they are computed again.
     solver : str or solver object, default="auto"
@@ -132,6 +141,8 @@ class CRF(StructuredPredictor, Estimator):
         Weights of the first and the last label.
     expansion_ : Expansion or None
         Points, coefficients and kernel of the node scores, where there is a kernel.
+    pair_expansion_ : Expansion or None
+        The same for the scores of pairs of neighbours, see ``kernel_on``.
     n_features_ : int
         Number of weights, and of coefficients of a kernel.
     feature_names_in_ : array of shape (n_columns,)
@@ -187,7 +198,9 @@ class CRF(StructuredPredictor, Estimator):
         cost: Literal["hamming"] | ArrayLike | None = None,
         temperature: float = 1.0,
         kernel: str | Callable[..., Any] | None = None,
+        kernel_on: Literal["nodes", "pairs", "both"] = "nodes",
         gamma: float | Literal["scale", "auto"] = "scale",
+        pair_gamma: float | Literal["scale", "auto"] | None = None,
         degree: float = 3,
         coef0: float = 0.0,
         kernel_approx: int | tuple[int, str] | ArrayLike | None = None,
@@ -214,7 +227,9 @@ class CRF(StructuredPredictor, Estimator):
         self.cost = cost
         self.temperature = temperature
         self.kernel = kernel
+        self.kernel_on = kernel_on
         self.gamma = gamma
+        self.pair_gamma = pair_gamma
         self.degree = degree
         self.coef0 = coef0
         self.kernel_approx = kernel_approx
@@ -277,10 +292,10 @@ class CRF(StructuredPredictor, Estimator):
         old = self._previous() if self.warm_start else None
         data = self._read(X, y, sample_weight, lengths)
         if self.kernel is not None:
-            solution, expansion = run_with_kernel(
+            solution, expansions = run_with_kernel(
                 self, data, float(self.temperature), solver, old, monitor=monitor, checkpoint=checkpoint
             )
-            self._keep(data.model(solution.parameters, float(self.temperature), expansion), solution)
+            self._keep(data.model(solution.parameters, float(self.temperature), expansions), solution)
         else:
             start = None if old is None else carry_over(old, data)
             solution = self._fit_data(data, start, solver, monitor, Checkpoint.of(checkpoint))
@@ -393,7 +408,7 @@ class CRF(StructuredPredictor, Estimator):
         if self.kernel is not None:
             raise ValueError("partial_fit must have kernel=None: it moves weights of columns.")
         old: StructuredModel | None = self._previous()
-        if old is not None and old.expansion is not None:
+        if old is not None and old.has_kernel:
             raise ValueError("partial_fit goes on from weights of columns; this model was fitted with a kernel.")
         known = None if old is None else old.labels
         if old is None and classes is not None:

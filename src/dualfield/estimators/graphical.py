@@ -2,66 +2,36 @@
 
 from __future__ import annotations
 
-import itertools
-import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Tags
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight
 
 from dualfield.data import Labels
-from dualfield.data.arrays import Floats
-from dualfield.data.fixed_size import check_no_table, read_fixed, read_fixed_labels, read_sequences
 from dualfield.data.records import Fields, Record, Source
 from dualfield.estimators.base import Estimator, fitted, fitting
-from dualfield.estimators.graphical_parameters import (
-    DEFAULT_C,
-    chain_order,
-    check_combined,
-    check_padding,
-    check_parameters,
-    combined_weights,
-    unseen_score,
-)
+from dualfield.estimators.graphical_data import read_training
+from dualfield.estimators.graphical_parameters import DEFAULT_C, check_combined, check_parameters, score_kinds
+from dualfield.estimators.graphical_prediction import GraphicalPredictor
 from dualfield.kernels import Kernel
-from dualfield.metrics.accuracy import share_right
-from dualfield.models.clique_graph import put_together, seen_tuples
-from dualfield.models.clique_readers import Answer
-from dualfield.models.clique_scores import CliqueTable
 from dualfield.models.graphical import GraphicalModel
-from dualfield.objectives.clique_problems import (
-    CliqueTask,
-    LabelledExamples,
-    clique_problems,
-    needed_sizes,
-    padded_codes,
-)
-from dualfield.scores.cliques import ChainLayout, GraphLayout, check_covered, check_graph, with_blank_row
+from dualfield.objectives.clique_problems import CliqueTask, clique_problems
 from dualfield.solvers import Status, StopRule
 from dualfield.solvers.convergence import warn_of_convergence
 from dualfield.solvers.kernel.cliques import CliqueModel, solve_cliques, summary
 from dualfield.solvers.progress import ProgressLine
 from dualfield.solvers.trace import relative_gap
-from dualfield.structures import Chain, mutual_information, spanning_tree
+from dualfield.structures import Chain
+from dualfield.structures.pairwise import Pairwise
 
 __all__ = ["ConditionalGraphicalModel"]
 
 _DEFAULT_PASSES = 10_000.0
 
 
-def _has_probabilities(model: Any) -> bool:
-    if "_model" in vars(model):
-        return model._model.kind_of_probability is not None
-    base = model.base_estimator
-    return hasattr(base, "predict_proba") if base is not None else bool(model.loss == "log")
-
-
-class ConditionalGraphicalModel(Estimator):
+class ConditionalGraphicalModel(GraphicalPredictor, Estimator):
     r"""Conditional graphical model: cut into cliques to train, whole again to predict (Pérez-Cruz et al. 2007).
 
     The score of a labelling is the sum over the cliques c of the graph of the score of its label tuple y_c. In
@@ -80,10 +50,14 @@ class ConditionalGraphicalModel(Estimator):
 
     Parameters
     ----------
-    graph : int, Chain, list of tuples or "tree", default=1
+    graph : int, Chain, list of tuples, "tree", Tree or Graph, default=1
         Sequences: the order of the chain; a clique is order + 1 neighbours (0, 1, 2 are the paper's Graph1 to Graph3).
-        Outputs of fixed size, `y` of shape (n, n_nodes): cliques as tuples of columns, or the maximum spanning tree of
-        the mutual information of the columns of `y`. Columns are given labels that they had in training, no others.
+        Outputs of fixed size, `y` of shape (n, n_nodes): cliques as tuples of columns, or with "tree" the maximum
+        spanning tree of the mutual information of the columns of `y`. Columns are given labels that they had in
+        training, no others. Examples of any shape: :class:`dualfield.structures.Tree` or
+        :class:`dualfield.structures.Graph`, an object, whose edges are the cliques, with the label of the node that an
+        edge comes from first; a node without an edge is a clique of its own. Edges are put together again as the object
+        says: exactly, or by bounds.
     loss : {"hinge", "log", "squared"}, default="hinge"
         See above.
     base_estimator : classifier of scikit-learn, default=None
@@ -96,12 +70,13 @@ class ConditionalGraphicalModel(Estimator):
         Of the kernel.
     C : float, default=None
         Weight of the loss; None: 5 for "hinge", 100 for "log", 50 for "squared".
-    tying : {"shared", "position"} or callable, default=None
+    tying : {"shared", "position", "type"} or callable, default=None
         Which cliques of a size are of one type: all; those whose first node has the same position; or those with the
         same ``tying(position, length)``, both with blank nodes counted. In fixed graphs a position is a tuple of nodes.
-        None: "shared" for sequences, "position" for fixed graphs.
+        None: "shared" for sequences, "position" for fixed graphs, and "type", edges of one type, for trees and graphs,
+        which take "shared" else.
     padding : (int, int), default=(0, 0)
-        Blank nodes before and behind each sequence: rows of zeros with a label of their own.
+        Blank nodes before and behind each sequence: rows of zeros with a label of their own. For sequences only.
     unseen : {"backoff", "-inf"} or float, default="backoff"
         Score of label tuples that were never seen for a type. "-inf" forbids them; where that leaves no labelling,
         one with as few of them as can be is predicted. "backoff" trains smaller cliques too, down to nodes, takes
@@ -113,10 +88,11 @@ class ConditionalGraphicalModel(Estimator):
         The cost in these formulas: by how much an unseen tuple is worse than its parts say. Scores of kernel machines
         lie close together on new inputs, so that already a small part of the margin nearly forbids unseen tuples.
     features : {"joint", "tied", "tied_separately", "tied_printed"}, default="joint"
-        "joint": rows of the nodes side by side, weights for each tuple. "tied": the score is a sum over the nodes, with
-        weights for node and label, trained over the seen tuples ("hinge" only). "tied_separately": models of single
-        nodes, summed over cliques; larger ones only say what was seen. "tied_printed": weights for each tuple and the
-        sum of the kernels of its nodes, as the formula in the paper has it, which ties nothing.
+        "joint": rows of the nodes side by side, behind them those of the edge, if it has features; weights for each
+        tuple. "tied": the score is a sum over the nodes, with weights for node and label, trained over the seen tuples
+        ("hinge" only). "tied_separately": models of single nodes, summed over cliques; larger ones only say what was
+        seen. "tied_printed": weights for each tuple and the sum of the kernels of its nodes, as the formula in the
+        paper has it, which ties nothing.
     combine : "sum" or dict, default="sum"
         Weights by order, such as {0: 1.0, 1: 0.5}: cliques of all these orders are trained, and their weighted scores
         added; no order above that of the graph. In fixed graphs the cliques of lower order are parts of those given.
@@ -142,9 +118,10 @@ class ConditionalGraphicalModel(Estimator):
     classes_ : array of shape (n_classes,)
         The labels.
     clique_models_ : dict
-        From (size, key) to :class:`dualfield.estimators.graphical_problems.CliqueModel`, one for each type.
-    graph_ : int or list of tuples
-        The order of the chain, or the cliques of a fixed graph.
+        From (size, key) to :class:`dualfield.solvers.kernel.cliques.CliqueModel`, one for each type. With "type" the
+        key is the type of an edge, and 0 for nodes.
+    graph_ : int, list of tuples, Tree or Graph
+        The order of the chain, the cliques of a fixed graph, or the tree or graph with its number of labels.
     objective_, dual_gap_ : float
         Sums over all types; NaN with `base_estimator`.
     n_iter_ : int
@@ -177,6 +154,16 @@ class ConditionalGraphicalModel(Estimator):
     [['a', 'b', 'a', 'b']]
     >>> sorted(model.clique_models_)
     [(1, 'shared'), (2, 'shared')]
+
+    Graphs, with the edges that join their nodes:
+
+    >>> from dualfield.structures import Graph
+    >>> circle, star = (X[0], [(0, 1), (1, 2), (2, 0)]), (X[1][[0, 0, 1]], [(0, 1), (0, 2)])
+    >>> graphs = ConditionalGraphicalModel(Graph(), loss="log").fit([circle, star], [["a", "b", "a"], ["b", "b", "a"]])
+    >>> graphs.predict([(X[1], [(0, 1)])])
+    [['b', 'a']]
+    >>> sorted(graphs.clique_models_)
+    [(1, 0), (2, 0)]
     """
 
     _saved_as = "ConditionalGraphicalModel"
@@ -192,7 +179,7 @@ class ConditionalGraphicalModel(Estimator):
 
     def __init__(
         self,
-        graph: int | Chain | Sequence[tuple[int, ...]] | Literal["tree"] = 1,
+        graph: int | Chain | Sequence[tuple[int, ...]] | Literal["tree"] | Pairwise = 1,
         *,
         loss: Literal["hinge", "log", "squared"] = "hinge",
         base_estimator: Any = None,
@@ -201,7 +188,7 @@ class ConditionalGraphicalModel(Estimator):
         coef0: float = 0.0,
         degree: float = 3.0,
         C: float | None = None,
-        tying: Literal["shared", "position"] | Callable[[Any, int], Hashable] | None = None,
+        tying: Literal["shared", "position", "type"] | Callable[[Any, int], Hashable] | None = None,
         padding: tuple[int, int] = (0, 0),
         unseen: Literal["backoff", "-inf"] | float = "backoff",
         backoff_cost: float = 0.0,
@@ -252,9 +239,11 @@ class ConditionalGraphicalModel(Estimator):
 
         Parameters
         ----------
-        X : list of arrays of shape (length_i, d), or array
+        X : list of arrays of shape (length_i, d), or array, or list of trees or graphs
             Sequences, in any form with numbers that :meth:`dualfield.data.Batch.build` takes. For a fixed graph an
-            array of shape (n, n_nodes, d), a row for each node, or (n, d), rows that all cliques share.
+            array of shape (n, n_nodes, d), a row for each node, or (n, d), rows that all cliques share. For trees and
+            graphs what :meth:`dualfield.structures.Tree.open` and :meth:`dualfield.structures.Graph.open` take, with
+            numbers as features of nodes and edges.
         y : list of lists of labels, or array of shape (n, n_nodes)
             A label for each node.
         sample_weight : array of shape (n_examples,), default=None
@@ -279,8 +268,7 @@ class ConditionalGraphicalModel(Estimator):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        read = self._read_fixed if chain_order(self.graph) is None else self._read_sequences
-        model, data, sizes = read(X, y, sample_weight, lengths)
+        model, data, sizes = read_training(self, X, y, sample_weight, lengths)
         task = CliqueTask(
             loss=self.loss,
             features=self.features,
@@ -293,104 +281,10 @@ class ConditionalGraphicalModel(Estimator):
         )
         rule = StopRule(float(self.tol), _DEFAULT_PASSES if self.max_iter is None else float(self.max_iter))
         models = solve_cliques(list(clique_problems(task, data, sizes)), rule, self.n_jobs, int(self.verbose))
-        kind, kind_of_probability = self._kinds(models)
+        kind, kind_of_probability = score_kinds(self, models)
         self._model = replace(model, models=models, kind=kind, kind_of_probability=kind_of_probability)
         self._keep(list(models.values()))
         return self
-
-    def _read_sequences(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, lengths: ArrayLike | None
-    ) -> tuple[GraphicalModel, LabelledExamples, set[int]]:
-        check_no_table(X, y, lengths, self.graph)
-        matrix, counts = read_sequences(X, lengths, None)
-        if not counts.sum():
-            raise ValueError("X must have at least one node. Got none.")
-        offsets = np.concatenate([[0], np.cumsum(counts)])
-        labels = Labels.fit(y, offsets)
-        codes = labels.encode(y, offsets)
-        weights = _example_weights(sample_weight, len(counts))
-        order = cast(int, chain_order(self.graph))
-        check_combined(self.combine, order)
-        self.n_features_in_ = int(matrix.shape[1])
-        model = self._without_cliques(labels, order)
-        layout = ChainLayout(counts[counts > 0], model.padding, model.tying)
-        data = LabelledExamples(
-            layout=layout,
-            matrix=with_blank_row(matrix, model.padding),
-            codes=padded_codes(layout, codes, len(labels)),
-            weights=weights[counts > 0],
-            n_states=model.n_states,
-            is_weighted=sample_weight is not None,
-        )
-        each = combined_weights(self.combine) or {order: 1.0}
-        return model, data, needed_sizes(each, model.unseen is None, self.features == "tied_separately")
-
-    def _read_fixed(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, lengths: ArrayLike | None
-    ) -> tuple[GraphicalModel, LabelledExamples, set[int]]:
-        if any(check_padding(self.padding)):
-            raise ValueError("padding is for sequences: it must be (0, 0) with a graph of fixed size.")
-        matrix, n, n_rows = read_fixed(self, X, lengths, reset=True)
-        labels, codes = read_fixed_labels(y)
-        if n != len(codes):
-            raise ValueError(f"y has {len(codes)} examples; X has {n}.")
-        n_nodes = codes.shape[1]
-        if n_rows not in (None, n_nodes):
-            wanted = f"(n, d), or (n, {n_nodes}, d) with a row for each node"
-            raise ValueError(f"X must have shape {wanted}. Got {np.shape(X)} instead.")
-        weights = _example_weights(sample_weight, n)
-        graph: list[Any]
-        if isinstance(self.graph, str):
-            graph = spanning_tree(mutual_information(codes, weights=weights)) or [(0,)]
-        else:
-            graph = check_graph(self.graph, n_nodes)
-        check_combined(self.combine, max((len(clique) for clique in graph), default=1) - 1)
-        model = self._without_cliques(labels, graph, n_nodes, n_rows is None)
-        scored, by_size = model.fixed_cliques(combined_weights(self.combine))
-        check_covered(scored, n_nodes)
-        layout = GraphLayout(n, n_nodes, by_size, model.tying, model.is_shared_input)
-        keys = [layout.key(clique) for clique in scored]
-        seen = seen_tuples(codes[weights > 0], list(scored), keys)
-        put_together(n_nodes, len(labels), seen, with_lists=model.unseen == -np.inf)
-        data = LabelledExamples(
-            layout=layout,
-            matrix=matrix,
-            codes=codes.ravel(),
-            weights=weights,
-            n_states=len(labels),
-            is_weighted=sample_weight is not None,
-        )
-        return model, data, set(by_size)
-
-    def _without_cliques(
-        self, labels: Labels, graph: Any, n_nodes: int | None = None, is_shared_input: bool = False
-    ) -> GraphicalModel:
-        """Return the model before it has learnt anything."""
-        tying = self.tying if self.tying is not None else "shared" if n_nodes is None else "position"
-        return GraphicalModel(
-            labels=labels,
-            n_features=self.n_features_in_,
-            graph=graph,
-            n_nodes=n_nodes,
-            is_shared_input=is_shared_input,
-            models={},
-            tying=tying,
-            padding=check_padding(self.padding),
-            unseen=unseen_score(self.unseen),
-            features=self.features,
-        )
-
-    def _kinds(self, models: Mapping[Any, CliqueModel]) -> tuple[str, str | None]:
-        """Return how models are asked for scores, and for probabilities if they have any."""
-        if self.base_estimator is None:
-            is_log = self.loss == "log"
-            return "tied" if self.features == "tied" else "log" if is_log else "kernel", "log" if is_log else None
-        likely = "predict_proba" if hasattr(self.base_estimator, "predict_proba") else None
-        if self.response_method != "auto":
-            return self.response_method, likely
-        known = (model.estimator for model in models.values() if model.estimator is not None)
-        has_margins = hasattr(next(known, None), "decision_function")
-        return "decision_function" if has_margins else "predict_proba", likely
 
     def _keep(self, models: list[CliqueModel]) -> None:
         self.objective_, self.dual_gap_, self.n_iter_, self.status_ = summary(models)
@@ -412,172 +306,6 @@ class ConditionalGraphicalModel(Estimator):
                 f"{first.size} nodes: {first.status.sentence} Relative duality gap "
                 f"{relative_gap(first.objective, first.dual_gap):.3g}, tolerance {self.tol:g}. {first.status.remedy}"
             )
-
-    def predict(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
-        """Return the labelling with the largest score of each example.
-
-        Parameters
-        ----------
-        X, lengths
-            As in :meth:`fit`.
-
-        Returns
-        -------
-        list of lists of labels, or of arrays if the training labels were arrays; for a fixed graph array (n, n_nodes)
-            Labels.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield import ConditionalGraphicalModel
-        >>> X, y = np.array([[0.0], [1.0], [1.0]]), ["a", "b", "b"]
-        >>> ConditionalGraphicalModel(0, loss="log").fit(X, y, lengths=[2, 1]).predict(X, lengths=[1, 2])
-        [['a'], ['b', 'b']]
-        """
-        answer, offsets = self._answer(X, lengths, with_probabilities=False)
-        if offsets is not None:
-            return self.labels_.decode(answer.labels, offsets)
-        return self.classes_[answer.labels].reshape(-1, self.n_nodes_)
-
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
-        """Return the probability of each label at each node, from the product of the probabilities of all cliques.
-
-        Nothing makes these calibrated, see the notes of the class. A warning tells of examples with cliques that the
-        model does not know.
-
-        Parameters
-        ----------
-        X, lengths
-            As in :meth:`fit`.
-
-        Returns
-        -------
-        list of arrays of shape (length_i, n_classes); for a fixed graph array of shape (n, n_nodes, n_classes)
-            Marginals, by forward-backward; columns follow ``classes_``.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield import ConditionalGraphicalModel
-        >>> X, y = [np.array([[0.0], [1.0]]), np.array([[1.0], [0.0]])], [["a", "b"], ["b", "a"]]
-        >>> ConditionalGraphicalModel(1, loss="log", unseen="-inf").fit(X, y).predict_proba(X)[0].round(2)
-        array([[0.98, 0.02],
-               [0.02, 0.98]])
-        """
-        answer, offsets = self._answer(X, lengths, with_probabilities=True)
-        assert answer.probabilities is not None
-        odd = int(np.sum(answer.is_without | answer.is_unknown))
-        if odd:
-            warnings.warn(
-                f"{odd} of {len(answer.is_without)} examples have a type of clique that training did not have, or no "
-                f"labelling of seen tuples. Their probabilities say little.",
-                UserWarning,
-                stacklevel=2,
-            )
-        if offsets is not None:
-            return [answer.probabilities[a:b] for a, b in itertools.pairwise(offsets)]
-        return answer.probabilities.reshape(-1, self.n_nodes_, len(self.classes_))
-
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_marginals(self, X: Any, *, lengths: ArrayLike | None = None) -> list[list[dict[Any, float]]]:
-        """Return the numbers of :meth:`predict_proba` as a dict for each node.
-
-        Parameters
-        ----------
-        X, lengths
-            As in :meth:`fit`.
-
-        Returns
-        -------
-        list of lists of dicts
-            From label to probability.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield import ConditionalGraphicalModel
-        >>> X, y = [np.array([[0.0], [1.0]])], [["a", "b"]]
-        >>> sorted(ConditionalGraphicalModel(0, loss="log").fit(X, y).predict_marginals(X)[0][0])
-        ['a', 'b']
-        """
-        names = self.classes_.tolist()
-        rows = self.predict_proba(X, lengths=lengths)
-        return [[dict(zip(names, row, strict=True)) for row in np.asarray(one).tolist()] for one in rows]
-
-    def clique_scores(self, X: Any, *, lengths: ArrayLike | None = None) -> dict[int, CliqueTable]:
-        """Return the scores of label tuples at all cliques: what :meth:`predict` adds up, before weights.
-
-        Parameters
-        ----------
-        X, lengths
-            As in :meth:`fit`.
-
-        Returns
-        -------
-        dict
-            From order, the number of nodes minus 1, to
-            :class:`dualfield.models.clique_scores.CliqueTable`.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield import ConditionalGraphicalModel
-        >>> X, y = [np.array([[0.0], [1.0], [0.0]])], [["a", "b", "a"]]
-        >>> ConditionalGraphicalModel(1, loss="squared").fit(X, y).clique_scores(X)[1].scores.shape
-        (2, 2)
-        """
-        model: GraphicalModel = self.model_
-        return model.tables(*self._input(model, X, lengths), **self._settings())
-
-    def score(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> float:
-        """Return the share of nodes whose label is predicted right.
-
-        Parameters
-        ----------
-        X, lengths
-            As in :meth:`fit`.
-        y : list of lists of labels, or array of shape (n, n_nodes)
-            True labels.
-
-        Returns
-        -------
-        float
-            In [0, 1].
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield import ConditionalGraphicalModel
-        >>> X, y = [np.array([[0.0], [1.0]])], [["a", "b"]]
-        >>> ConditionalGraphicalModel(0, loss="log").fit(X, y).score(X, y)
-        1.0
-        """
-        return share_right(self.predict(X, lengths=lengths), y)
-
-    def _answer(
-        self, X: Any, lengths: ArrayLike | None, *, with_probabilities: bool
-    ) -> tuple[Answer, NDArray[np.int64] | None]:
-        """Ask about all nodes; the second answer says where sequences begin, None for a fixed graph."""
-        model: GraphicalModel = self.model_
-        matrix, counts = self._input(model, X, lengths)
-        answer = model.answer(matrix, counts, with_probabilities=with_probabilities, **self._settings())
-        return answer, np.concatenate([[0], np.cumsum(counts)]).astype(np.int64) if model.is_chain else None
-
-    def _settings(self) -> dict[str, Any]:
-        """Return the settings of the prediction."""
-        combine = combined_weights(self.combine)
-        return {"combine": combine, "backoff_cost": float(self.backoff_cost), "n_jobs": self.n_jobs}
-
-    def _input(self, model: GraphicalModel, X: Any, lengths: ArrayLike | None) -> tuple[Any, Any]:
-        """Return rows, and the number of nodes of each sequence, or of examples of a fixed graph."""
-        if model.is_chain:
-            return read_sequences(X, lengths, self.n_features_in_)
-        matrix, n, n_rows = read_fixed(self, X, lengths, reset=False)
-        if n_rows != (None if model.is_shared_input else model.n_nodes):
-            shape = "(n, d)" if model.is_shared_input else f"(n, {model.n_nodes}, d)"
-            raise ValueError(f"X must have shape {shape}, as in training. Got {np.shape(X)} instead.")
-        return matrix, n
 
     def _check_restored(self) -> None:
         check_parameters(self)
@@ -614,10 +342,3 @@ class ConditionalGraphicalModel(Estimator):
         record.number("relative_gap")  # follows from these
         self.n_iter_ = record.integer("n_iter")
         self.status_ = Status(record.text("status", [known.value for known in Status]))
-
-
-def _example_weights(sample_weight: ArrayLike | None, n: int) -> Floats:
-    weights: Floats = _check_sample_weight(sample_weight, np.empty((n, 1)), dtype=np.float64, ensure_non_negative=True)
-    if not weights.any():
-        raise ValueError("sample_weight must have an entry above zero. Got zeros only.")
-    return weights

@@ -11,7 +11,9 @@ import numpy as np
 from dualfield.data.checks import check_choice, check_integer, check_number
 from dualfield.kernels.kernel import KERNEL_NAMES
 from dualfield.scores.cliques import is_count
+from dualfield.solvers.kernel.cliques import CliqueModel
 from dualfield.structures import Chain
+from dualfield.structures.pairwise import Pairwise
 
 OWNER = "ConditionalGraphicalModel"
 # What the study of each loss found useful on letters.
@@ -40,13 +42,20 @@ def check_parameters(model: Any) -> None:
     check_integer(OWNER, "max_iter", model.max_iter, 1, or_none=True)
     check_integer(OWNER, "verbose", model.verbose, 0)
     check_choice(OWNER, "response_method", model.response_method, ("auto", "decision_function", "predict_proba"))
-    if not (model.tying is None or callable(model.tying)):
-        check_choice(OWNER, "tying", model.tying, ("shared", "position"), "None, a callable")
+    _check_tying(model)
     unseen_score(model.unseen)
     _check_features(model)
     check_padding(model.padding)
     chain_order(model.graph)
     combined_weights(model.combine)
+
+
+def _check_tying(model: Any) -> None:
+    if isinstance(model.graph, Pairwise):
+        if model.tying is not None:
+            check_choice(OWNER, "tying", model.tying, ("shared", "type"), "None with trees and graphs")
+    elif not (model.tying is None or callable(model.tying)):
+        check_choice(OWNER, "tying", model.tying, ("shared", "position"), "None, a callable")
 
 
 def _check_features(model: Any) -> None:
@@ -99,7 +108,7 @@ def unseen_score(unseen: Any) -> float | None:
 
 
 def chain_order(graph: Any) -> int | None:
-    """Return the order of a chain; None for a graph of fixed size."""
+    """Return the order of a chain; None for a graph of fixed size, and for trees and graphs of any shape."""
     if isinstance(graph, Chain):
         if graph.allowed is not None or graph.allowed_start is not None or graph.allowed_stop is not None:
             raise ValueError(
@@ -109,10 +118,18 @@ def chain_order(graph: Any) -> int | None:
         return int(graph.order)
     if is_count(graph):
         return int(graph)
+    if isinstance(graph, Pairwise):
+        if not graph.is_free:
+            raise ValueError(
+                f"The 'graph' parameter of {OWNER} takes a {type(graph).__name__} without 'allowed': which labels an "
+                f"edge may join is said by 'unseen'. Got {graph!r} instead."
+            )
+        return None
     if isinstance(graph, (list, tuple)) or (isinstance(graph, str) and graph == "tree"):
         return None
     raise ValueError(
-        f"The 'graph' parameter of {OWNER} must be an int in [0, inf), a Chain, a list of tuples of nodes or 'tree'. "
+        f"The 'graph' parameter of {OWNER} must be an int in [0, inf), a Chain, a list of tuples of nodes, 'tree' (the "
+        f"spanning tree of the columns of y), or an object Tree() or Graph() for examples of any shape. "
         f"Got {graph!r} instead."
     )
 
@@ -142,3 +159,16 @@ def check_combined(combine: Any, order: int) -> None:
             f"The 'combine' parameter of {OWNER} must not name an order above that of the graph, {order}. "
             f"Got {combine!r} instead."
         )
+
+
+def score_kinds(model: Any, models: Mapping[Any, CliqueModel]) -> tuple[str, str | None]:
+    """Return how the models of cliques are asked for scores, and for probabilities if they have any."""
+    if model.base_estimator is None:
+        is_log = model.loss == "log"
+        return "tied" if model.features == "tied" else "log" if is_log else "kernel", "log" if is_log else None
+    likely = "predict_proba" if hasattr(model.base_estimator, "predict_proba") else None
+    if model.response_method != "auto":
+        return model.response_method, likely
+    known = (one.estimator for one in models.values() if one.estimator is not None)
+    has_margins = hasattr(next(known, None), "decision_function")
+    return "decision_function" if has_margins else "predict_proba", likely

@@ -17,10 +17,10 @@ from dualfield.features import Template
 from dualfield.metrics.accuracy import share_right
 from dualfield.models.explanation import Explanation, explain
 from dualfield.models.inspection import TopFeatures, state_features, top_features, transition_features
-from dualfield.models.spans import PredictedSpan, predict_spans
+from dualfield.models.spans import PredictedSpan, predict_segments, predict_spans
 from dualfield.models.structured import StructuredModel
 from dualfield.scores import Expansion, LinearScores
-from dualfield.structures import Chain, Scores, Structure
+from dualfield.structures import Chain, Scores, SemiMarkov, Structure
 from dualfield.structures.checks import n_threads
 
 __all__ = ["StructuredPredictor"]
@@ -49,6 +49,8 @@ class StructuredPredictor:
         Number of weights.
     expansion_ : Expansion or None
         Points, coefficients and kernel of the node scores, where there is a kernel.
+    pair_expansion_ : Expansion or None
+        The same for the scores of pairs of neighbours.
     template_ : Template or None
         What makes attributes of columns.
     coef_ : sparse matrix or array of shape (n_labels, n_columns)
@@ -58,7 +60,8 @@ class StructuredPredictor:
     start_, stop_ : array of shape (n_labels,)
         Weights of the first and of the last label.
     relaxation_ : str or None
-        "trw" where the model was trained with tree-reweighted bounds, see :class:`dualfield.structures.Graph`.
+        "trw" where the model was trained with tree-reweighted bounds, "max_flow" where it was with maximum flow, and
+        not every answer was a labelling; see :class:`dualfield.structures.Graph`.
 
     Examples
     --------
@@ -78,6 +81,7 @@ class StructuredPredictor:
     score_map_: LinearScores = fitted("score_map")
     parameters_: Floats = fitted("parameters")
     expansion_: Expansion | None = fitted("expansion")
+    pair_expansion_: Expansion | None = fitted("pair_expansion")
     n_features_: int = fitted("n_features")
     template_: Template | None = fitted("template")
     coef_: Any = fitted("coef")
@@ -280,7 +284,8 @@ class StructuredPredictor:
         names, rows = self._ask().names, self.predict_proba(X, lengths=lengths)
 
         def named(table: Any) -> list[dict[Any, float]]:
-            return [dict(zip(names, row, strict=True)) for row in np.asarray(table).tolist()]
+            in_a_row = np.reshape(table, (-1, len(names)))  # images have rows and columns of nodes
+            return [dict(zip(names, row, strict=True)) for row in in_a_row.tolist()]
 
         if self.structure_.is_flat:
             return named(rows)
@@ -422,7 +427,10 @@ class StructuredPredictor:
         >>> CRF().fit([[["a"], ["b"]]], [["x", "y"]]).score([[["a"], ["b"]]], [["x", "z"]])
         0.5
         """
-        return share_right(self.predict(X, lengths=lengths), y, flat=self.structure_.is_flat)
+        predicted, structure = self.predict(X, lengths=lengths), self.structure_
+        if not structure.is_flat:
+            y = structure.as_labels(y, [len(one) for one in predicted])
+        return share_right(predicted, y, flat=structure.is_flat)
 
     def predict_spans(
         self, X: Any, *, outside: str = "O", min_proba: float = 0.0, lengths: ArrayLike | None = None
@@ -460,6 +468,8 @@ class StructuredPredictor:
         check_number("predict_spans", "min_proba", min_proba, 0.0)
         model, threads = self._ask(), n_threads(self.n_jobs)
         scores, structure = model.scores(self._input(X), lengths, threads), model.structure
+        if isinstance(structure, SemiMarkov):
+            return predict_segments(structure, scores, min_proba, model.probability_temperature, threads)
         if not isinstance(structure, Chain):
             raise ValueError(f"Spans are parts of sequences; this model labels a {type(structure).__name__}.")
         return predict_spans(structure, scores, model.names, outside, min_proba, model.probability_temperature, threads)
@@ -505,7 +515,10 @@ class StructuredPredictor:
 
     @property
     def transition_features_(self) -> dict[tuple[Any, ...], float]:
-        """Weights of transitions that are not zero, by (label, next label), or by all labels of a longer window."""
+        """Weights of transitions that are not zero, by (label, next label) or all labels of a longer window.
+
+        Where edges have several types, by (type, label from, label to).
+        """
         return transition_features(self._ask())
 
     def top_features(self, n: int = 10, label: Any = None) -> TopFeatures:

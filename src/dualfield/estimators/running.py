@@ -16,7 +16,7 @@ from dualfield.models.kernel_training import fit_with_kernel
 from dualfield.models.structured import StructuredModel
 from dualfield.models.training_data import TrainingData
 from dualfield.persistence.checkpoint import Checkpoint, fingerprint
-from dualfield.scores import Expansion
+from dualfield.scores.kernel import Expansions
 from dualfield.solvers import Moment, Solution, Status, Trace
 from dualfield.solvers.callbacks import FitCallbacks
 from dualfield.solvers.kept_state import refuse_unused
@@ -70,16 +70,16 @@ def run_with_kernel(
     solver: Any,
     old: StructuredModel | None,
     **looking_on: Any,
-) -> tuple[Solution[Floats], Expansion]:
-    """Train with node scores from a kernel."""
+) -> tuple[Solution[Floats], Expansions]:
+    """Train with scores from a kernel."""
     for name, value in looking_on.items():
         if value is not None:
             raise ValueError(f"{name} must be None with a kernel: the model is there at the end of the fit only.")
-    found: list[Expansion] = []
+    found: list[Expansions] = []
 
     def solve(callbacks: FitCallbacks, seed: int) -> Solution[Floats]:
-        solution, expansion = fit_with_kernel(estimator, data, temperature, solver, old, callbacks, seed)
-        found.append(expansion)
+        solution, expansions = fit_with_kernel(estimator, data, temperature, solver, old, callbacks, seed)
+        found.append(expansions)
         return solution
 
     return run(estimator, solve, data=data), found[0]

@@ -90,8 +90,16 @@ class StructuredSVM(StructuredPredictor, Estimator):
     kernel : {"linear", "poly", "rbf", "laplacian", "sigmoid"} or callable, default=None
         Node scores are expansions in a kernel on the rows of the nodes, as in
         :class:`dualfield.KernelLogisticRegression`, instead of weights of columns; transitions keep their weights.
+    kernel_on : {"nodes", "pairs", "both"}, default="nodes"
+        What the kernel scores. "pairs": the labels of neighbours, for every edge e of a chain of order 1, a tree or a
+        graph, Σ_e' κ(x_e, x_e') B_e'[a, b], where x_e are the rows of its two nodes side by side, or the features of
+        the edge where edges have some; nodes then have no scores of their own. "both": pairs and nodes. Memory beside
+        ``cache_size``: some ten numbers of 8 bytes for each edge and pair of labels.
     gamma : {"scale", "auto"} or float, default="scale"
         γ of "poly", "rbf", "laplacian" and "sigmoid": given, 1 / n_columns, or that divided by the variance of X.
+    pair_gamma : {"scale", "auto"} or float, default=None
+        The same for the kernel on pairs; None: as gamma. Pairs are further apart than nodes, so that a number which is
+        good for nodes is too large for them.
     degree, coef0 : float, default=3, 0.0
         Of "poly" and "sigmoid".
     kernel_approx : int, (int, str) or array of points, default=None
@@ -99,8 +107,9 @@ class StructuredSVM(StructuredPredictor, Estimator):
         nodes there are, and ``dual_gap_`` says what that may have lost. The str says how they are chosen: "k-means++",
         "greedy", "leverage" or "random".
     transition_scale : float, default=1.0
-        With a kernel: transitions and ends score this times their weights, which are penalised as the kernel is. Below
-        1 they count for less, as where sequences to come have other transitions than those in training.
+        With a kernel: transitions, ends and the kernel on pairs score this times their weights, which are penalised as
+        those of nodes are. Below 1 they count for less, as where sequences to come have other transitions than those in
+        training.
     cache_size : float, default=4e9
         Bytes for kernel values; beyond that they are computed again.
     solver : str or solver object, default="auto"
@@ -139,6 +148,8 @@ class StructuredSVM(StructuredPredictor, Estimator):
         As in :class:`dualfield.CRF`.
     expansion_ : Expansion or None
         Points, coefficients and kernel of the node scores, where there is a kernel.
+    pair_expansion_ : Expansion or None
+        The same for the scores of pairs of neighbours, see ``kernel_on``.
     objective_, dual_gap_ : float
         The minimised value, and a proven bound on its distance from the minimum.
     n_iter_, solver_, status_, trace_
@@ -177,7 +188,9 @@ class StructuredSVM(StructuredPredictor, Estimator):
         cost: Literal["hamming"] | ArrayLike | Callable[[Any, Any], float] = "hamming",
         rescaling: Literal["margin", "slack"] = "margin",
         kernel: str | Callable[..., Any] | None = None,
+        kernel_on: Literal["nodes", "pairs", "both"] = "nodes",
         gamma: float | Literal["scale", "auto"] = "scale",
+        pair_gamma: float | Literal["scale", "auto"] | None = None,
         degree: float = 3,
         coef0: float = 0.0,
         kernel_approx: int | tuple[int, str] | ArrayLike | None = None,
@@ -204,7 +217,9 @@ class StructuredSVM(StructuredPredictor, Estimator):
         self.cost = cost
         self.rescaling = rescaling
         self.kernel = kernel
+        self.kernel_on = kernel_on
         self.gamma = gamma
+        self.pair_gamma = pair_gamma
         self.degree = degree
         self.coef0 = coef0
         self.kernel_approx = kernel_approx
@@ -282,8 +297,8 @@ class StructuredSVM(StructuredPredictor, Estimator):
         data = self._read(X, y, sample_weight, lengths)
         if self.kernel is not None:
             solver = check_structured_kernel(self, 0.0)
-            solution, expansion = run_with_kernel(self, data, 0.0, solver, old, monitor=monitor, checkpoint=checkpoint)
-            self._keep(data.model(solution.parameters, None, expansion), solution)
+            solution, expansions = run_with_kernel(self, data, 0.0, solver, old, monitor=monitor, checkpoint=checkpoint)
+            self._keep(data.model(solution.parameters, None, expansions), solution)
         else:
             start = carry_over(old, data) if isinstance(old, StructuredModel) else None
             solution = self._fit_data(data, start, monitor, Checkpoint.of(checkpoint))
@@ -497,7 +512,13 @@ class StructuredSVM(StructuredPredictor, Estimator):
     def _read(self, X: Any, y: Any, sample_weight: Any, lengths: Any) -> TrainingData:
         if structure_of(type(self).__name__, self.structure).is_flat:
             X, y = matrix_and_classes(self, X, y)
-        return read_training_data(self, X, y, sample_weight, lengths, hinge=True)
+        data = read_training_data(self, X, y, sample_weight, lengths, hinge=True)
+        owner = type(self).__name__
+        if self.rescaling == "slack":
+            data.need_exact(owner, "rescaling='slack' needs the best labelling for every number of wrong labels")
+        if self.kernel is not None:
+            data.need_exact(owner, "with a kernel the hinge is trained on the best labellings")
+        return data
 
     @fitting
     def _fit_data(
@@ -508,13 +529,17 @@ class StructuredSVM(StructuredPredictor, Estimator):
         checkpoint: Checkpoint | None = None,
     ) -> Solution[Floats]:
         """Fit to data that have been read, from weights, or from a solution with its dual point."""
-        solution = self._solve(data, start, monitor, checkpoint)
-        self._keep(data.model(solution.parameters, None), solution)
+        objective, solver = self._objective(data.as_chains())
+        solution = self._solve(data, objective, solver, start, monitor, checkpoint)
+        model = data.model(solution.parameters, None)
+        self._keep(replace(model, relaxation=objective.relaxation_met), solution)
         return solution
 
     def _solve(
         self,
         data: TrainingData,
+        objective: Objective,
+        solver: Any,
         start: Floats | Solution[Floats] | None,
         monitor: Callable[[Moment, StructuredSVM], Any] | None,
         checkpoint: Checkpoint | None,
@@ -525,7 +550,6 @@ class StructuredSVM(StructuredPredictor, Estimator):
             start = replace(start, parameters=np.concatenate([start.parameters, rest]))
         elif start is not None:
             start = np.concatenate([start, rest])
-        objective, solver = self._objective(chains)
         if checkpoint is not None and works_on_planes(solver, objective):
             raise ValueError(
                 f"checkpoint needs a solver in native code: {type(solver).__name__} does not keep its state."
@@ -560,7 +584,7 @@ class StructuredSVM(StructuredPredictor, Estimator):
         owner = type(self).__name__
         if self._is_custom:
             return pick_solver(owner, self.solver, prototypes.custom_planes())
-        return pick_solver(owner, self.solver, prototypes.objective(0.0))
+        return pick_solver(owner, self.solver, prototypes.objective(0.0), prototypes.relaxed_hinge())
 
     def _check_restored(self) -> None:
         if self._is_custom:

@@ -1,4 +1,4 @@
-"""Files of other tools: CoNLL columns, JSON of annotation tools, CRFsuite's items and models, svmlight."""
+"""Files of other tools: CoNLL columns, JSON of annotation tools, graphs, CRFsuite's items and models, svmlight."""
 
 from dualfield.io.annotated_text import AnnotatedText
 from dualfield.io.atomic import atomic_write
@@ -7,6 +7,7 @@ from dualfield.io.crfsuite_items import read_crfsuite_items, write_crfsuite_item
 from dualfield.io.crfsuite_model import CrfsuiteModel, StateWeights, TransitionWeights, read_crfsuite_model
 from dualfield.io.crfsuite_model_writer import write_crfsuite_model
 from dualfield.io.file_columns import FileColumns
+from dualfield.io.json_graphs import read_json_graphs, write_json_graphs
 from dualfield.io.json_spans import read_json_spans, write_json_spans
 from dualfield.io.json_tokens import read_json_tokens, write_json_tokens
 from dualfield.io.plain_text import split_tokens
@@ -23,6 +24,7 @@ __all__ = [
     "read_conll",
     "read_crfsuite_items",
     "read_crfsuite_model",
+    "read_json_graphs",
     "read_json_spans",
     "read_json_tokens",
     "read_svmlight",
@@ -30,6 +32,7 @@ __all__ = [
     "write_conll",
     "write_crfsuite_items",
     "write_crfsuite_model",
+    "write_json_graphs",
     "write_json_spans",
     "write_json_tokens",
     "write_svmlight",

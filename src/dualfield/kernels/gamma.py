@@ -17,10 +17,12 @@ def check_kernel(owner: str, model: Any, names: tuple[str, ...] = KERNEL_NAMES) 
     """Raise unless kernel, gamma, degree and coef0 of a model make sense."""
     if not callable(model.kernel):
         check_choice(owner, "kernel", model.kernel, names, "a callable")
-    if not isinstance(model.gamma, str):
-        check_number(owner, "gamma", model.gamma, 0.0, open_low=True)
-    else:
-        check_choice(owner, "gamma", model.gamma, ("scale", "auto"), "a float in (0, inf)")
+    for name in ("gamma", "pair_gamma"):
+        value = getattr(model, name, None)
+        if isinstance(value, str):
+            check_choice(owner, name, value, ("scale", "auto"), "a float in (0, inf)")
+        elif name == "gamma" or value is not None:
+            check_number(owner, name, value, 0.0, open_low=True)
     check_number(owner, "degree", model.degree, 0.0)
     check_number(owner, "coef0", model.coef0, -np.inf)
 

@@ -190,6 +190,8 @@ def _check_all(name: str, values: NDArray[np.float64], good: NDArray[np.bool_], 
 def checked_marginals(marginals: Any, labels: Sequence[Any], n_classes: int, i: int) -> NDArray[np.float64]:
     """Return the probabilities of one sequence, a row for each of its labels, or raise an error that names it."""
     rows = np.asarray(in_a_row(marginals) if isinstance(marginals, dict) else marginals, dtype=np.float64)
+    if rows.ndim == 3:  # an image, whose labels are taken row by row
+        rows = rows.reshape(-1, rows.shape[2])
     if not len(labels) and not rows.size:
         return np.zeros((0, n_classes))
     if rows.shape != (len(labels), n_classes):

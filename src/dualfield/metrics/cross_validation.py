@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 
 def cross_val_predict(
     estimator: Any,
@@ -89,6 +91,13 @@ def fitted_folds(estimator: Any, X: Any, y: Any, cv: Any) -> Iterator[tuple[Any,
     for train, test in check_cv(cv).split(range(len(y)), None):
         model = clone(estimator).fit(_safe_indexing(X, train), _safe_indexing(y, train))
         known = set(model.classes_)
-        kept = [at for at in test.tolist() if known.issuperset(y[at] if isinstance(y[at], list | tuple) else [y[at]])]
+        kept = [at for at in test.tolist() if known.issuperset(_labels(y[at]))]
         if kept:
             yield model, _safe_indexing(X, kept), _safe_indexing(y, kept)
+
+
+def _labels(one: Any) -> Any:
+    """Return the labels of an example: a sequence, those of an image, or one label."""
+    if isinstance(one, np.ndarray):
+        return one.ravel().tolist()
+    return one if isinstance(one, list | tuple) else [one]

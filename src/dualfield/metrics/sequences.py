@@ -33,7 +33,8 @@ def as_lists(y: Any, name: str) -> list[list[Any]]:
         if not isinstance(sequence, list | tuple | np.ndarray):
             found = type(sequence).__name__
             raise TypeError(f"{name}[{i}] must be a list, tuple or array of labels. Got {found} instead.")
-        result.append(sequence.tolist() if isinstance(sequence, np.ndarray) else list(sequence))
+        # Labels of an image are those of its pixels, row by row.
+        result.append(sequence.ravel().tolist() if isinstance(sequence, np.ndarray) else list(sequence))
     return result
 
 

@@ -20,7 +20,7 @@ def carry_over(old: StructuredModel, data: TrainingData) -> Floats | None:
 
     None after a fit with a kernel, which has no weights of columns.
     """
-    if old.expansion is not None:
+    if old.has_kernel:
         return None
     _check_same_columns(old, data.nodes)
     weights, before, now = old.score_map.unpack(old.parameters), old.score_map, data.score_map

@@ -17,7 +17,7 @@ from dualfield.data.arrays import Floats
 from dualfield.models.clique_graph import FixedGraph, put_together
 from dualfield.models.clique_scores import CliqueBank, CliqueScores, CliqueTable
 from dualfield.scores.cliques import ChainLayout, GraphLayout, Index, Tying, with_blank_row
-from dualfield.structures import Chain, Scores, Single
+from dualfield.structures import Bounds, Chain, Scores, Single
 
 # Tables of scores are made for so many numbers at a time.
 _NUMBERS_OF_A_CHUNK = 2**24
@@ -25,18 +25,40 @@ _NUMBERS_OF_A_CHUNK = 2**24
 
 @dataclass
 class Answer:
-    """Labels of all nodes, their probabilities if asked for, and which examples the models do not know well."""
+    """Labels of all nodes, probabilities and bounds if asked for, and which examples the models do not know well."""
 
     labels: NDArray[np.int32]
     probabilities: Floats | None
+    bounds: Bounds | None
     is_without: NDArray[np.bool_]  # examples without a labelling of seen tuples
     is_unknown: NDArray[np.bool_]  # examples with a type of clique that training did not have
 
     @classmethod
-    def empty(cls, n: int, n_nodes: int, n_labels: int, with_probabilities: bool) -> Answer:
-        """Make room for an answer."""
-        probabilities = np.zeros((n_nodes, n_labels)) if with_probabilities else None
-        return cls(np.zeros(n_nodes, dtype=np.int32), probabilities, np.zeros(n, dtype=bool), np.zeros(n, dtype=bool))
+    def empty(cls, n: int, n_nodes: int, n_labels: int, question: str) -> Answer:
+        """Make room for an answer: labels, and also "probabilities" or "bounds"."""
+        probabilities = np.zeros((n_nodes, n_labels)) if question == "probabilities" else None
+        bounds = Bounds(np.zeros(n), np.zeros(n)) if question == "bounds" else None
+        labels, odd = np.zeros(n_nodes, dtype=np.int32), np.zeros((2, n), dtype=bool)
+        return cls(labels, probabilities, bounds, odd[0], odd[1])
+
+    def keep_best(self, part: Index, nodes: Any, best: Best) -> None:
+        """Keep the best labellings of some examples, with these nodes."""
+        self.labels[nodes] = best.labels
+        self.is_without[part], self.is_unknown[part] = best.is_without, best.is_unknown
+        if self.bounds is not None:
+            self.bounds.score[part] = best.score
+            self.bounds.bound[part] = best.score if best.bound is None else best.bound
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Best:
+    """The best labellings of some examples."""
+
+    labels: NDArray[np.int32]
+    score: Floats | float  # not a number unless it was needed
+    bound: Floats | None = None  # None: no labelling has a higher score
+    is_without: NDArray[np.bool_]
+    is_unknown: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +71,9 @@ class ChainReader:
     tying: Tying
     n_jobs: int | None
 
-    def answer(self, matrix: Any, lengths: Index, *, with_probabilities: bool) -> Answer:
+    def answer(self, matrix: Any, lengths: Index, *, question: str) -> Answer:
         """Label sequences whose rows lie one after another in a matrix."""
-        result = Answer.empty(len(lengths), int(np.sum(lengths)), self.bank.n_labels, with_probabilities)
+        result = Answer.empty(len(lengths), int(np.sum(lengths)), self.bank.n_labels, question)
         order = max(self.weights)
         depth = np.minimum(lengths + sum(self.padding) - 1, order)
         for level in np.unique(depth[lengths > 0]).tolist():
@@ -92,21 +114,20 @@ class ChainReader:
             possible = level.possible(lengths[examples])
             left.append(examples[~possible])
             examples = examples[possible]
-        for part in _chunks(examples, lengths + sum(self.padding), level.width):
+        for part in chunks(examples, lengths + sum(self.padding), level.width):
             chosen = np.zeros(len(lengths), dtype=bool)
             chosen[part] = True
             chosen = chosen[owner]
             layout = ChainLayout(lengths[part], self.padding, self.tying)
             rows = with_blank_row(matrix[np.flatnonzero(chosen)], self.padding)
             scores = CliqueScores(self.bank, layout, rows, level.weights)
-            labels, without = level.best(scores)
-            real = layout.is_real
-            result.labels[chosen] = labels[real]
-            result.is_without[part], result.is_unknown[part] = without, scores.is_unknown
+            best = level.best(scores, with_score=result.bounds is not None)
+            result.keep_best(part, chosen, best)
             if not level.is_dense:
-                left.append(part[without])
+                left.append(part[best.is_without])
             if result.probabilities is not None:
-                result.probabilities[chosen] = level.probabilities(scores, without)[real, : self.bank.n_labels]
+                marginals = level.probabilities(scores, best.is_without)
+                result.probabilities[chosen] = marginals[layout.is_real, : self.bank.n_labels]
         again = np.sort(np.concatenate(left)) if left else np.zeros(0, dtype=np.int64)
         if again.size:  # not possible with the listed tuples alone
             self._answer(matrix, lengths, again, _Level(self, level.order, is_dense=True), result)
@@ -141,14 +162,17 @@ class _Level:
             known[length] = bool(self.chain.is_possible(Scores(self._blanks(layout), layout.offsets)).all())
         return np.array([known[length] for length in lengths.tolist()], dtype=bool)
 
-    def best(self, scores: CliqueScores) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-        """Return the best labels, and which examples have none without forbidden tuples."""
-        is_strict = self.bank.unseen == -np.inf
-        parts = self._scores(scores, np.full(scores.layout.n_examples, -scores.barrier if is_strict else 0.0))
+    def best(self, scores: CliqueScores, *, with_score: bool) -> Best:
+        """Return the best labels of nodes that are not blank, and which examples have none of seen tuples only."""
+        parts = self._scores(scores, scores.forbidden)
         labels = self.chain.argmax(parts if self.order else parts.node, n_jobs=self.n_jobs)
-        if not is_strict:
-            return labels, np.zeros(parts.n_examples, dtype=bool)
-        return labels, self._total(parts, labels) < scores.bounds[0] - 0.5
+        total = self._total(parts, labels) if with_score or scores.is_strict else np.full(parts.n_examples, np.nan)
+        return Best(
+            labels=labels[self._layout(scores).is_real],
+            score=total,
+            is_without=scores.is_without(total),
+            is_unknown=scores.is_unknown,
+        )
 
     def probabilities(self, scores: CliqueScores, without: NDArray[np.bool_]) -> Floats:
         """Return the marginals of all nodes."""
@@ -221,7 +245,7 @@ def _joined(tables: list[CliqueTable]) -> CliqueTable:
     return CliqueTable(examples[order], nodes, tables[0].tuples, scores)
 
 
-def _chunks(examples: Index, lengths: Index, width: int) -> Iterator[Index]:
+def chunks(examples: Index, lengths: Index, width: int) -> Iterator[Index]:
     """Cut examples so that each part has tables of a bounded size, or one example."""
     ends = np.cumsum(lengths[examples]) * width // _NUMBERS_OF_A_CHUNK
     for part in np.split(examples, np.flatnonzero(np.diff(ends)) + 1):
@@ -245,25 +269,27 @@ class GraphReader:
     def _weights(self) -> dict[int, float]:
         return {len(clique): weight for clique, weight in self.scored.items()}
 
-    def answer(self, matrix: Any, n: int, *, with_probabilities: bool) -> Answer:
+    def answer(self, matrix: Any, n: int, *, question: str) -> Answer:
         """Label examples; their rows are one for each, or one for each node."""
-        width, is_strict = self.bank.n_labels, self.bank.unseen == -np.inf
-        graph = put_together(self.n_nodes, width, self._seen(), with_lists=is_strict)
-        result = Answer.empty(n, n * self.n_nodes, width, with_probabilities)
+        width = self.bank.n_labels
+        graph = put_together(self.n_nodes, width, self._seen(), with_lists=self.bank.unseen == -np.inf)
+        result = Answer.empty(n, n * self.n_nodes, width, question)
         per_example = sum(
             len(self.bank.tuples(len(clique))) + (0 if clique in graph.lists else width ** len(clique))
             for clique in self.scored
         )
-        for part in _chunks(np.arange(n), np.ones(n, dtype=np.int64), per_example):
+        for part in chunks(np.arange(n), np.ones(n, dtype=np.int64), per_example):
             nodes = slice(part[0] * self.n_nodes, (part[-1] + 1) * self.n_nodes)
             rows = matrix[part[0] : part[-1] + 1] if self.is_shared_input else matrix[nodes]
             layout = GraphLayout(len(part), self.n_nodes, self.by_size, self.tying, self.is_shared_input)
             scores = CliqueScores(self.bank, layout, rows, self._weights)
-            tables = self._tables(graph, scores, np.full(len(part), -scores.barrier if is_strict else 0.0))
-            labels, totals = graph.argmax(tables)
-            without = np.full(len(part), is_strict) & (totals < scores.bounds[0] - 0.5)
-            result.labels[nodes] = labels.ravel()
-            result.is_without[part], result.is_unknown[part] = without, scores.is_unknown
+            labels, score = graph.argmax(self._tables(graph, scores, scores.forbidden))
+            without = scores.is_without(score)
+            result.keep_best(
+                part,
+                nodes,
+                Best(labels=labels.ravel(), score=score, is_without=without, is_unknown=scores.is_unknown),
+            )
             if result.probabilities is not None:
                 tables = self._tables(graph, scores, np.where(without, -scores.barrier, -np.inf))
                 result.probabilities[nodes] = graph.node_marginals(tables, width).reshape(-1, width)

@@ -105,9 +105,12 @@ class CliqueBank:
 
 
 class CliqueScores:
-    """The scores of all cliques of some examples, computed when they are asked for."""
+    """The scores of all cliques of some examples, computed when they are asked for.
 
-    def __init__(self, bank: CliqueBank, layout: Layout, matrix: Any, weights: Mapping[int, float]) -> None:
+    Weights are for cliques of a size: one for all of them, or one for each.
+    """
+
+    def __init__(self, bank: CliqueBank, layout: Layout, matrix: Any, weights: Mapping[int, float | Floats]) -> None:
         self.bank, self.layout, self.matrix, self.weights = bank, layout, matrix, weights
         self._cliques: dict[int, Cliques] = {}
         self._raw: dict[int, tuple[Index, Floats]] = {}
@@ -146,7 +149,8 @@ class CliqueScores:
                 rows = cliques.rows[chosen]
                 if self.layout.is_shared_input and bank.kind != "tied" and not model.is_summed:
                     rows = rows[:, :1]
-                values = tuple_scores(model, self.matrix, rows, bank.n_states, kind=bank.kind, n_threads=bank.n_threads)
+                own = None if cliques.own is None else cliques.own[chosen]
+                values = tuple_scores(model, self.matrix, rows, own, bank=bank)
             scores[np.ix_(chosen, columns)] = values
         return scores
 
@@ -207,8 +211,8 @@ class CliqueScores:
         for size, weight in self.weights.items():
             owner, scores = self.cliques(size).owner, self.seen(size)[1]
             known = ~np.isnan(scores)
-            low += weight * np.bincount(owner, np.min(scores, axis=1, initial=0.0, where=known), len(low))
-            high += weight * np.bincount(owner, np.max(scores, axis=1, initial=0.0, where=known), len(high))
+            low += np.bincount(owner, weight * np.min(scores, axis=1, initial=0.0, where=known), len(low))
+            high += np.bincount(owner, weight * np.max(scores, axis=1, initial=0.0, where=known), len(high))
         return low, high
 
     @cached_property
@@ -217,49 +221,70 @@ class CliqueScores:
         low, high = self.bounds
         return 1.0 + float(np.max(high - low, initial=0.0))
 
+    @property
+    def is_strict(self) -> bool:
+        """Whether unseen tuples are forbidden."""
+        return self.bank.unseen == -np.inf
+
+    @property
+    def forbidden(self) -> Floats:
+        """What an unseen tuple scores in each example where it is forbidden, for the best labelling there is."""
+        return np.full(self.layout.n_examples, -self.barrier if self.is_strict else 0.0)
+
+    def is_without(self, score: Floats) -> NDArray[np.bool_]:
+        """Return which examples have a forbidden tuple in a labelling of this score."""
+        if not self.is_strict:
+            return np.zeros(self.layout.n_examples, dtype=bool)
+        return np.asarray(score < self.bounds[0] - 0.5)
+
     def listed(self, size: int, forbidden: Floats | float) -> Floats:
         """Return weighted scores of the known tuples and, last, of any other, shape (n, q + 1).
 
         `forbidden` is the score of unseen tuples where they are forbidden: a number, or one for each clique.
         """
-        scores, weight, unseen = self.seen(size)[1], self.weights[size], self.bank.unseen
+        scores, weight, unseen = self.seen(size)[1], self._weights(size), self.bank.unseen
         assert unseen is not None
-        value = forbidden if unseen == -np.inf else weight * unseen
-        column = np.broadcast_to(value, (len(scores),))[:, None]
+        each = np.broadcast_to(forbidden, (len(scores),))[:, None] if unseen == -np.inf else weight * unseen
+        column = np.broadcast_to(each, (len(scores), 1))
         return np.concatenate([np.where(np.isnan(scores), column, weight * scores), column], axis=1)
+
+    def _weights(self, size: int) -> Floats:
+        """Return the weights of the cliques of a size as a column, of one row where all have the same."""
+        return np.reshape(self.weights[size], (-1, 1))
 
     def table(self, size: int, forbidden: Floats | float) -> Floats:
         """Return weighted scores of all tuples, shape (n, n_states ** size), the first label counting most."""
         if self.bank.unseen is None:
-            return np.asarray(self.weights[size] * self.backed_off(size))
+            return np.asarray(self._weights(size) * self.backed_off(size))
         listed = self.listed(size, forbidden)
         table = np.repeat(listed[:, -1:], self.bank.n_states**size, axis=1)
         table[:, self.seen(size)[0]] = listed[:, :-1]
         return table
 
 
-def tuple_scores(model: CliqueModel, matrix: Any, rows: Index, n_states: int, *, kind: str, n_threads: int) -> Floats:
+def tuple_scores(model: CliqueModel, matrix: Any, rows: Index, own: Any, *, bank: CliqueBank) -> Floats:
     """Return the score of each tuple of a model for each clique, shape (n, n_tuples).
 
-    `kind` is "kernel" for scores as they are, "log" for logarithms of a softmax over them, "tied" for sums over the
-    nodes, "decision_function" or "predict_proba" for classifiers of others. A model that knows one tuple gives it 0.
+    The kind of the bank is "kernel" for scores as they are, "log" for logarithms of a softmax over them, "tied" for
+    sums over the nodes, "decision_function" or "predict_proba" for classifiers of others. A model that knows one tuple
+    gives it 0. `own` are features of the cliques themselves.
     """
-    n, q = len(rows), len(model.tuples)
+    n, q, kind = len(rows), len(model.tuples), bank.kind
     if model.estimator is not None:
-        return _estimator_scores(model, gather(matrix, rows), kind)
+        return _estimator_scores(model, gather(matrix, rows, own), kind)
     if model.coefficients is None or model.kernel is None:
         return np.zeros((n, q))
     if kind == "tied":
         total = np.zeros((n, q))
         for slot in range(model.size):
-            block = model.coefficients[:, slot * n_states : (slot + 1) * n_states]
+            block = model.coefficients[:, slot * bank.n_states : (slot + 1) * bank.n_states]
             used = np.flatnonzero(block.any(axis=1))
             each = model.kernel.scores(
-                gather(matrix, rows[:, slot : slot + 1]), model.points[used], block[used], n_threads
+                gather(matrix, rows[:, slot : slot + 1]), model.points[used], block[used], bank.n_threads
             )
             total += each[:, model.tuples[:, slot]]
         return total
-    scores = model.kernel.scores(gather(matrix, rows), model.points, model.coefficients, n_threads)
+    scores = model.kernel.scores(gather(matrix, rows, own), model.points, model.coefficients, bank.n_threads)
     return np.asarray(log_softmax(scores, axis=1)) if kind == "log" else scores
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,8 @@ from dualfield.data.token_texts import token_texts
 from dualfield.models.spans import Restriction, restricted_copies
 from dualfield.models.structured import StructuredModel
 from dualfield.scores import FeatureTable
-from dualfield.structures import Scores, Structure
+from dualfield.structures import GraphShape, Scores, Structure
+from dualfield.structures.scores import EdgeKind, LabellingParts
 
 __all__ = ["Explanation", "TokenExplanation"]
 
@@ -167,6 +170,7 @@ def explain(model: StructuredModel, xseq: Any, n_shown: int, tokens: Any = None)
     """Hold the best labelling of an example against the best one with another label, for each node."""
     sequence = _LinearSequence(model, xseq)
     structure, scores, classes = model.structure, sequence.scores, model.names
+    model.need_exact("explain", scores)
     best = structure.argmax(scores)
     texts = _token_names(xseq, len(best), tokens)
     likely = structure.marginals(scores, temperature=model.probability_temperature).node
@@ -241,14 +245,16 @@ class _LinearSequence:
             )
         structure, shape, n = self.structure, self.scores.shape, self.structure.n_cliques
         mine, theirs = (structure.parts_of(labels, shape) for labels in (best, other))
+        if not structure.has_same_parts:
+            return [(what, value) for what, value in found + self._parts(mine, theirs) if value]
         # As many shared parts, in the same order, whatever the labels.
         at = structure.shared_nodes(shape)
         for place in np.flatnonzero(mine.shared != theirs.shared).tolist():
             one, two, t = int(mine.shared[place]), int(theirs.shared[place]), int(at[place])
             if one < n:
-                sides = f"{self._place(t, position)}: {self._window(one)}, not {self._window(two)}"
-                kind = f"transition {structure.clique_kind(one)}".rstrip()
-                found.append((f"{kind}{sides}", float(self.weights.cliques[one] - self.weights.cliques[two])))
+                sides = f"{self._window(one)}, not {self._window(two)}"
+                what = f"{self._edge(place, t, position, structure.clique_kind(one))}: {sides}"
+                found.append((what, float(self.weights.cliques[one] - self.weights.cliques[two])))
                 continue
             end, weights = (("start", self.weights.start), ("stop", self.weights.stop))[(one - n) // len(self.classes)]
             sides = f"{self._place(t, position)}: {self.classes[best[t]]}, not {self.classes[other[t]]}"
@@ -257,10 +263,36 @@ class _LinearSequence:
             leads_to, rows = structure.edge_nodes(shape), structure.edge_rows(shape)
             for edge in np.flatnonzero(mine.edges != theirs.edges).tolist():
                 one, two, t = int(mine.edges[edge]), int(theirs.edges[edge]), int(leads_to[edge])
-                sides = f"{self._place(t, position)}: {self._window(one)}, not {self._window(two)}"
+                where = f" at {self._edge(edge, t, position, '')}"
+                if not isinstance(shape, GraphShape):
+                    where = self._place(t, position)
+                sides = f"{where}: {self._window(one)}, not {self._window(two)}"
                 row = int(rows[edge])
                 found += self._attributes(self.pairs, self.pair_weights, self.pair_vocabulary, row, one, two, sides)
         return [(what, value) for what, value in found if value]
+
+    def _parts(self, mine: LabellingParts, theirs: LabellingParts) -> list[tuple[str, float]]:
+        """Return what parts score that only one of two labellings has, or has more often; places say little."""
+        found: list[tuple[str, float]] = []
+        n, k = self.structure.n_cliques, len(self.classes)
+        more, less = Counter(mine.shared.tolist()), Counter(theirs.shared.tolist())
+        names = [" > ".join(map(str, name)) for name in self.structure.clique_names(self.classes)]
+        ends = [f"{end}: {label}" for end in ("start", "stop") for label in self.classes]
+        weights = np.concatenate([self.weights.cliques, self.weights.start, self.weights.stop])
+        for part in sorted({*more, *less}):
+            count = more[part] - less[part]
+            what = f"transition: {names[part]}" if part < n else ends[(part - n) % (2 * k)]
+            found.append((what if count > 0 else f"not {what}", count * float(weights[part])))
+        if self.pairs is not None and self.pair_weights is not None:
+            kinds = [" > ".join(map(str, name)) for name in self.structure.edge_names(self.classes)]
+            for edge in np.flatnonzero(mine.edges != theirs.edges).tolist():
+                for part, other, no in ((int(mine.edges[edge]), -1, ""), (-1, int(theirs.edges[edge]), "not ")):
+                    if max(part, other) >= 0:
+                        what = f": {no}{kinds[max(part, other)]}"
+                        found += self._attributes(
+                            self.pairs, self.pair_weights, self.pair_vocabulary, edge, part, other, what
+                        )
+        return found
 
     @staticmethod
     def _attributes(
@@ -281,7 +313,20 @@ class _LinearSequence:
         ]
 
     def _window(self, clique: int) -> str:
-        return " > ".join(map(str, window_labels(self.classes, self.structure.cliques[clique].tolist())))
+        return " > ".join(str(self.classes[code]) for code in self._cliques[clique] if code >= 0)
+
+    @cached_property
+    def _cliques(self) -> list[list[int]]:
+        rows: list[list[int]] = self.structure.cliques.tolist()
+        return rows
+
+    def _edge(self, edge: int, t: int, position: int, kind: str) -> str:
+        """Name what joins two labels: a transition to a node, or in a graph, where many lead to one, both nodes."""
+        shape = self.scores.shape
+        of_type = f" of {kind}" if kind else ""
+        if isinstance(shape, GraphShape):
+            return f"edge {shape.edges[edge, 0]} > {shape.edges[edge, 1]}{of_type}"
+        return f"transition{of_type}{self._place(t, position)}"
 
     @staticmethod
     def _place(t: int, position: int) -> str:
@@ -296,6 +341,8 @@ class _Lookup:
         self.keys = table.columns * table.n_outputs + table.outputs  # rising
 
     def __call__(self, columns: NDArray[Any], output: int) -> Floats:
+        if output < 0:
+            return np.zeros(len(columns))
         wanted = columns.astype(np.int64) * self.size + output
         at = np.searchsorted(self.keys, wanted)
         known = at < len(self.keys)
@@ -317,15 +364,10 @@ def _alternatives(structure: Structure, scores: Scores, best: Codes) -> list[Cod
     return found
 
 
-def window_labels(names: Sequence[Any], row: Sequence[int]) -> tuple[Any, ...]:
-    """Return the labels of a window; places before the first node are left out."""
-    return tuple(names[code] for code in row if code >= 0)
-
-
-def clique_key(structure: Structure, cliques: Codes, names: Sequence[Any], clique: int) -> tuple[Any, ...]:
-    """Return the labels of a clique; where edges have several types that of its edges comes first."""
-    kind = structure.clique_kind(clique)
-    return (*([kind] if kind else []), *window_labels(names, cliques[clique].tolist()))
+def written_key(key: Sequence[Any], arrow: str = " -> ") -> str:
+    """Write a key of attributes or cliques; the kind of an edge is set off."""
+    first, *rest = key
+    return f"{first}: {arrow.join(map(str, rest))}" if isinstance(first, EdgeKind) else arrow.join(map(str, key))
 
 
 def column_name(names: Vocabulary | None, column: int) -> str:

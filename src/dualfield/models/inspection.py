@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dualfield.data.arrays import Floats
 from dualfield.data.tables import Columns, Tabular
-from dualfield.models.explanation import clique_key, column_name
+from dualfield.models.explanation import column_name, written_key
 from dualfield.models.structured import StructuredModel
 
 __all__ = ["TopFeatures"]
@@ -27,7 +27,7 @@ class TopFeatures(Tabular):
     positive, negative : list of ((attribute, label), weight)
         Attributes that speak most for a label, and most against one.
     likely, unlikely : list of ((label, label), weight)
-        Transitions with the largest and the lowest weights.
+        Transitions with the largest and the lowest weights. Where edges have several types, (type, label, label).
 
     Examples
     --------
@@ -54,7 +54,7 @@ class TopFeatures(Tabular):
         lines = []
         for title, ranked in zip(titles, (self.positive, self.negative, self.likely, self.unlikely), strict=True):
             lines += [title] if ranked else []
-            lines += [f"    {weight:+.3f}  {' -> '.join(map(str, key))}" for key, weight in ranked]
+            lines += [f"    {weight:+.3f}  {written_key(key)}" for key, weight in ranked]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -63,7 +63,7 @@ class TopFeatures(Tabular):
     def _columns(self) -> Columns:
         kinds = ("attribute", self.positive), ("attribute", self.negative), ("transition", self.likely)
         rows = [
-            (kind, " -> ".join(map(str, key[:-1])), key[-1], weight)
+            (kind, written_key(key[:-1]), key[-1], weight)
             for kind, ranked in (*kinds, ("transition", self.unlikely))
             for key, weight in ranked
         ]
@@ -86,9 +86,8 @@ def transition_features(model: StructuredModel) -> dict[tuple[Any, ...], float]:
     """Return the weights of transitions that are not zero, by edge type, if there are several, and labels."""
     weights, names = model.score_map.unpack(model.parameters).cliques, model.names
     kept = np.flatnonzero(weights)
-    cliques = model.structure.cliques
-    windows = (clique_key(model.structure, cliques, names, at) for at in kept.tolist())
-    return dict(zip(windows, weights[kept].tolist(), strict=True))
+    windows = model.structure.clique_names(names)
+    return {windows[at]: float(weights[at]) for at in kept.tolist()}
 
 
 def top_features(model: StructuredModel, n: int, label: Any = None) -> TopFeatures:
@@ -102,6 +101,7 @@ def top_features(model: StructuredModel, n: int, label: Any = None) -> TopFeatur
     n_features = len(weights.node) if model.expansion is None else 0  # a kernel gives columns no weights
     features, windows = np.arange(len(weights.node))[here][:n_features], np.arange(len(cliques))[among]
     found: list[Ranked] = []
+    called = model.structure.clique_names(names)
     for sign in (1.0, -1.0):
         ranked = features[_largest(sign * weights.node[features], n)].tolist()
         columns = (np.searchsorted(table.indptr, ranked, side="right") - 1).tolist()
@@ -112,7 +112,7 @@ def top_features(model: StructuredModel, n: int, label: Any = None) -> TopFeatur
         found.append(list(zip(keys, weights.node[ranked].tolist(), strict=True)))
     for sign in (1.0, -1.0):
         ranked = windows[_largest(sign * weights.cliques[windows], n)].tolist()
-        found.append([(clique_key(model.structure, cliques, names, at), float(weights.cliques[at])) for at in ranked])
+        found.append([(called[at], float(weights.cliques[at])) for at in ranked])
     return TopFeatures(*found)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dualfield.data.arrays import Flags, Floats
 from dualfield.metrics import spans
 from dualfield.models.listings import SpanList
-from dualfield.structures import Chain, Scores, Structure
+from dualfield.structures import Chain, Scores, SemiMarkov, Structure
 
 __all__ = ["PredictedSpan"]
 
@@ -80,6 +80,7 @@ def restricted_copies(
     per_edge = scores.transition is not None and scores.transition.ndim == 2
     first_edge = structure.edge_offsets(scores.shape)
     row_size = scores.n_labels + (scores.transition.shape[1] if per_edge and scores.transition is not None else 0)
+    row_size += 0 if scores.segment is None else len(scores.segment) * scores.segment.shape[1] // max(1, scores.n_nodes)
     example = np.array([one.example for one in wanted], dtype=np.int64)
     portion = np.cumsum(scores.lengths[example] * row_size) // _PORTION if len(wanted) else example
     cuts = [0, *(np.flatnonzero(np.diff(portion)) + 1).tolist(), len(wanted)]
@@ -91,17 +92,53 @@ def restricted_copies(
         chosen = wanted[begin:end]
         places = np.concatenate([at + one.nodes for at, one in zip(offsets[:-1], chosen, strict=True)])
         allowed[places] = np.concatenate([one.allowed for one in chosen])
-        transition = scores.transition
-        if per_edge and transition is not None:
+        transition, segment = scores.transition, scores.segment
+        if per_edge or segment is not None:
             edges = _ranges(first_edge[:-1], np.diff(first_edge), example[begin:end])[1]
-            transition = transition[edges]
+            transition = transition[edges] if per_edge and transition is not None else transition
+            segment = None if segment is None else segment[edges]
         node = np.where(allowed, scores.node[rows], -np.inf)
         shape = scores.shape.take(example[begin:end])
         yield (
             slice(begin, end),
             allowed,
-            Scores(node, None, transition, start=scores.start, stop=scores.stop, shape=shape),
+            Scores(node, None, transition, start=scores.start, stop=scores.stop, shape=shape, segment=segment),
         )
+
+
+def predict_segments(
+    structure: SemiMarkov, scores: Scores, min_proba: float, temperature: float, n_jobs: int | None
+) -> list[list[PredictedSpan]]:
+    """Find the segments of the best labelling of each example, and their probabilities, which are marginals.
+
+    Parameters
+    ----------
+    structure : SemiMarkov
+        The structure.
+    scores, min_proba, temperature, n_jobs
+        As in :func:`predict_spans`.
+
+    Returns
+    -------
+    list of lists of PredictedSpan
+        From left to right, without nodes outside of all segments.
+    """
+    shape, kinds = scores.shape, structure.kinds
+    parts = structure.parts_of(structure.argmax(scores, n_jobs=n_jobs), shape).edges
+    rows = np.flatnonzero(parts >= 0)
+    rows = rows[~kinds.outside[parts[rows]]]
+    probability = structure.marginals(scores, temperature=temperature, cliques="each", n_jobs=n_jobs).clique
+    assert probability is not None
+    example = np.searchsorted(structure.edge_offsets(shape), rows, side="right") - 1
+    first = structure.edge_nodes(shape)[rows]
+    start = first - shape.offsets[example]
+    stop = start + 1 + rows - structure.segment_row(shape, example, start, start + 1)
+    result: list[list[PredictedSpan]] = SpanList(SpanList() for _ in range(scores.n_examples))
+    for i, row, begin, end in zip(example.tolist(), rows.tolist(), start.tolist(), stop.tolist(), strict=True):
+        p = min(float(probability[row, parts[row]]), 1.0)
+        if p >= min_proba:
+            result[i].append(PredictedSpan(kinds.names[parts[row]], begin, end, p))
+    return result
 
 
 def predict_spans(

@@ -54,6 +54,8 @@ class StructuredModel:
         The score map and its weights.
     expansion : Expansion, default=None
         Node scores from a kernel; its columns are those that the weights take.
+    pair_expansion : Expansion, default=None
+        Scores of edges from a kernel, likewise.
     template : Template, default=None
         What makes attributes of columns; None: items come with attributes.
     temperature : float, default=1.0
@@ -81,6 +83,7 @@ class StructuredModel:
     pair_vocabulary: Vocabulary | None
     weights: LinearWeights | StoredWeights
     expansion: Expansion | None = None
+    pair_expansion: Expansion | None = None
     template: Template | None = None
     temperature: float | None = 1.0
     calibration: Calibration | None = None
@@ -127,7 +130,9 @@ class StructuredModel:
     @property
     def n_features(self) -> int:
         """Number of weights, and of coefficients of a kernel."""
-        return self.weights.n_features + (0 if self.expansion is None else self.expansion.coefficients.size)
+        n = self.weights.n_features + (0 if self.expansion is None else self.expansion.coefficients.size)
+        pairs = self.pair_expansion
+        return n if pairs is None else n + pairs.coefficients.size - pairs.n_labels  # whose columns score as they are
 
     @property
     def n_columns(self) -> int:
@@ -178,12 +183,19 @@ class StructuredModel:
         stored = self.weights
         # Columns of numbers that node types have are checked against all attributes.
         waits = isinstance(stored, StoredWeights) and not stored.is_read and self.structure.label_sets is None
-        return waits and self.vocabulary is not None and self.expansion is None and not self.has_edge_features
+        return waits and self.vocabulary is not None and not self.has_kernel and not self.has_edge_features
+
+    @property
+    def has_kernel(self) -> bool:
+        """Whether nodes or edges are scored by a kernel."""
+        return self.expansion is not None or self.pair_expansion is not None
 
     def need_columns(self, what: str) -> None:
-        """Raise where node scores come from a kernel, which gives columns no weights."""
-        if self.expansion is not None:
-            raise AttributeError(f"{what} needs weights of columns. With a kernel see expansion_ and transitions_.")
+        """Raise where scores come from a kernel, which gives columns no weights."""
+        if self.has_kernel:
+            raise AttributeError(
+                f"{what} needs weights of columns. With a kernel see expansion_, pair_expansion_ and transitions_."
+            )
 
     # From input to scores
 
@@ -207,7 +219,8 @@ class StructuredModel:
         elif self.template is None or isinstance(X, Batch):
             if pairs is not None:
                 raise ValueError("X has edge features; the training data had none.")
-            pairs = self.structure.pair_batch(nodes) if self.weights.has_pairs else None
+            is_linear = self.weights.has_pairs and self.pair_expansion is None
+            pairs = self.structure.pair_batch(nodes) if is_linear else None
         return nodes, pairs if self.weights.has_pairs else None
 
     def _no_edges(self, nodes: Batch) -> Batch:
@@ -215,15 +228,19 @@ class StructuredModel:
         offsets = self.structure.edge_offsets(nodes.shape)
         if offsets[-1]:
             raise ValueError("X has no edge features; the training data had some.")
-        pair = self.score_map.pair
-        width = 0 if pair is None else pair.n_columns
+        width = self._n_pair_columns or 0
         return Batch(offsets, width, np.zeros((0, width)))
+
+    @property
+    def _n_pair_columns(self) -> int | None:
+        """Columns of what scores edges; None if nothing does."""
+        pair = self.score_map.pair if self.pair_expansion is None else self.pair_expansion
+        return None if pair is None else pair.n_columns
 
     @property
     def n_edge_columns(self) -> int | None:
         """Columns of numbers that edges come with; None if they have attributes, or nothing."""
-        pair = self.score_map.pair if self.has_edge_features and self.pair_vocabulary is None else None
-        return None if pair is None else pair.n_columns
+        return self._n_pair_columns if self.has_edge_features and self.pair_vocabulary is None else None
 
     def scored(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Scored:
         """Read input, and find the weights that score it: all, or those in a mapped file that it needs."""
@@ -236,6 +253,8 @@ class StructuredModel:
             pairs = self.structure.pair_batch(nodes) if self.template is None else pairs
             return stored.scored(nodes, pairs, self.vocabulary, self.pair_vocabulary)
         nodes, pairs = self.read(X, lengths)
+        if self.pair_expansion is not None:
+            pairs = self.pair_expansion.pair_columns(self.structure, nodes, pairs, n_threads)
         nodes = nodes if self.expansion is None else self.expansion.columns(nodes, n_threads)
         return Scored(self.score_map, self.parameters, nodes, pairs)
 
@@ -286,6 +305,9 @@ class StructuredModel:
         """Return the best labelling of each example, of those that agree with what is known."""
         if known is not None:
             return self.bounded_predict(X, lengths, n_threads, known=known)[0]
+        if not self.structure.is_native:
+            scores = self.scores(X, lengths, n_threads)
+            return self.decoded(self.structure.argmax(scores, n_jobs=n_threads), scores.shape)
         score_map, parameters, nodes, pairs = self.scored(X, lengths, n_threads)
         return self.decoded(_native.tag(score_map.bind(nodes, pairs), parameters, n_threads), nodes.shape)
 
@@ -311,7 +333,7 @@ class StructuredModel:
         if reason is not None:
             raise ValueError(f"pairwise {reason}")
         scores = self.scores(X, lengths, n_threads, known=known)
-        self._need_exact("predict_proba", scores)
+        self.need_exact("predict_proba", scores)
         return self.marginals(scores, n_threads, pairwise=pairwise)
 
     def beliefs(
@@ -326,8 +348,10 @@ class StructuredModel:
         """Return probabilities, or where answers are bounds the beliefs that the bounds have."""
         return self.marginals(self.scores(X, lengths, n_threads, known=known), n_threads, pairwise=pairwise)
 
-    def _need_exact(self, question: str, scores: Scores) -> None:
+    def need_exact(self, question: str, scores: Scores) -> None:
         """Refuse a question about probabilities where there are only bounds."""
+        if self.structure.no_sums is not None:
+            raise ValueError(f"{question} needs exact answers: {self.structure.no_sums}")
         if self.structure.relaxation(scores.shape) is not None:
             raise ValueError(
                 f"{question} needs exact answers: the beliefs of inference='trw' are not probabilities, and can be far "
@@ -350,7 +374,7 @@ class StructuredModel:
     def log_probabilities(self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Floats:
         """Return the log-probability of given labellings."""
         scores, T = self.scores(X, lengths, n_threads), self.probability_temperature
-        self._need_exact("score_sequences", scores)
+        self.need_exact("score_sequences", scores)
         codes = self.encoded(y, scores.shape)
         total = self.structure.log_partition(scores, temperature=T, n_jobs=n_threads)
         return np.asarray((self.structure.score(scores, codes, n_jobs=n_threads) - total) / T)
@@ -394,6 +418,7 @@ class StructuredModel:
         return {
             "labels": self.labels.record(),
             "expansion": None if self.expansion is None else self.expansion.record(),
+            "pair_expansion": None if self.pair_expansion is None else self.pair_expansion.record(),
             "names": names_record(self.column_names),
             "template": None if self.template is None else self.template.record(),
             "temperature": self.temperature,
@@ -416,7 +441,9 @@ class StructuredModel:
         record.check(found == n, f"its structure must have {n} labels. Got {found}.")
         weights = StoredWeights(record.child("weights"), structure)
         n_columns = weights.n_columns if expansion is None else expansion.n_columns
-        vocabulary, pair_vocabulary = read_vocabularies(record, n_columns, weights)
+        pair_expansion = _read_pairs(record, structure, weights, n_columns)
+        n_pairs = None if weights.pair is None else (pair_expansion or weights.pair).n_columns
+        vocabulary, pair_vocabulary = read_vocabularies(record, n_columns, weights, n_pairs)
         names = read_names(record, "names", n_columns)
         return cls(
             labels=labels,
@@ -425,13 +452,27 @@ class StructuredModel:
             pair_vocabulary=pair_vocabulary,
             weights=weights if record.source.is_mapped else weights.whole,
             expansion=expansion,
+            pair_expansion=pair_expansion,
             template=Template.from_record(record.child("template")) if record.has("template") else None,
             temperature=record.number("temperature", above=0.0) if record.has("temperature") else None,
             calibration=Calibration.from_record(record.child("calibration")) if record.has("calibration") else None,
             column_names=None if names is None else tuple(names),
-            relaxation=record.text("relaxation", ("trw",)) if record.has("relaxation") else None,
+            relaxation=record.text("relaxation", ("trw", "max_flow")) if record.has("relaxation") else None,
             has_edge_features=record.flag("edge_features"),
         )
+
+
+def _read_pairs(record: Record, structure: Structure, weights: StoredWeights, n_columns: int) -> Expansion | None:
+    """Return the scores of edges that come from a kernel, checked against the columns that they stand for."""
+    if not record.has("pair_expansion"):
+        return None
+    record.check(structure.no_pairs is None, "its kernel scores pairs of nodes, which its structure does not have.")
+    width = structure.edge_width
+    found = 0 if weights.pair is None else weights.pair.n_columns
+    record.check(found == width, f"its kernel scores {width} pairs of labels, for which it has {found} columns.")
+    has_features = record.flag("edge_features") or record.text("pair_attributes") != "none"
+    own = None if has_features else 2 * n_columns
+    return Expansion.from_record(record.child("pair_expansion"), width, own)
 
 
 def vocabularies_record(vocabulary: Vocabulary | None, pair_vocabulary: Vocabulary | None) -> Fields:
@@ -445,11 +486,10 @@ def vocabularies_record(vocabulary: Vocabulary | None, pair_vocabulary: Vocabula
 
 
 def read_vocabularies(
-    record: Record, n_columns: int, weights: StoredWeights
+    record: Record, n_columns: int, weights: StoredWeights, n_pairs: int | None
 ) -> tuple[Vocabulary | None, Vocabulary | None]:
-    """Return the attributes of nodes and pairs, checked against the columns that have weights."""
+    """Return the attributes of nodes and pairs, checked against the columns that score them; None: none score pairs."""
     words = read_vocabulary(record.child("vocabulary"), n_columns) if record.has("vocabulary") else None
-    n_pairs = None if weights.pair is None else weights.pair.n_columns
     kind = record.text("pair_attributes", ("none", "shared", "own"))
     is_own = kind == "own"
     record.check(record.has("pair_vocabulary") == is_own, "it has attributes of pairs that it does not use.")

@@ -19,7 +19,8 @@ from dualfield.features import Template
 from dualfield.features.reading import read_examples
 from dualfield.models.structured import StructuredModel
 from dualfield.objectives import Examples
-from dualfield.scores import Expansion, LinearScores
+from dualfield.scores import LinearScores
+from dualfield.scores.kernel import Expansions
 from dualfield.scores.selection import build_score_map, pair_columns
 from dualfield.scores.stored import LinearWeights
 from dualfield.structures import Chain, Structure
@@ -74,9 +75,10 @@ class TrainingData:
     def need_exact(self, owner: str, reason: str) -> None:
         """Refuse a relaxation."""
         if self.relaxation is not None:
+            more = "Raise the budget of the structure, or leave out edges."
+            remedy = more if self.structure.is_native else "Use inference='exact'."
             raise ValueError(
-                f"{owner} needs exact inference: {reason}, which inference={self.relaxation!r} only bounds. Raise the "
-                "budget of the structure, or leave out edges."
+                f"{owner} needs exact inference: {reason}, which inference={self.relaxation!r} only bounds. {remedy}"
             )
 
     @property
@@ -84,6 +86,11 @@ class TrainingData:
         """What an objective sees of them; labels that are not known are 0 there, and not looked at."""
         codes = np.maximum(self.codes, 0)
         return Examples(nodes=self.nodes, pairs=self.pairs, labels=codes, weights=self.weights, allowed=self.allowed)
+
+    @property
+    def edge_ends(self) -> NDArray[np.int64]:
+        """The nodes of each edge, shape (n_edges, 2)."""
+        return self.structure.edge_ends(self.nodes.shape)
 
     def as_chains(self) -> TrainingData:
         """Return single nodes as chains of one node, which more solvers of the hinge can take; others as they are.
@@ -97,16 +104,18 @@ class TrainingData:
         return replace(self, structure=chain, score_map=LinearScores(chain, self.score_map.node, None, mask))
 
     def model(
-        self, parameters: Floats, temperature: float | None, expansion: Expansion | None = None
+        self, parameters: Floats, temperature: float | None, expansions: Expansions | None = None
     ) -> StructuredModel:
-        """Return the model with given parameters."""
+        """Return the model with given parameters, and scores from kernels."""
+        expansions = Expansions(None, None) if expansions is None else expansions
         return StructuredModel(
             labels=self.labels,
             structure=self.structure,
             vocabulary=self.nodes.vocabulary,
             pair_vocabulary=None if self.pairs is None else self.pairs.vocabulary,
             weights=LinearWeights(self.score_map, parameters),
-            expansion=expansion,
+            expansion=expansions.nodes,
+            pair_expansion=expansions.pairs,
             template=self.template,
             temperature=temperature,
             column_names=self.nodes.column_names,
@@ -168,6 +177,14 @@ def read_training_data(
     labels, codes, allowed = read
     structure = prototype.for_labels(labels.classes.tolist(), codes, nodes.shape, constraints, owner)
     chosen = pair_columns(settings.pair_features, nodes, owner)
+    kernel_on = None if settings.kernel is None else settings.kernel_on
+    if kernel_on in ("pairs", "both"):
+        _check_pairs(structure, nodes, kernel_on)
+    elif kernel_on == "nodes" and pairs is not None:
+        raise ValueError(
+            f"The 'kernel_on' parameter of {owner} must be 'pairs' or 'both' where edges have features, or a template "
+            "makes attributes for pairs of labels, so that the kernel scores them. Got 'nodes' instead."
+        )
     has_edge_features = pairs is not None and not (template is not None and template.has_pairs)
     if has_edge_features:
         _check_edge_features(settings, owner)
@@ -185,7 +202,7 @@ def read_training_data(
         with_ends=bool(settings.start_stop),
         with_transitions=template is None or template.has_transitions,
         old=None if grown_from is None else grown_from.score_map,
-        has_kernel=settings.kernel is not None,
+        kernel_on=kernel_on,
     )
     weights = float(settings.C) * example_weights(nodes, labels, codes, sample_weight, settings.class_weight, owner)
     if not weights.any():
@@ -206,8 +223,8 @@ def read_training_data(
         template=template,
         has_edge_features=has_edge_features,
     )
-    if hinge:
-        data.need_exact(owner, "it is trained on the best labellings of loss-augmented inference")
+    if not hinge and structure.no_sums is not None:
+        raise ValueError(f"{owner} needs sums over labellings: {structure.no_sums}")
     if allowed is not None:
         data.need_exact(owner, "the likelihood of partly labelled y is a difference of sums over labellings")
     return data
@@ -220,8 +237,15 @@ def _check_edge_features(settings: Any, owner: str) -> None:
             f"The 'pair_features' parameter of {owner} must be False where edges have features of their own. Add those "
             "of the nodes to them."
         )
-    if settings.kernel is not None:
-        raise ValueError(f"The 'kernel' parameter of {owner} must be None where edges have features: these are linear.")
+
+
+def _check_pairs(structure: Structure, nodes: Batch, kernel_on: str) -> None:
+    """Refuse a kernel on pairs of nodes where there are none."""
+    if structure.no_pairs is not None:
+        raise ValueError(f"kernel_on={kernel_on!r} {structure.no_pairs}")
+    ends = structure.edge_ends(nodes.shape)
+    if not (ends[:, 0] != ends[:, 1]).any():
+        raise ValueError(f"kernel_on={kernel_on!r} needs edges between nodes. X has none.")
 
 
 def _read_nodes(

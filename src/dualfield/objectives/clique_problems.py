@@ -15,7 +15,7 @@ from dualfield.data.checks import fixed_random_state
 from dualfield.kernels import Kernel
 from dualfield.kernels.gamma import clique_gamma
 from dualfield.kernels.summed import SummedKernel
-from dualfield.scores.cliques import ChainLayout, Cliques, GraphLayout, Layout, gather
+from dualfield.scores.cliques import ChainLayout, Cliques, GraphLayout, Layout, ShapeLayout, gather
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -97,13 +97,14 @@ def clique_problems(task: CliqueTask, data: LabelledExamples, sizes: set[int]) -
 
 
 def _listed(layout: Layout, sizes: set[int]) -> Iterator[Cliques]:
-    """Return the cliques to train on: of all sizes that are needed, and sequences shorter than the largest clique."""
+    """Return the cliques to train on: of all sizes that are needed, and what is smaller than the largest clique."""
     if isinstance(layout, GraphLayout):
         for size in sorted(layout.by_size):
             yield layout.cliques(size)
         return
     for size in range(1, max(sizes, default=1) + 1):
-        cliques = layout.cliques(size, whole=size not in sizes)
+        whole = size not in sizes
+        cliques = layout.cliques(size) if isinstance(layout, ShapeLayout) else layout.cliques(size, whole=whole)
         if len(cliques):
             yield cliques
 
@@ -130,7 +131,8 @@ def _problem(
         points, members = data.matrix[used], place.reshape(rows.shape)
     else:
         is_once = data.layout.is_shared_input and task.features != "tied_printed"
-        points, members = gather(data.matrix, rows[:, :1] if is_once else rows), np.arange(len(rows))[:, None]
+        own = None if cliques.own is None else cliques.own[chosen]
+        points, members = gather(data.matrix, rows[:, :1] if is_once else rows, own), np.arange(len(rows))[:, None]
     if kernel is not None and points is not None:
         is_summed = task.features == "tied_printed" and size > 1
         kernel = replace(kernel, gamma=clique_gamma(task.gamma, data.matrix[np.unique(rows)] if is_summed else points))

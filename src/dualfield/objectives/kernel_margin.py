@@ -111,14 +111,21 @@ class KernelMargin:
             points = np.asarray(points, dtype=np.float64)
         return self.kernel.matrix(points, single=single, budget=budget, n_threads=threads, streamed=True)
 
-    def _ascend(
-        self, matrix: _native.KernelMatrix, exact: _native.KernelMatrix | None, start: Any, settings: dict[str, Any]
-    ) -> Any:
-        """Call the native solver; `exact` has the values in double precision where the matrix does not."""
+    @property
+    def n_points(self) -> int:
+        """Number of points."""
+        return int(self.points.shape[0])
+
+    @property
+    def calls_python(self) -> bool:
+        """Whether the kernel is a function of the user's."""
+        return callable(self.kernel.function)
+
+    def _ascend(self, single: bool, start: Any, settings: dict[str, Any]) -> Any:
+        """Call the native solver; return coefficients and weights, and what else it found."""
         coefficients = None if start is None else np.ascontiguousarray(start.coefficients)
-        return _native.solve_kernel_table(
-            matrix,
-            exact,
+        result: Any = _native.solve_kernel_table(
+            *with_exact(self.matrix, single),
             np.ascontiguousarray(self.members, dtype=np.int32),
             np.ascontiguousarray(self.outputs, dtype=np.int32),
             np.ascontiguousarray(self.truth, dtype=np.int32),
@@ -128,3 +135,11 @@ class KernelMargin:
             coefficients,
             **settings,
         )
+        (found,), weights, *rest = result
+        return (found, weights), *rest
+
+
+def with_exact(matrix: Any, single: bool) -> tuple[_native.KernelMatrix, _native.KernelMatrix | None]:
+    """Return a kernel matrix to work with, and its values on demand in double precision where it does not have it."""
+    found = matrix(single=single)
+    return found, matrix(single=False, stored=False) if found.single else None

@@ -20,6 +20,7 @@ from dualfield.objectives.planes import Planes
 from dualfield.objectives.planes_slack import SlackArgmax
 from dualfield.regularisers import Regulariser, SquaredNorm
 from dualfield.scores import LinearScores
+from dualfield.structures import BestPoints
 
 __all__ = ["Objective"]
 
@@ -94,6 +95,7 @@ class Objective:
     ) -> None:
         self.score_map, self.examples, self.loss, self.n_threads = score_map, examples, loss, n_threads
         self.regulariser = SquaredNorm(score_map.n_parameters) if regulariser is None else regulariser
+        self._met_relaxation = False
 
     @property
     def n_parameters(self) -> int:
@@ -124,7 +126,18 @@ class Objective:
     def is_native(self) -> bool:
         """Whether native code knows all of it: margins are rescaled, all labels compete and cost something."""
         given = self.examples
-        return self.loss.rescaling == "margin" and given.fixed is None and given.unscored is None
+        known = self.loss.rescaling == "margin" and given.fixed is None and given.unscored is None
+        return known and self.score_map.structure.is_native
+
+    @cached_property
+    def relaxation(self) -> str | None:
+        """The relaxation that answers for the structure; None: exact answers."""
+        return self.score_map.structure.relaxation(self.examples.nodes.shape)
+
+    @property
+    def relaxation_met(self) -> str | None:
+        """The relaxation; None if every plane so far was that of a best labelling, as far as this is known here."""
+        return self.relaxation if self._met_relaxation or self.is_native else None
 
     @cached_property
     def native(self) -> _native.Problem:
@@ -210,10 +223,11 @@ class Objective:
         if self.is_native:
             return self._losses.evaluate(w)
         planes = self.planes(w)
-        heights = planes.values(w)
+        heights = planes.losses(w)
         gradient = np.asarray(planes.slopes.T @ np.where(heights > 0.0, self.weights, 0.0))
         magnitude = float(self.weights @ (planes.offsets + abs(planes.slopes) @ np.abs(w)))
-        return float(self.weights @ np.maximum(heights, 0.0)), gradient, magnitude, 0.0
+        slack = 0.0 if planes.slack is None else float(self.weights @ planes.slack)
+        return float(self.weights @ heights), gradient, magnitude, slack
 
     def gap(
         self, w: Floats, loss: float, gradient: Floats, magnitude: float = 0.0, slack: float = 0.0
@@ -313,6 +327,10 @@ class Objective:
             scores.node[known] = -np.inf
             scores.node[known, truth[known]] = own
         costs = self.node_costs(nodes)
+        if self.relaxation is not None:
+            found = self.score_map.structure.best_point(scores, cost=costs, n_jobs=self.n_threads)
+            self._met_relaxation |= not found.are_labellings
+            return self.planes_at(found, chosen)
         return self.planes_of(self.score_map.structure.argmax(scores, cost=costs, n_jobs=self.n_threads), chosen)
 
     def planes_of(self, labels: Codes, examples: NDArray[np.int64]) -> Planes:
@@ -347,6 +365,40 @@ class Objective:
         slopes = self.features.differences(labels, truth, examples, scale)
         keys: list[Hashable] = [labels[a:b].tobytes() for a, b in itertools.pairwise(offsets.tolist())]
         return Planes(examples, costs, slopes, keys)
+
+    def planes_at(self, points: BestPoints, examples: NDArray[np.int64]) -> Planes:
+        """Return the planes of given points of the marginal polytope, or of a larger one that relaxes it.
+
+        Parameters
+        ----------
+        points : BestPoints
+            A point for each example, and its slack.
+        examples : int array of shape (m,)
+            Which examples.
+
+        Returns
+        -------
+        Planes
+            One plane for each: its expected cost, and its expected features less those of the truth.
+
+        Examples
+        --------
+        >>> from dualfield.solvers import prototypes
+        >>> hinge = prototypes.objective(temperature=0.0)
+        >>> w = np.zeros(hinge.n_parameters)
+        >>> scores = hinge.score_map.scores(w, hinge.examples.nodes)
+        >>> points = hinge.score_map.structure.best_point(scores, cost=hinge.node_costs(np.array([0])))
+        >>> hinge.planes_at(points, np.array([0])).offsets    # the wrong label
+        array([1.])
+        """
+        offsets, nodes = rows_of_examples(self.examples.nodes.offsets, examples)
+        owner = np.repeat(np.arange(len(examples)), np.diff(offsets))
+        paid = (points.node * self.node_costs(nodes)).sum(axis=1)
+        costs = np.bincount(owner, paid, minlength=len(examples)).astype(np.float64)
+        slopes = self.features.expected_differences(points, self.examples.labels[nodes], examples)
+        rows = [slice(a, b) for a, b in itertools.pairwise(slopes.indptr.tolist())]
+        keys: list[Hashable] = [(slopes.indices[row].tobytes(), slopes.data[row].tobytes()) for row in rows]
+        return Planes(examples, costs, slopes, keys, points.slack)
 
     def node_costs(self, nodes: NDArray[np.int64], labels: NDArray[Any] | None = None) -> Floats:
         """Return what labels cost at nodes.

@@ -13,6 +13,7 @@ from dualfield.data import Batch
 from dualfield.data.arrays import Floats, Ints
 from dualfield.data.shapes import rows_of_examples
 from dualfield.scores import FeatureTable, LinearScores
+from dualfield.structures import BestPoints
 
 
 class Entries(NamedTuple):
@@ -91,6 +92,32 @@ class PartFeatures:
             some = np.flatnonzero((found.edges != true.edges) & (parts.edges >= 0))
             of = owner_of_edge[some]
             entries.append(self.edges(edges[some], parts.edges[some], sign * scale[of], of))
+        return self.matrix(entries, len(examples))
+
+    def expected_differences(
+        self, points: BestPoints, truth: NDArray[np.int32], examples: Ints
+    ) -> scipy.sparse.csr_array:
+        """Return the expected features of points less the features of the truth, a row for each example."""
+        offsets, nodes = rows_of_examples(self._batch.offsets, examples)
+        owner = np.repeat(np.arange(len(examples)), np.diff(offsets))
+        moved = points.node.copy()
+        moved[np.arange(len(nodes)), truth] -= 1.0
+        rows, outputs = np.nonzero(moved)
+        entries = [self.labels(nodes[rows], outputs, moved[rows, outputs], owner[rows])]
+        true = self._score_map.structure.parts_of(truth, self._batch.shape.take(examples))
+        moved = points.shared.copy()
+        scored = true.shared < moved.shape[1]  # ends that have no scores are not among them
+        np.subtract.at(moved, (true.owner[scored], true.shared[scored]), 1.0)
+        rows, outputs = np.nonzero(moved)
+        entries.append(self.shared(outputs, moved[rows, outputs], rows))
+        if len(points.edge):
+            begins, edges = rows_of_examples(self._edge_offsets, examples)
+            owner = np.repeat(np.arange(len(examples)), np.diff(begins))
+            moved = points.edge.copy()
+            some = np.flatnonzero(true.edges >= 0)
+            moved[some, true.edges[some]] -= 1.0
+            rows, outputs = np.nonzero(moved)
+            entries.append(self.edges(edges[rows], outputs, moved[rows, outputs], owner[rows]))
         return self.matrix(entries, len(examples))
 
     def total(self, labels: NDArray[np.int32], weights: Floats) -> Floats:

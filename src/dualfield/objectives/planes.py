@@ -33,6 +33,9 @@ class Planes:
         a of each.
     keys : list
         Equal for equal planes of one example; hashable.
+    slack : array of shape (m,), default=None
+        Where the structure is a relaxation: how far the loss may be above the plane, at the weights where it was asked
+        for. Its planes may be those of fractional points. None: planes reach the losses.
 
     Examples
     --------
@@ -48,6 +51,7 @@ class Planes:
     offsets: Floats
     slopes: scipy.sparse.csr_array
     keys: list[Hashable]
+    slack: Floats | None = None
 
     def values(self, w: Floats) -> Floats:
         """Return b + ⟨a, w⟩ of each plane.
@@ -71,6 +75,31 @@ class Planes:
         array([3.])
         """
         return np.asarray(self.offsets + self.slopes @ w)
+
+    def losses(self, w: Floats) -> Floats:
+        """Return the losses of the examples at w, where these are the highest planes; with a slack, bounds above them.
+
+        Parameters
+        ----------
+        w : array of shape (n_parameters,)
+            Parameters.
+
+        Returns
+        -------
+        array of shape (m,)
+            Numbers of at least 0: the truth has the plane 0.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import scipy.sparse
+        >>> from dualfield.objectives import Planes
+        >>> slope, slack = scipy.sparse.csr_array([[2.0]]), np.array([0.5])
+        >>> Planes(np.array([3]), np.array([1.0]), slope, [0], slack).losses(np.ones(1))
+        array([3.5])
+        """
+        heights = self.values(w)
+        return np.maximum(heights if self.slack is None else heights + self.slack, 0.0)
 
 
 class PlaneProblem(Protocol):

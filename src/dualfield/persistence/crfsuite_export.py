@@ -76,7 +76,7 @@ def _missing(model: StructuredModel) -> str | None:
     if not isinstance(chain, Chain) or chain.order != 1:
         shape = f"a Chain of order {chain.order}" if isinstance(chain, Chain) else f"a {type(chain).__name__}"
         return f"are chains of order 1. Got {shape} instead."
-    if model.expansion is not None:
+    if model.has_kernel:
         return "have weights of attributes. This model has a kernel."
     if model.vocabulary is None:
         return "have weights of attributes. This model was fitted to numbers; use dicts of names and values."

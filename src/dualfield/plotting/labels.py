@@ -23,10 +23,15 @@ def label_list(labels: Any) -> list[Any]:
 
 
 def as_sequences(y: Any) -> list[list[Any]]:
-    """Return labels as a list of sequences; labels that come one for each example are a single sequence."""
-    labels = [in_a_row(one) for one in label_list(y)]
+    """Return labels as a list of sequences; labels that come one for each example are a single sequence.
+
+    Those of images, of shape (height, width), are taken row by row.
+    """
+    labels = list(y) if isinstance(y, np.ndarray) and y.ndim > 1 else [in_a_row(one) for one in label_list(y)]
     nested = [isinstance(one, list | tuple | np.ndarray) or hasattr(one, "iloc") for one in labels]
-    return [label_list(one) for one in labels] if any(nested) else [labels] if labels else []
+    if not any(nested):
+        return [labels] if labels else []
+    return [label_list(one.ravel() if isinstance(one, np.ndarray) else one) for one in labels]
 
 
 def flat_pair(y_true: Any, y_pred: Any) -> tuple[list[Any], list[Any]]:

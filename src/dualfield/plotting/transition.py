@@ -31,6 +31,9 @@ class TransitionDisplay(Display):
         The labels.
     allowed : bool array of shape (n_labels, n_labels), default=None
         Transitions that may occur; None: all.
+    of_edges : bool, default=False
+        Whether they are edges of trees or graphs: rows are then labels that edges come from, columns those that they
+        lead to.
 
     Attributes
     ----------
@@ -51,7 +54,10 @@ class TransitionDisplay(Display):
     (['DT', 'NN'], (2, 2))
     """
 
-    def __init__(self, weights: ArrayLike, labels: Any, allowed: ArrayLike | None = None) -> None:
+    def __init__(
+        self, weights: ArrayLike, labels: Any, allowed: ArrayLike | None = None, *, of_edges: bool = False
+    ) -> None:
+        self.of_edges = of_edges
         self.weights = np.asarray(weights, dtype=np.float64)
         self.labels = label_list(labels)
         n = len(self.labels)
@@ -61,13 +67,15 @@ class TransitionDisplay(Display):
                 raise ValueError(f"{name} must have shape ({n}, {n}), as there are {n} labels. Got {array.shape}.")
 
     @classmethod
-    def from_estimator(cls, model: Any) -> Self:
-        """Take the weights of a fitted model of sequences.
+    def from_estimator(cls, model: Any, *, edge_type: int = 0) -> Self:
+        """Take the weights of a fitted model of sequences, trees or graphs.
 
         Parameters
         ----------
         model : fitted model, such as :class:`dualfield.CRF`
-            Its chain must be of order 1.
+            A chain must be of order 1.
+        edge_type : int, default=0
+            Which table, where edges of trees or graphs have several types.
 
         Returns
         -------
@@ -83,13 +91,22 @@ class TransitionDisplay(Display):
         array([ True, False,  True])
         """
         labels = label_list(model.classes_)
-        chain = model.structure_
-        if chain.order != 1:
+        structure, n = model.structure_, len(labels)
+        order = getattr(structure, "order", 1)
+        if order != 1:
             raise ValueError(
-                f"A table of transitions needs a chain of order 1. Got order {chain.order}; model.top_features() lists "
+                f"A table of transitions needs a chain of order 1. Got order {order}; model.top_features() lists "
                 "the weights of longer windows of labels."
             )
-        return cls(model.transitions_, labels, chain.clique_allowed.reshape(len(labels), len(labels)))
+        if not structure.n_cliques or structure.n_cliques % n**2:
+            raise ValueError(f"A table of transitions needs pairs of labels, which {structure!r} does not have.")
+        n_types = structure.n_cliques // n**2
+        if not 0 <= edge_type < n_types:
+            raise ValueError(f"edge_type must be an int in [0, {n_types}), the types of edges. Got {edge_type!r}.")
+        weights, allowed = (
+            np.reshape(one, (n_types, n, n))[edge_type] for one in (model.transitions_, structure.clique_allowed)
+        )
+        return cls(weights, labels, allowed, of_edges=structure.has_edges and not hasattr(structure, "order"))
 
     def _summary(self) -> str:
         forbidden = int((~self.allowed).sum())
@@ -143,8 +160,8 @@ class TransitionDisplay(Display):
             drawn,
             rows=labels,
             columns=labels,
-            row_axis="label on the left",
-            column_axis="next label",
+            row_axis="label that an edge comes from" if self.of_edges else "label on the left",
+            column_axis="label that it leads to" if self.of_edges else "next label",
             legend=legend,
             full=float(np.abs(weights[allowed]).max(initial=0.0)) or 1.0,
             signed=True,

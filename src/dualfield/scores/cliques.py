@@ -1,4 +1,4 @@
-"""The cliques of sequences and of graphs of fixed size: which nodes they have, and which of them share a model."""
+"""The cliques of sequences, graphs of fixed size, trees and graphs: which nodes they have, which share a model."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from dualfield.data.shapes import Shape
+from dualfield.structures import GraphShape, TreeShape
+
 Index = NDArray[np.int64]
 Tying = str | Callable[[Any, int], Hashable]
 
@@ -21,7 +24,8 @@ class Cliques:
 
     ``kinds`` says which entry of ``keys`` each clique has: cliques of one size and key share a model. ``left``
     and ``right`` are the cliques of one node less that begin at its first and at its second node, as rows of their own
-    list; ``singles`` are its nodes as cliques of size 1.
+    list; ``singles`` are its nodes as cliques of size 1. ``own`` are features of the cliques themselves, which join the
+    rows of their nodes.
     """
 
     size: int
@@ -33,6 +37,7 @@ class Cliques:
     left: Index | None
     right: Index | None
     singles: Index  # (n, size)
+    own: Any = None  # (n, n_columns) or None
 
     def __len__(self) -> int:
         return len(self.kinds)
@@ -156,7 +161,75 @@ class GraphLayout:
         return clique if self.tying == "position" else _key(self.tying, clique, self.n_nodes_each)
 
 
-Layout = ChainLayout | GraphLayout
+class ShapeLayout:
+    """Trees or graphs, each with edges of its own: the edges are cliques, and so are the nodes.
+
+    Where cliques of one node are not among `sizes`, only nodes without an edge are: nothing else labels them.
+    """
+
+    is_shared_input = False
+
+    def __init__(self, shape: Shape, sizes: set[int], tying: Tying, edge_features: Any = None) -> None:
+        self.n_examples, self.sizes, self.tying, self.edge_features = shape.n_examples, sizes, tying, edge_features
+        self.owner = np.repeat(np.arange(shape.n_examples), shape.lengths)
+        self.ends, self.types, self.edge_rows = joined_nodes(shape)
+        self.is_alone = np.ones(shape.n_nodes, dtype=bool)
+        self.is_alone[self.ends] = False
+
+    def cliques(self, size: int) -> Cliques:
+        """Return the nodes, or the edges, with the node that an edge comes from first."""
+        if size == 1:
+            nodes = np.flatnonzero(self.is_alone | (1 in self.sizes))[:, None]
+            types = np.zeros(len(nodes), dtype=np.int64)
+        else:
+            nodes, types = self.ends, self.types
+        keys: list[Hashable] = ["shared"]
+        kinds = np.zeros(len(nodes), dtype=np.int64)
+        if self.tying == "type":
+            found, kinds = np.unique(types, return_inverse=True)
+            keys = found.tolist()
+        has_parts = size > 1 and 1 in self.sizes  # the rows of nodes among the cliques of one node are the nodes
+        return Cliques(
+            size=size,
+            keys=keys,
+            kinds=kinds,
+            nodes=nodes,
+            rows=nodes,
+            owner=self.owner[nodes[:, 0]],
+            left=nodes[:, 0] if has_parts else None,
+            right=nodes[:, 1] if has_parts else None,
+            singles=nodes,
+            own=self.edge_features if size > 1 else None,
+        )
+
+    def weights(self, by_order: dict[int, float]) -> dict[int, Any]:
+        """Return the weights of cliques by size: a node without an edge counts for all orders, as a short sequence."""
+        node, edge = by_order.get(0, 0.0), by_order.get(1, 0.0)
+        each = (node + edge * self.is_alone)[self.cliques(1).nodes[:, 0]]
+        return {1: each, 2: edge} if edge else {1: each}
+
+
+def joined_nodes(shape: Shape) -> tuple[Index, Index, Index]:
+    """Return the nodes that edges join, from and to, counted over all examples; their types; and their rows of scores.
+
+    Edges of trees lead from a parent to its child; there is a row for each node, also for roots.
+    """
+    if isinstance(shape, TreeShape):
+        rows = np.flatnonzero(shape.parents >= 0)
+        owner = np.repeat(np.arange(shape.n_examples), shape.lengths)[rows]
+        ends = np.column_stack([shape.offsets[owner] + shape.parents[rows], rows])
+        types = np.zeros(len(rows), dtype=np.int64) if shape.types is None else shape.types[rows]
+    else:
+        assert isinstance(shape, GraphShape)
+        rows = np.arange(shape.n_edges)
+        ends = np.repeat(shape.offsets[:-1], np.diff(shape.edge_offsets))[:, None] + shape.edges
+        types = np.zeros(len(rows), dtype=np.int64) if shape.types is None else shape.types
+    if types.size and types.min() < 0:
+        raise ValueError(f"types of edges must be at least 0. Got {types.min()}.")
+    return ends.astype(np.int64), types.astype(np.int64), rows
+
+
+Layout = ChainLayout | GraphLayout | ShapeLayout
 
 
 def _key(tying: Tying, place: Any, length: int) -> Hashable:
@@ -181,11 +254,13 @@ def with_blank_row(matrix: Any, padding: tuple[int, int]) -> Any:
     return np.concatenate([matrix, np.zeros((1, matrix.shape[1]), dtype=matrix.dtype)])
 
 
-def gather(matrix: Any, rows: Index) -> Any:
-    """Return the rows of each clique side by side, shape (n, size * n_columns)."""
-    if not isinstance(matrix, np.ndarray):
-        return sparse.csr_array(sparse.hstack([matrix[rows[:, slot]] for slot in range(rows.shape[1])]))
-    return np.ascontiguousarray(matrix[rows].reshape(len(rows), -1))
+def gather(matrix: Any, rows: Index, own: Any = None) -> Any:
+    """Return the rows of each clique side by side, shape (n, size * n_columns), and its own features behind them."""
+    if isinstance(matrix, np.ndarray) and (own is None or isinstance(own, np.ndarray)):
+        nodes = matrix[rows].reshape(len(rows), -1)
+        return np.ascontiguousarray(nodes if own is None else np.concatenate([nodes, own], axis=1))
+    parts = [matrix[rows[:, slot]] for slot in range(rows.shape[1])]
+    return sparse.csr_array(sparse.hstack(parts if own is None else [*parts, own], format="csr"))
 
 
 def graph_cliques(

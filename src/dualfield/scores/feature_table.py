@@ -66,6 +66,27 @@ class FeatureTable:
         return cls(indptr, np.tile(np.arange(n_outputs, dtype=np.int32), n_columns), n_outputs)
 
     @classmethod
+    def none(cls, n_columns: int, n_outputs: int) -> FeatureTable:
+        """Give no column a weight.
+
+        Parameters
+        ----------
+        n_columns, n_outputs : int
+            Sizes.
+
+        Returns
+        -------
+        FeatureTable
+            Without features.
+
+        Examples
+        --------
+        >>> FeatureTable.none(2, 2).outputs.size
+        0
+        """
+        return cls(np.zeros(n_columns + 1, dtype=np.int64), np.zeros(0, dtype=np.int32), n_outputs)
+
+    @classmethod
     def observed(cls, batch: Batch, outputs: NDArray[np.int32], n_outputs: int, min_freq: int = 1) -> FeatureTable:
         """Give a column a weight for the outputs that occur with it.
 

@@ -1,26 +1,30 @@
-"""Node scores that come from a kernel."""
+"""Scores of nodes and of pairs of nodes that come from a kernel."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from dualfield.data import Batch
 from dualfield.data.arrays import Floats
 from dualfield.data.records import FLOATS, Fields, Record, matrix_record
 from dualfield.kernels import Kernel
 from dualfield.scores.feature_table import FeatureTable
+from dualfield.structures import Structure
 
 __all__ = ["Expansion"]
 
 
 @dataclass(frozen=True, eq=False)
 class Expansion:
-    """Node scores as an expansion in kernel functions: label k scores Σ_j coefficients[j, k] k(points[j], x).
+    """Scores as an expansion in kernel functions: label k scores Σ_j coefficients[j, k] k(points[j], x).
 
-    A chain takes them as columns, one for each label: :attr:`table` says that each column scores its own label.
+    Of a node x is its row, and k its label; of an edge x is what :func:`inputs_of_pairs` makes of it, and k the pair of
+    labels at its ends. A structure takes the scores as columns, one for each label: :attr:`table` says that each column
+    scores its own label.
 
     Parameters
     ----------
@@ -126,6 +130,63 @@ class Expansion:
         """
         node = self.kernel.scores(rows_of(batch), self.points, self.coefficients, n_threads)
         return Batch(batch.offsets, self.n_labels, np.ascontiguousarray(node), connected=batch.connected)
+
+    def pair_columns(self, structure: Structure, nodes: Batch, pairs: Batch | None, n_threads: int = 1) -> Batch:
+        """Return the scores of edges as a batch with a column for each pair of labels.
+
+        Parameters
+        ----------
+        structure : Structure
+            How nodes are joined.
+        nodes, pairs : Batch
+            Rows of nodes, and of edges where these have features of their own; else None.
+        n_threads : int, default=1
+            Number of threads.
+
+        Returns
+        -------
+        Batch
+            Dense, with the rows that the structure expects of :meth:`dualfield.structures.Structure.pair_batch`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.data import Batch
+        >>> from dualfield.kernels import Kernel
+        >>> from dualfield.scores import Expansion
+        >>> from dualfield.structures import Chain
+        >>> nodes = Batch.build([np.array([[1.0], [2.0]])])
+        >>> Expansion(Kernel("linear"), np.array([[1.0, 1.0]]), np.eye(1)).pair_columns(Chain(1), nodes, None).dense
+        array([[0.],
+               [3.]])
+        """
+        rows, at = inputs_of_pairs(structure, nodes, pairs), structure.edge_rows(nodes.shape)
+        like = structure.pair_batch(nodes) if pairs is None else pairs
+        columns = np.zeros((like.n_nodes, self.n_labels))
+        if len(at):
+            columns[at] = self.kernel.scores(rows, self.points, self.coefficients, n_threads)
+        return Batch(like.offsets, self.n_labels, columns)
+
+
+class Expansions(NamedTuple):
+    """Scores of nodes and of edges that come from kernels; None where they do not."""
+
+    nodes: Expansion | None
+    pairs: Expansion | None
+
+
+def inputs_of_pairs(structure: Structure, nodes: Batch, pairs: Batch | None) -> Any:
+    """Return what a kernel on pairs of nodes sees of each edge.
+
+    That is the features of the edge where edges have some, else the rows of its two nodes side by side, that of the
+    node it comes from first (x_t of Memisevic 2006, section 4.2).
+    """
+    if pairs is not None:
+        return rows_of(pairs)[structure.edge_rows(nodes.shape)]
+    rows, ends = rows_of(nodes), structure.edge_ends(nodes.shape)
+    if isinstance(rows, np.ndarray):
+        return np.hstack([rows[ends[:, 0]], rows[ends[:, 1]]])
+    return sparse.csr_array(sparse.hstack([rows[ends[:, 0]], rows[ends[:, 1]]]))
 
 
 def rows_of(batch: Batch) -> Any:

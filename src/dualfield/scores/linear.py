@@ -315,8 +315,7 @@ class LinearScores:
         cliques, start, stop = self.unpack_shared(w)
         if not self.structure.n_cliques:
             return Scores(node, shape=shape)
-        transition = cliques if self.pair is None else edges + self.structure.edge_scores(cliques, shape)
-        return Scores(node, None, transition, start=start, stop=stop, shape=shape)
+        return self.structure.scores_of(node, cliques, None if self.pair is None else edges, (start, stop), shape)
 
     def unpack_shared(self, w: Floats) -> tuple[Floats, Floats | None, Floats | None]:
         """Return the scores that all edges share, and those of the two ends.

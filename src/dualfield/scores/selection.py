@@ -55,13 +55,18 @@ def build_score_map(
     with_ends: bool,
     with_transitions: bool,
     old: LinearScores | None,
-    has_kernel: bool = False,
+    kernel_on: str | None = None,
 ) -> LinearScores:
-    """Decide which features there are; node scores that come from a kernel are columns that score their own label."""
+    """Decide which features there are; scores that come from a kernel are columns that score their own label.
+
+    Where a kernel is on pairs alone, the columns of nodes score nothing.
+    """
     n_rows = max(nodes.n_nodes, len(structure.edge_rows(nodes.shape))) if pairs is None else pairs.n_nodes
     edges, shared = _known_parts(structure, codes, nodes, n_rows)
     sets = structure.part_sets(nodes.shape) if everything else None
-    if has_kernel:
+    if kernel_on == "pairs":
+        node = FeatureTable.none(nodes.n_columns, structure.n_labels)
+    elif kernel_on is not None:
         node = Expansion.table(structure.n_labels)
     elif sets is not None:
         node = _possible(nodes, sets.set_of_node, sets.nodes)
@@ -70,7 +75,9 @@ def build_score_map(
     else:
         node = FeatureTable.observed(nodes, codes, structure.n_labels, min_freq)
     pair = None
-    if pairs is not None:
+    if kernel_on in ("pairs", "both"):
+        pair = Expansion.table(structure.edge_width)
+    elif pairs is not None:
         if sets is not None:
             pair = _possible(pairs, sets.set_of_edge, sets.edges)
         elif everything:
@@ -100,6 +107,13 @@ def _known_parts(
     edges[at] = parts.edges
     if (codes >= 0).all():
         return edges, np.unique(parts.shared[(parts.shared >= 0) & (parts.shared < structure.n_cliques)])
+    if not structure.has_same_parts:
+        # Those of sequences whose labels are all known.
+        unknown = np.add.reduceat(np.append(codes < 0, False), nodes.offsets[:-1]) > 0
+        unknown &= np.diff(nodes.offsets) > 0
+        owner = np.repeat(np.arange(nodes.n_examples), np.diff(structure.edge_offsets(nodes.shape)))
+        edges[at[unknown[owner]]] = -1
+        return edges, np.unique(parts.shared[~unknown[parts.owner] & (parts.shared < structure.n_cliques)])
     # With another label in the place of those that are not known, parts that depend on them differ.
     others = np.where(codes < 0, structure.n_labels - 1, codes).astype(np.int32)
     again = structure.parts_of(others, nodes.shape)

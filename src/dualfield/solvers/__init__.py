@@ -5,6 +5,7 @@ from dualfield.solvers.base import KernelParts, KernelPoint, Solution, Status, S
 from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.dual.block_dual import BlockDual
 from dualfield.solvers.dual.flow_swap import FlowSwap
+from dualfield.solvers.dual.local_blocks import LocalBlocks
 from dualfield.solvers.dual.path_blocks import PathBlocks
 from dualfield.solvers.kernel.ascent import KernelAscent
 from dualfield.solvers.kernel.joint import JointOnline
@@ -43,6 +44,7 @@ __all__ = [
     "KernelPoint",
     "LabellingSMO",
     "LabellingSet",
+    "LocalBlocks",
     "MarginalQP",
     "Moment",
     "NewtonCG",

@@ -13,6 +13,7 @@ from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.dual.block_dual import BlockDual
 from dualfield.solvers.dual.flow_swap import FlowSwap
 from dualfield.solvers.dual.hinge_stages import solve_in_stages
+from dualfield.solvers.dual.local_blocks import LocalBlocks
 from dualfield.solvers.dual.path_blocks import PathBlocks
 from dualfield.solvers.kernel.ascent import KernelAscent
 from dualfield.solvers.kernel.joint import JointOnline
@@ -39,6 +40,7 @@ _SPECIALISTS: tuple[Solver, ...] = (
     NewtonCG(),
     LBFGS(),
     FlowSwap(),
+    LocalBlocks(),
     PathBlocks(),
     CuttingPlane(),
     KernelAscent(),
@@ -58,6 +60,8 @@ class Auto(Solver):
       start that is worse than weights of zero is dropped, and where a fit from a start does not converge, another one
       begins without it: the result is never worse than that of a fit without a start, nor than weights of zero.
     - Hinge loss of chains: swaps of mass, with few features in turns with mixtures of planes if that takes too long.
+    - Hinge loss on a relaxation: tables of nodes and edges; with few features after cutting planes, which end where
+      the points of the relaxation are not good enough for them.
     - Hinge loss of other structures: mixtures of labellings where features are many.
     - Other losses made of planes: cutting planes.
     - Structured models with a kernel, and kernels on pairs of point and label: the solver that there is.
@@ -142,6 +146,8 @@ class Auto(Solver):
             return never_worse_than_zero(objective, found, rule.tol)
         if isinstance(chosen, CuttingPlane):
             start = offered(objective, start)
+            if LocalBlocks().missing(objective) is None:
+                return solve_in_turn([chosen, LocalBlocks()], objective, rule, start, callbacks, random_state)
         return chosen.solve(objective, rule, start, callbacks, random_state)
 
 
@@ -151,10 +157,10 @@ def _patience(objective: Any) -> float:
 
 
 def _specialist(objective: Any) -> Solver | None:
-    """Return the first solver that suits; mixtures of labellings are for many features, where planes would be many."""
+    """Return the first solver that suits; what does without planes is for many features, where planes would be many."""
     for solver in _SPECIALISTS:
         if solver.missing(objective) is None:
-            if isinstance(solver, PathBlocks) and objective.score_map.n_features <= FEW_FEATURES:
+            if isinstance(solver, LocalBlocks | PathBlocks) and objective.score_map.n_features <= FEW_FEATURES:
                 continue
             return solver
     return None

@@ -161,15 +161,17 @@ class KernelPoint:
 
 @dataclass(frozen=True, eq=False)
 class KernelParts:
-    """A point of a structured model with a kernel: the kernel scores each node, other parts have scores in common.
+    """A point of a structured model with a kernel: it scores each node or edge, other parts have scores in common.
 
     Parameters
     ----------
     coefficients : ndarray of shape (n_nodes, n_labels)
-        Coefficients of every node.
+        Coefficients of every node; without rows where the kernel scores edges only.
     shared : ndarray
         Scores of the parts that all places share: cliques, then starts and stops where they have weights. Empty where
         there are none.
+    pairs : ndarray of shape (n_edges, n_labels²), default=None
+        Coefficients of the scores of every edge; None where no kernel scores them.
 
     Examples
     --------
@@ -181,6 +183,7 @@ class KernelParts:
 
     coefficients: Floats
     shared: Floats
+    pairs: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

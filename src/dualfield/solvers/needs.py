@@ -21,6 +21,9 @@ def native_losses(objective: Any) -> str | None:
         )
     if objective.loss.rescaling == "slack":
         return "Its cost rescales slacks (rescaling='slack')."
+    structure = objective.score_map.structure
+    if not structure.is_native:
+        return f"Best labellings of its {structure!r} are not found by native code."
     return None if objective.is_native else "Some labels do not compete, or cost nothing."
 
 
@@ -53,7 +56,9 @@ def kernel_structure(objective: Any) -> str | None:
 
 def kernel_nodes(objective: Any) -> str | None:
     """Need nodes that are scored by a kernel, and transitions that have weights."""
-    return None if isinstance(objective, KernelObjective) else "It is not a chain with a kernel."
+    if not isinstance(objective, KernelObjective):
+        return "It is not a chain with a kernel."
+    return None if objective.pair_kernel is None else "Its kernel scores pairs of nodes (kernel_on)."
 
 
 def positive_temperature(objective: Any) -> str | None:
@@ -110,6 +115,17 @@ def a_chain(objective: Any) -> str | None:
     """Need chains, of any order."""
     structure = objective.score_map.structure
     return None if isinstance(structure, Chain) else f"Its structure is a {type(structure).__name__}, not a chain."
+
+
+def relaxed_graph(objective: Any) -> str | None:
+    """Need graphs whose inference is a relaxation, and whose nodes may have all labels."""
+    structure = objective.score_map.structure
+    if structure.label_sets is not None:
+        return "Its node types have label sets of their own, which the tables of this solver do not know."
+    if objective.relaxation is not None:
+        return None
+    kind = type(structure).__name__
+    return f"Its structure is a {kind}, which has exact answers: this solver is for graphs with inference='trw'."
 
 
 def free_signs(objective: Any) -> str | None:

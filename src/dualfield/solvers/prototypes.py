@@ -14,9 +14,17 @@ from dualfield.objectives import CustomPlanes, Examples, KernelObjective, Kernel
 from dualfield.regularisers import SquaredNorm, TableDivergence
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.solvers.kernel.joint import JointKernelProblem
-from dualfield.structures import Chain
+from dualfield.structures import Chain, Graph, GraphShape
 
-__all__ = ["custom_planes", "joint_kernel", "kernel_objective", "kernel_softmax", "objective", "tables"]
+__all__ = [
+    "custom_planes",
+    "joint_kernel",
+    "kernel_objective",
+    "kernel_softmax",
+    "objective",
+    "relaxed_hinge",
+    "tables",
+]
 
 _COST = 1.0 - np.eye(2)
 _LABEL = np.zeros(1, dtype=np.int32)
@@ -43,6 +51,28 @@ def objective(temperature: float) -> Objective:
     1
     """
     return _one_node(Loss(temperature, _COST if temperature == 0.0 else None))
+
+
+@cache
+def relaxed_hinge() -> Objective:
+    """Return the hinge of two nodes that an edge joins, on a relaxation.
+
+    Returns
+    -------
+    Objective
+        With two labels.
+
+    Examples
+    --------
+    >>> from dualfield.solvers import prototypes, solver_names
+    >>> "local_blocks" in solver_names(prototypes.relaxed_hinge())
+    True
+    """
+    edge = np.array([[0, 1]], dtype=np.int32)
+    nodes = Batch.build([np.ones((2, 1))]).connect(lambda offsets: GraphShape(offsets, edge, np.array([0, 1])))
+    examples = Examples(nodes=nodes, labels=np.zeros(2, dtype=np.int32), weights=np.ones(1))
+    graph = Graph(2, inference="trw")
+    return Objective(LinearScores(graph, FeatureTable.all(1, 2)), examples, Loss(0.0, _COST))
 
 
 @cache

@@ -86,7 +86,7 @@ def solver_names(objective: Any = None) -> list[str]:
     return [name for name in names if objective is None or _CLASSES[name]().missing(objective) is None]
 
 
-def pick_solver(owner: str, solver: Any, prototype: Any) -> Any:
+def pick_solver(owner: str, solver: Any, prototype: Any, *others: Any) -> Any:
     """Return a solver by its name, or the object itself; to be called before there are data.
 
     Parameters
@@ -97,6 +97,8 @@ def pick_solver(owner: str, solver: Any, prototype: Any) -> Any:
         What its user has chosen. Objects of users need ``name``, ``missing`` and ``solve``.
     prototype : objective
         What the estimator will minimise, see :mod:`dualfield.solvers.prototypes`.
+    *others : objective
+        What else it may minimise, for some data: a solver that suits one of them will do.
 
     Returns
     -------
@@ -120,12 +122,15 @@ def pick_solver(owner: str, solver: Any, prototype: Any) -> Any:
     )
     # With other settings, or for objects of users, more may be needed than a prototype has.
     is_known = type(found) in _CLASSES.values()
-    reason = type(found)().missing(prototype) if is_known else None
+    reasons = [type(found)().missing(one) for one in (prototype, *others)] if is_known else []
+    reason = None if None in reasons or not reasons else reasons[0]
     if is_solver and not isinstance(found, type) and reason is None:
         return found
     why = f" {reason}" if reason else ""
+    names = solver_names(prototype)
+    names += [name for other in others for name in solver_names(other) if name not in names]
     raise ValueError(
-        f"The 'solver' parameter of {owner} must be one of {solver_names(prototype)}, an object of dualfield.solvers "
+        f"The 'solver' parameter of {owner} must be one of {names}, an object of dualfield.solvers "
         f"that suits, or a user-defined one with name, missing and solve. Got {solver!r} instead.{why}"
     )
 

@@ -1,7 +1,7 @@
 """Structures: sets of labellings with an exact oracle on scores."""
 
 from dualfield.structures.base import Structure
-from dualfield.structures.bounds import BoundedLabels, Bounds
+from dualfield.structures.bounds import BestPoints, BoundedLabels, Bounds
 from dualfield.structures.chain import Chain
 from dualfield.structures.constraints import span_constraints
 from dualfield.structures.custom import CustomProblem, check_custom_problem
@@ -9,17 +9,21 @@ from dualfield.structures.factor_graph import FactorGraph
 from dualfield.structures.graph import Graph
 from dualfield.structures.graph_input import FlatGraphs, grid_edges
 from dualfield.structures.graph_shape import GraphShape
+from dualfield.structures.label_graph import LabelGraph
 from dualfield.structures.label_sets import LabelSets
 from dualfield.structures.learnt_trees import mutual_information, spanning_tree
 from dualfield.structures.network import Network
 from dualfield.structures.network.hidden import Conditioned
 from dualfield.structures.opened import Opened
 from dualfield.structures.scores import KBest, Marginals, Scores
+from dualfield.structures.segments import SegmentShape
+from dualfield.structures.semi_markov import SemiMarkov
 from dualfield.structures.single import Single
 from dualfield.structures.tree import Tree, TreeShape
 from dualfield.structures.user import UserStructure
 
 __all__ = [
+    "BestPoints",
     "BoundedLabels",
     "Bounds",
     "Chain",
@@ -30,11 +34,14 @@ __all__ = [
     "Graph",
     "GraphShape",
     "KBest",
+    "LabelGraph",
     "LabelSets",
     "Marginals",
     "Network",
     "Opened",
     "Scores",
+    "SegmentShape",
+    "SemiMarkov",
     "Single",
     "Structure",
     "Tree",

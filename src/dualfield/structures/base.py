@@ -14,7 +14,7 @@ from dualfield.data import Batch
 from dualfield.data.arrays import Codes, Floats
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
-from dualfield.structures.bounds import BoundedLabels, Bounds
+from dualfield.structures.bounds import BestPoints, BoundedLabels, Bounds
 from dualfield.structures.checks import (
     add_cost,
     check_codes,
@@ -26,7 +26,7 @@ from dualfield.structures.checks import (
 )
 from dualfield.structures.label_sets import LabelSets
 from dualfield.structures.opened import Opened
-from dualfield.structures.scores import KBest, LabellingParts, Marginals, PartSets, Scores
+from dualfield.structures.scores import EdgeKind, KBest, LabellingParts, Marginals, PartSets, Scores
 
 
 class Structure(ABC):
@@ -57,6 +57,7 @@ class Structure(ABC):
     n_ends: ClassVar[int] = 0  # ends with scores of labels: 1 for roots, 2 for the first and the last node
     has_edges: ClassVar[bool] = False  # whether edges may have scores of their own
     is_flat: ClassVar[bool] = False  # whether every node is an example: X is a matrix, y a vector
+    has_same_parts: ClassVar[bool] = True  # whether all labellings of an example have parts in the same places
     label_sets: LabelSets | None = None  # the labels of each node type; None: nodes have no types
     n_labels: int
 
@@ -74,6 +75,45 @@ class Structure(ABC):
     def clique_allowed(self) -> NDArray[np.bool_]:
         """Which cliques may occur, shape (n_cliques,)."""
         return np.ones(self.n_cliques, dtype=bool)
+
+    def clique_names(self, names: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Return the labels of each clique, behind what :meth:`clique_kind` says of it.
+
+        Parameters
+        ----------
+        names : sequence
+            The labels in the order of their codes.
+
+        Returns
+        -------
+        list of tuples
+            Places before the first node are left out.
+
+        Examples
+        --------
+        >>> from dualfield.structures import Chain
+        >>> Chain(2).clique_names(["a", "b"])
+        [('a', 'a'), ('a', 'b'), ('b', 'a'), ('b', 'b')]
+        """
+        windows = ([names[code] for code in row if code >= 0] for row in self.cliques.tolist())
+        kinds = (self.clique_kind(at) for at in range(self.n_cliques))
+        return [(*([EdgeKind(kind)] if kind else []), *labels) for kind, labels in zip(kinds, windows, strict=True)]
+
+    def edge_names(self, names: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Return the labels of each part that an edge has of its own.
+
+        Parameters
+        ----------
+        names : sequence
+            The labels in the order of their codes.
+
+        Returns
+        -------
+        list of tuples
+            For chains those of :meth:`clique_names`.
+        """
+        rows = self.cliques[: self.edge_width].tolist()
+        return [tuple(names[code] for code in row if code >= 0) for row in rows]
 
     def clique_kind(self, clique: int) -> str:
         """Return what tells a clique from another one with the same labels; empty if nothing does.
@@ -156,6 +196,16 @@ class Structure(ABC):
             For native calls. Its shared parts are the cliques, then the labels of each end.
         """
 
+    @property
+    def is_native(self) -> bool:
+        """Whether native code answers every question about it."""
+        return True
+
+    @property
+    def no_sums(self) -> str | None:
+        """Why there are no sums over labellings, which log-losses and probabilities need; None if there are."""
+        return None
+
     def relaxation(self, shape: Shape) -> str | None:
         """Return the name of the relaxation that answers questions about examples of given shapes; None: exact answers.
 
@@ -167,7 +217,7 @@ class Structure(ABC):
         Returns
         -------
         str or None
-            "trw" for graphs that are too wide.
+            "trw" for graphs that are too wide; "max_flow" where maxima over fractional points take their place.
 
         Examples
         --------
@@ -184,6 +234,37 @@ class Structure(ABC):
             raise ValueError(f"{type(self).__name__} takes no transition scores.")
         return None, None
 
+    def scores_of(
+        self,
+        node: Floats,
+        cliques: Floats,
+        edges: Floats | None,
+        ends: tuple[Floats | None, Floats | None],
+        shape: Shape,
+    ) -> Scores:
+        """Return scores of all parts as one record.
+
+        Parameters
+        ----------
+        node : array of shape (n_nodes, n_labels)
+            Of labels.
+        cliques : array of shape (n_cliques,)
+            That all edges share.
+        edges : array of shape (n_edges, edge_width) or None
+            That edges have of their own.
+        ends : pair of array of shape (n_labels,) or None
+            Of the first and of the last label.
+        shape : Shape
+            The shapes of the examples.
+
+        Returns
+        -------
+        Scores
+            What the structure is asked about.
+        """
+        transition = cliques if edges is None else edges + self.edge_scores(cliques, shape)
+        return Scores(node, None, transition, start=ends[0], stop=ends[1], shape=shape)
+
     def _shape_cliques(self, rows: Floats) -> Floats:
         """Bring rows of clique values into the shape that users see."""
         return rows
@@ -199,6 +280,14 @@ class Structure(ABC):
             )
         return batch
 
+    def _ends(self, scores: Scores) -> list[Floats | None]:
+        """Check the scores of the first and of the last label; None: there are none."""
+        ends = [check_end(name, getattr(scores, name), self.n_labels) for name in ("start", "stop")]
+        for name, end in list(zip(("start", "stop"), ends, strict=True))[self.n_ends :]:
+            if end is not None:
+                raise ValueError(f"{type(self).__name__} takes no {name} scores.")
+        return ends
+
     def _bind(
         self,
         scores: Scores | ArrayLike,
@@ -213,10 +302,7 @@ class Structure(ABC):
         """
         batch = self._read_scores(scores)
         shared, per_edge = self._parts(batch)
-        ends = [check_end(name, getattr(batch, name), self.n_labels) for name in ("start", "stop")]
-        for name, end in list(zip(("start", "stop"), ends, strict=True))[self.n_ends :]:
-            if end is not None:
-                raise ValueError(f"{type(self).__name__} takes no {name} scores.")
+        ends = self._ends(batch)
         with_ends = any(end is not None for end in ends)
         with_edges = self.has_edges and (with_edges or per_edge is not None)
         if with_ends:
@@ -294,6 +380,21 @@ class Structure(ABC):
             Nodes, counted over all examples.
         """
         return np.zeros(0, dtype=np.int64)
+
+    def edge_ends(self, shape: Shape) -> NDArray[np.int64]:
+        """Return the two nodes of each edge, the one that it comes from and the one that it leads to.
+
+        Parameters
+        ----------
+        shape : Shape
+            The shapes of the examples.
+
+        Returns
+        -------
+        int array of shape (n_edges, 2)
+            Nodes, counted over all examples; twice the same where a row is that of no edge.
+        """
+        return np.zeros((0, 2), dtype=np.int64)
 
     def edge_rows(self, shape: Shape) -> NDArray[np.int64]:
         """Return which row of :meth:`pair_batch` has the features of each edge.
@@ -513,6 +614,29 @@ class Structure(ABC):
         """
         return Opened(X, lengths)
 
+    def as_labels(self, y: Any, lengths: Sequence[int]) -> Any:
+        """Return labels that users may give in another form as label sequences.
+
+        Parameters
+        ----------
+        y : list
+            For each example what users pass.
+        lengths : sequence of int
+            Number of nodes of each example.
+
+        Returns
+        -------
+        list
+            The same, unless a structure knows better.
+
+        Examples
+        --------
+        >>> from dualfield.structures import SemiMarkov
+        >>> SemiMarkov(["B-x", "I-x", "O"], 2).as_labels([[(0, 2, "x")]], [3])
+        [['B-x', 'I-x', 'O']]
+        """
+        return y
+
     def edge_scores(self, cliques: Floats, shape: Shape) -> Floats:
         """Return what each edge scores by scores that all edges share.
 
@@ -585,6 +709,34 @@ class Structure(ABC):
         oracle = self._bind(scores, cost, 1.0, n_jobs)
         labels = oracle.argmax()
         return BoundedLabels(labels, Bounds(oracle.score(labels), oracle.maximum()))
+
+    def best_point(
+        self, scores: Scores | ArrayLike, *, cost: ArrayLike | None = None, n_jobs: int | None = None
+    ) -> BestPoints:
+        """Return a point with the highest score for each example: what hinge losses are trained on.
+
+        Where answers are exact it is the indicator of the best labelling. A relaxation has a point of its larger
+        polytope, which may be fractional, and says how far from the highest score it may be.
+
+        Parameters
+        ----------
+        scores, cost, n_jobs
+            As in :meth:`argmax`.
+
+        Returns
+        -------
+        BestPoints
+            The points, bounds and slacks.
+
+        Examples
+        --------
+        >>> from dualfield.structures import Chain, Scores
+        >>> found = Chain(2).best_point(Scores([[1.0, 0.0], [0.0, 0.5]]))
+        >>> found.node, found.slack
+        (array([[1., 0.],
+               [0., 1.]]), array([0.]))
+        """
+        return BestPoints(*self._bind(scores, cost, 1.0, n_jobs).best_point())
 
     def is_possible(
         self, scores: Scores | ArrayLike, *, cost: ArrayLike | None = None, n_jobs: int | None = None

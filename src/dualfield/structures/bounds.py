@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dualfield.data.arrays import Codes, Floats
 
-__all__ = ["BoundedLabels", "Bounds"]
+__all__ = ["BestPoints", "BoundedLabels", "Bounds"]
 
 _ROUNDING = 1e-9
 
@@ -63,3 +63,41 @@ class BoundedLabels:
 
     labels: Codes
     bounds: Bounds
+
+
+@dataclass(frozen=True, eq=False)
+class BestPoints:
+    """A point for each example with the highest score: of the marginal polytope, or of a larger one that relaxes it.
+
+    Parameters
+    ----------
+    node : array of shape (n_nodes, n_labels)
+        Shares of the labels of each node: 0 and 1 for a labelling.
+    edge : array of shape (n_edges, edge_width)
+        Shares of the own parts of each edge; no rows where edges have no scores of their own.
+    shared : array of shape (n_examples, n_shared)
+        How often shared parts occur.
+    bound : array of shape (n_examples,)
+        The highest scores, or bounds above them.
+    slack : array of shape (n_examples,)
+        By how much the points score less; 0 for exact answers.
+
+    Examples
+    --------
+    >>> from dualfield.structures import Chain, Scores
+    >>> found = Chain(2).best_point(Scores([[1.0, 0.0], [0.0, 0.5]]))
+    >>> found.bound, found.shared
+    (array([1.5]), array([[0., 1., 0., 0.]]))
+    """
+
+    node: Floats
+    edge: Floats
+    shared: Floats
+    bound: Floats
+    slack: Floats
+
+    @property
+    def are_labellings(self) -> bool:
+        """Whether all of them are best labellings, rounding apart."""
+        whole = ((self.node == 0.0) | (self.node == 1.0)).all()
+        return bool(whole and Bounds(self.bound - self.slack, self.bound).exact.all())

@@ -274,6 +274,11 @@ class Chain(Structure):
         inner[shape.offsets[:-1][shape.lengths > 0]] = False
         return np.flatnonzero(inner)
 
+    def edge_ends(self, shape: Shape) -> NDArray[np.int64]:
+        """Return the node before, and the node that each edge leads to."""
+        nodes = self.edge_nodes(shape)
+        return np.stack([nodes - 1, nodes], axis=1)
+
     def shared_nodes(self, shape: Shape) -> NDArray[np.int64]:
         """Return the nodes of edges, then the first and the last node."""
         ends = [0, shape.n_nodes - 1] if shape.n_nodes else []

@@ -1,4 +1,4 @@
-"""Graphs of any shape: exact by elimination, or bounded by trees."""
+"""Graphs of any shape: exact by elimination, bounded by trees, or cut by maximum flow."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from dualfield.data.arrays import Codes
 from dualfield.data.checks import check_choice
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
-from dualfield.structures.checks import check_int
+from dualfield.structures.checks import add_cost, check_int, n_threads
 from dualfield.structures.graph_input import FlatEdges, FlatGraphs, GraphExample, read_graphs
 from dualfield.structures.graph_shape import GraphShape
 from dualfield.structures.label_sets import LabelSets
+from dualfield.structures.max_flow_oracle import NO_SUMS, MaxFlowOracle
 from dualfield.structures.opened import Opened
 from dualfield.structures.pairwise import Pairwise
-from dualfield.structures.scores import PartSets
+from dualfield.structures.scores import PartSets, Scores
 from dualfield.structures.typed_graphs import (
     Bounds,
     FlatTypes,
@@ -33,7 +34,7 @@ from dualfield.structures.typed_graphs import (
 __all__ = ["Graph"]
 
 _BUDGET = 10**9
-_INFERENCE = ("auto", "exact", "trw")
+_INFERENCE = ("auto", "exact", "trw", "max_flow")
 
 
 class Graph(Pairwise):
@@ -60,6 +61,18 @@ class Graph(Pairwise):
     bound, ``marginals`` are its beliefs, which are not probabilities; ``argmax`` is the best labelling that was found,
     and :meth:`bounded_argmax` says how far from the best one it may be. Forests are exact; k_best, sample, entropy and
     max_marginals are refused. Memory: n_labels squared for each edge, where edges have scores of their own four times.
+
+    *Maximum flow* finds best labellings only. With two labels, and pairs that attract,
+
+    .. math::
+        \theta_e(0, 0) + \theta_e(1, 1) \ge \theta_e(0, 1) + \theta_e(1, 0) \quad \text{for all edges } e,
+
+    or do so after flipping the labels of some nodes, as on trees, the best labelling is a minimum cut, and exact for
+    graphs of any width. With other pairs the same flow on two copies of the graph gives the maximum over L with
+    beliefs 0, 1/2 and 1: labels that are 0 or 1 there are those of a best labelling, the others are filled in by
+    tree-reweighted sweeps and local search, and ``bounded_argmax`` says how good the result is. With more labels,
+    expansions improve the labelling of the sweeps, whose bound is reported. Everything that needs sums over labellings
+    is refused. Forbidden labels are fine; forbidden pairs are refused. Flows are SciPy's, in one thread.
 
     In estimators an example of X is one of
 
@@ -91,9 +104,9 @@ class Graph(Pairwise):
         Number of edge types, which have tables of their own. None: 1, or in models as many as the training data have.
     allowed : bool array of shape (n_labels, n_labels) or (n_types, n_labels, n_labels), default=None
         Which labels an edge may join, that of the node it comes from first (row). None: all.
-    inference : {"auto", "exact", "trw"}, default="auto"
-        How questions are answered: exactly, by tree-reweighted bounds, or exactly if the budget is enough for all
-        examples of the question, else by bounds.
+    inference : {"auto", "exact", "trw", "max_flow"}, default="auto"
+        How questions are answered: exactly, by tree-reweighted bounds, by maximum flow, or ("auto") exactly if the
+        budget is enough for all examples of the question, else by tree-reweighted bounds.
     budget : int, default=10**9
         Bytes that the tables of exact answers may take for one example, for each thread.
     neighbours : {4, 8}, default=4
@@ -119,6 +132,8 @@ class Graph(Pairwise):
     array([1, 1, 1], dtype=int32)
     >>> Graph(2).width(shape)
     2
+    >>> Graph(2, inference="max_flow").bounded_argmax(scores).bounds
+    Bounds(score=array([4.5]), bound=array([4.5]))
 
     Two words and their text, which have label sets of their own:
 
@@ -145,8 +160,10 @@ class Graph(Pairwise):
         super().__init__(n_labels, n_types, allowed)
         check_choice("Graph", "inference", inference, _INFERENCE)
         self.inference = inference
-        if inference == "trw" and allowed is not None:
-            raise ValueError("allowed must be None with inference='trw': its beliefs may have a share of every pair.")
+        if inference in ("trw", "max_flow") and allowed is not None:
+            raise ValueError(
+                f"allowed must be None with inference={inference!r}: its beliefs may have a share of every pair."
+            )
         self.budget = check_int("Graph", "budget", budget, 1)
         if neighbours not in (4, 8):
             raise ValueError(f"The 'neighbours' parameter of Graph must be 4 or 8. Got {neighbours!r} instead.")
@@ -229,13 +246,42 @@ class Graph(Pairwise):
 
     def _of_all_labels(self, shape: Shape, with_edges: bool) -> _native.GraphStructure | _native.RelaxedGraphStructure:
         """Create the native twin of graphs whose nodes may have all labels."""
-        if self.inference != "trw":
+        if self.inference in ("auto", "exact"):
             try:
                 return self._exact(shape, with_edges)
             except _native.TooWide as error:
                 if self.inference == "exact" or self.allowed is not None:
                     raise ValueError(str(error)) from None
         return _native.RelaxedGraphStructure(**self._native_arguments(shape, with_edges))
+
+    def _bind(
+        self,
+        scores: Scores | ArrayLike,
+        cost: ArrayLike | None,
+        temperature: float,
+        n_jobs: int | None,
+        with_edges: bool = False,
+    ) -> Any:
+        """Hand out the oracle for scores: the native one, or that of maximum flow."""
+        if self.is_native:
+            return super()._bind(scores, cost, temperature, n_jobs, with_edges)
+        batch = self._read_scores(scores)
+        self._ends(batch)
+        shape, node = _connected(batch.shape), add_cost(batch.node, cost)
+        self._check_types(shape.types)
+        if self.label_sets is not None:
+            node = np.where(self.label_sets.flags[self._node_types(shape)], node, -np.inf)
+        return MaxFlowOracle(self, shape, node, *self._parts(batch), n_threads(n_jobs))
+
+    @property
+    def is_native(self) -> bool:
+        """Whether native code answers every question: maximum flow is SciPy's."""
+        return self.inference != "max_flow"
+
+    @property
+    def no_sums(self) -> str | None:
+        """Why there are no sums over labellings."""
+        return None if self.is_native else NO_SUMS
 
     def _exact(self, shape: Shape, with_edges: bool = False) -> _native.GraphStructure:
         return _native.GraphStructure(**self._native_arguments(shape, with_edges), budget=self.budget)
@@ -264,7 +310,9 @@ class Graph(Pairwise):
         }
 
     def relaxation(self, shape: Shape) -> str | None:
-        """Return "trw" if questions about graphs of given shapes are answered by bounds."""
+        """Return "trw" or "max_flow" if questions about graphs of given shapes are answered by bounds."""
+        if self.inference == "max_flow":
+            return "max_flow"
         return "trw" if isinstance(self._of_all_labels(shape, False), _native.RelaxedGraphStructure) else None
 
     def for_labels(
@@ -341,6 +389,11 @@ class Graph(Pairwise):
         there = _connected(shape)
         begins = np.repeat(there.offsets[:-1], np.diff(there.edge_offsets))
         return begins + there.edges[:, 1]
+
+    def edge_ends(self, shape: Shape) -> NDArray[np.int64]:
+        """Return the node that each edge comes from, and the one that it leads to."""
+        there = _connected(shape)
+        return np.repeat(there.offsets[:-1], np.diff(there.edge_offsets))[:, None] + there.edges
 
     def edge_rows(self, shape: Shape) -> NDArray[np.int64]:
         """Return the rows of edges: each has one."""

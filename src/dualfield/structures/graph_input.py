@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import numbers
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
@@ -81,6 +82,15 @@ class FlatGraphs:
 
     def __len__(self) -> int:
         return len(np.atleast_1d(np.asarray(self.lengths)))
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the graphs as tuples."""
+        lengths, edge_lengths = (np.asarray(one, dtype=np.int64) for one in (self.lengths, self.edge_lengths))
+        nodes, edges = ([0, *np.cumsum(one).tolist()] for one in (lengths, edge_lengths))
+        pairs = np.reshape(self.edges, (-1, 2))
+        columns: list[Any] = [pairs, *(one for one in (self.types, self.edge_features) if one is not None)]
+        for own, joined in zip(itertools.pairwise(nodes), itertools.pairwise(edges), strict=True):
+            yield self.nodes[slice(*own)], *(column[slice(*joined)] for column in columns)
 
     def flat_edges(self) -> FlatEdges:
         """Return the edges, checked against each other."""

@@ -39,6 +39,8 @@ class Scores:
         Added at the first and at the last node of each example.
     shape : Shape, default=None
         How the nodes of each example are connected, for structures that need it; it has the offsets.
+    segment : array of shape (n_segments, n_kinds), default=None
+        For :class:`SemiMarkov`: of each segment of each kind.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class Scores:
     start: Floats | None
     stop: Floats | None
     shape: Shape
+    segment: Floats | None
 
     def __init__(
         self,
@@ -67,6 +70,7 @@ class Scores:
         start: ArrayLike | None = None,
         stop: ArrayLike | None = None,
         shape: Shape | None = None,
+        segment: ArrayLike | None = None,
     ) -> None:
         rows = as_floats("node", node, 2)
         if shape is not None:
@@ -79,6 +83,7 @@ class Scores:
         object.__setattr__(self, "transition", None if transition is None else as_floats("transition", transition))
         object.__setattr__(self, "start", None if start is None else as_floats("start", start, 1))
         object.__setattr__(self, "stop", None if stop is None else as_floats("stop", stop, 1))
+        object.__setattr__(self, "segment", None if segment is None else as_floats("segment", segment, 2))
 
     @property
     def n_examples(self) -> int:
@@ -212,6 +217,12 @@ class PartSets:
     edges: NDArray[np.bool_]
     set_of_edge: NDArray[Any]
     cliques: NDArray[np.bool_]
+
+
+class EdgeKind(str):
+    """What tells a clique from another one with the same labels, before which it stands."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -152,6 +152,13 @@ class Tree(Pairwise):
         """Return all nodes: each has a row for the edge to its parent, which says nothing for a root."""
         return np.arange(shape.n_nodes)
 
+    def edge_ends(self, shape: Shape) -> NDArray[np.int64]:
+        """Return the parent of each node and the node; a root twice."""
+        if not isinstance(shape, TreeShape):
+            raise ValueError("Tree needs the parents of the nodes: pass a TreeShape.")
+        nodes, begins = np.arange(shape.n_nodes), np.repeat(shape.offsets[:-1], np.diff(shape.offsets))
+        return np.stack([np.where(shape.parents < 0, nodes, begins + shape.parents), nodes], axis=1)
+
     def open(self, X: Any, lengths: ArrayLike | None = None) -> Opened:
         """Take tuples apart: nodes, parents, and types of edges.
 

@@ -59,7 +59,7 @@ class Objective {
     // The same, and its gradient [size].
     struct Doubt {
         double magnitude = 0.0;  // sum_i c_i (|maximum| + |score of the truth|), of which rounding takes its share
-        double slack = 0.0;      // sum_i c_i times that of the structure, T times: 0 unless it is a relaxation
+        double slack = 0.0;      // sum_i c_i times that of the structure, as scores are: 0 unless it is a relaxation
     };
     double loss_and_gradient(const double* w, double* gradient, Doubt* doubt = nullptr);
 
@@ -72,7 +72,6 @@ class Objective {
         std::vector<Status> statuses;
         Doubt doubt;  // so far
         std::vector<std::int32_t> labels;
-        PartList parts;
     };
     // The loss of some examples at the parameters scale * w; its gradient is added to the targets, which may be w
     // itself.

@@ -51,6 +51,8 @@ class GraphStructure final : public GraphParts {
     class OneGraph;
 
     const EliminationPlan& plan(std::size_t example) const;
+    template <class Body>
+    void for_groups(Examples, const ScoreView&, std::size_t n_threads, bool in_lanes, Body body) const;
 
     std::vector<std::unique_ptr<const EliminationPlan>> plans_;  // of each shape
 };

@@ -29,19 +29,21 @@ class GraphParts : public Structure {
     void list_parts(std::size_t example, const std::int32_t* labels, PartList& out) const override;
     std::string refusal(std::size_t example, const std::int32_t* labels) const override;
 
-  protected:
-    // All must outlive the structure. edges [E][2]: nodes of the same example, counted from its first; edge_offsets
-    // [n + 1]: where the edges of each example begin. Throws std::invalid_argument, naming the example, where an edge
-    // is none.
-    GraphParts(std::size_t n_labels, std::span<const std::int64_t> offsets, const std::int32_t* edges,
-               std::span<const std::int64_t> edge_offsets, const Options& options);
-
+    // Nodes of the edges of an example, [n_edges][2], and types; edges are counted over all examples.
     const std::int32_t* edges_of(std::size_t example) const { return edges_ + 2 * first_edge(example); }
     std::size_t first_edge(std::size_t example) const { return static_cast<std::size_t>(edge_offsets_[example]); }
     std::size_t n_edges(std::size_t example) const { return first_edge(example + 1) - first_edge(example); }
     std::size_t type_of(std::size_t edge) const {
         return options_.types ? static_cast<std::size_t>(options_.types[edge]) : 0;
     }
+    bool with_edges() const { return options_.with_edges; }
+
+  protected:
+    // All must outlive the structure. edges [E][2]: nodes of the same example, counted from its first; edge_offsets
+    // [n + 1]: where the edges of each example begin. Throws std::invalid_argument, naming the example, where an edge
+    // is none.
+    GraphParts(std::size_t n_labels, std::span<const std::int64_t> offsets, const std::int32_t* edges,
+               std::span<const std::int64_t> edge_offsets, const Options& options);
 
     std::size_t n_labels_;
     const std::int32_t* edges_;

@@ -36,6 +36,10 @@ class RelaxedGraphStructure final : public GraphParts {
     void marginals(Examples, const ScoreView&, std::size_t n_threads, const PartSums&, double* out,
                    Status*) const override;
     void maximum(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*) const override;
+    // The indicator of a labelling that reaches the bound; where none was found, the better of the best labelling and
+    // of the beliefs at a low temperature.
+    void best_point(Examples, const ScoreView&, std::size_t n_threads, const PartSums&, double* out,
+                    Status*) const override;
     void argmax(Examples, const ScoreView&, std::size_t n_threads, std::int32_t* labels, Status*) const override;
     // Refused, with a sentence: bounds do not answer them.
     void max_marginals(Examples, const ScoreView&, std::size_t n_threads, double* own, Status*) const override;

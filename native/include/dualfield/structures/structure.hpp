@@ -131,12 +131,20 @@ class Structure {
     virtual void maximum(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*) const = 0;
     // The best labelling; among equals the one whose last label is lowest, then the one before it, and so on.
     virtual void argmax(Examples, const ScoreView&, std::size_t n_threads, std::int32_t* labels, Status*) const = 0;
+    // A point with the highest score: the indicator of the best labelling. A relaxation has a point of its larger set,
+    // which may be fractional, and a slack: out [examples] is the highest score, or a bound above it, and the point
+    // scores less by the slack. All sums are wanted. By argmax.
+    virtual void best_point(Examples, const ScoreView&, std::size_t n_threads, const PartSums&, double* out,
+                            Status*) const;
     // [examples]: the scores of given labellings; -inf where forbidden. Statuses tell of bad numbers only. By their
     // parts.
     virtual void score(Examples, const ScoreView&, std::size_t n_threads, const std::int32_t* labels, double* out,
                        Status*) const;
     // The parts of a labelling of an example; labels [length].
     virtual void list_parts(std::size_t example, const std::int32_t* labels, PartList& out) const = 0;
+
+    // The 0/1 indicators of given labellings, laid out as marginals are.
+    void indicate(Examples examples, const std::int32_t* labels, const PartSums& sums) const;
 
     // Questions that a structure need not answer, but for the k best, which are found with the best of subsets.
     // For each part of the first table, the highest score of a labelling that has it.

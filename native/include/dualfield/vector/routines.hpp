@@ -21,6 +21,9 @@
 
 namespace dualfield {
 
+struct JunctionTask;        // see junction.hpp
+struct SharedExponentials;  // see junction.hpp
+
 struct RowBounds {
     double highest;   // -inf if every entry is forbidden
     bool bad_number;  // NaN or +inf
@@ -122,6 +125,15 @@ struct Routines {
 
     // sums[forward entry of (i, j)] = sum_t alpha[t - 1][i] emission[t][j], after forward_scaled and backward_scaled.
     void (*outer_sums)(const ChainTopology&, const ChainLane&, double* sums);
+
+    // Passes over the junction trees of one or four examples, see junction.hpp: up with sums, as products or in
+    // logarithms, or with maxima; down after sums, and after maxima of one example.
+    using Junction = void (*)(JunctionTask&);
+    Junction junction_products, junction_logarithms, junction_maxima;
+    Junction junction_down, junction_best_down;
+    // Of a factor that all examples share; out [cells].
+    void (*share_exponentials)(const double* scores, std::size_t cells, double inverse_temperature, double* out,
+                               SharedExponentials&);
 
     // Marginals and clique sums of one chain; false if its scores are too far apart, or it has more than kMostLabels.
     bool (*plain_block)(BlockTask&);

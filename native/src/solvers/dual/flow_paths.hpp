@@ -14,24 +14,29 @@ class FlowPaths {
   public:
     // Over the nodes [from, to) of a chain that begins at row `first` and has `length` nodes; where it does not begin
     // or end there, the node before or after has one label only. scores [length][n_labels] of the labels with mass,
-    // cliques [n_labels][n_labels]; start and stop are added at the ends of the chain unless they are null.
+    // cliques [n_labels][n_labels]; start and stop are added at the ends of the chain, and edges [length - 1][n_labels]
+    // [n_labels] to cliques, unless they are null.
     void find(const SparseFlow& flow, std::size_t first, std::size_t length, std::size_t from, std::size_t to,
               const double* scores, const double* cliques, std::size_t n_labels, const double* start = nullptr,
-              const double* stop = nullptr) {
+              const double* stop = nullptr, const double* edges = nullptr) {
+        const auto step_of = [&](std::size_t t, const FlowEdge& edge) {
+            const std::size_t clique = edge.from * n_labels + edge.to;
+            return edges ? cliques[clique] + edges[(t - 1) * n_labels * n_labels + clique] : cliques[clique];
+        };
         from_ = from;
         to_ = to;
         n_labels_ = n_labels;
         if (cells_.size() < (to - from) * n_labels) cells_.resize(checked_product(to - from, n_labels));
         for (std::size_t t = from; t < to; ++t) {
-            const auto edges = flow.edges(first + t);
+            const auto found = flow.edges(first + t);
             Cell* own = cells_.data() + (t - from) * n_labels;
-            for (const FlowEdge& edge : edges) own[edge.to] = {};
-            for (const FlowEdge& edge : edges) {
-                const double step = t > 0 ? cliques[edge.from * n_labels + edge.to] : 0.0;
+            for (const FlowEdge& edge : found) own[edge.to] = {};
+            for (const FlowEdge& edge : found) {
+                const double step = t > 0 ? step_of(t, edge) : 0.0;
                 own[edge.to].take(before(t, edge.from), step, edge.from);
             }
             // Once for each label, at its first edge.
-            for (const FlowEdge& edge : edges) {
+            for (const FlowEdge& edge : found) {
                 Cell& cell = own[edge.to];
                 if (cell.is_scored) continue;
                 cell.is_scored = true;
@@ -47,7 +52,7 @@ class FlowPaths {
         const bool inside = to < length;
         for (const FlowEdge& edge : flow.edges(first + (inside ? to : to - 1))) {
             const std::uint32_t label = inside ? edge.from : edge.to;
-            end.take(before(to, label), inside ? cliques[edge.from * n_labels + edge.to] : 0.0, label);
+            end.take(before(to, label), inside ? step_of(to, edge) : 0.0, label);
         }
         end_ = end;
     }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../dual/labelling_mixture.hpp"
+#include "../dual/parts_of_one.hpp"
 #include "kernel_parts.hpp"
 #include "kernel_proof.hpp"
 
@@ -17,8 +18,8 @@ constexpr double kNoSlope = 1e-13;
 
 class KernelPaths final : public KernelParts {
   public:
-    KernelPaths(const Problem& problem, double scale)
-        : KernelParts(problem, scale), block_(problem.structure->block()), shared_change_(n_shared_, 0.0) {
+    KernelPaths(const Problem& problem, double scale, bool with_nodes)
+        : KernelParts(problem, scale, with_nodes), block_(problem.structure->block()), shared_change_(n_shared_, 0.0) {
         for (std::size_t i = 0; i < problem.n_examples(); ++i)
             mixtures_.emplace_back(problem.truth(i), problem.length(i));
     }
@@ -65,7 +66,7 @@ class KernelPaths final : public KernelParts {
 
     double settle(std::size_t i, double* out) override {
         const double weight = problem_.weights[i];
-        std::fill_n(out, problem_.length(i) * n_labels_, 0.0);
+        std::fill_n(out, n_scores(i), 0.0);
         mixtures_[i].tidy();
         double cost = 0.0;
         for (const MixedLabelling& one : mixtures_[i].all()) {
@@ -81,18 +82,22 @@ class KernelPaths final : public KernelParts {
   private:
     std::size_t label(std::size_t i, std::size_t t) const { return static_cast<std::size_t>(problem_.truth(i)[t]); }
 
-    // Mass at the parts of a labelling: at the nodes into out, at shared parts into the weights.
+    // Mass at the parts of a labelling: at those that kernels score into out, at shared parts into the weights.
     void add(std::size_t i, const std::vector<std::int32_t>& labels, double mass, double* out) {
         problem_.structure->list_parts(i, labels.data(), parts_);
-        for (std::size_t t = 0; t < labels.size(); ++t)
-            out[t * n_labels_ + static_cast<std::size_t>(labels[t])] += mass;
+        for (std::size_t g = 0; g < n_tables(); ++g)
+            for (const std::int32_t part : parts_.own[first_table_ + g]) {
+                if (part >= 0) out[part] += mass;
+                out += width(g);
+            }
         for (const std::int32_t part : parts_.shared) w_[static_cast<std::size_t>(part)] += rate_ * mask_[part] * mass;
     }
     double score_of(std::size_t i, const double* augmented, const double* weights,
                     const std::vector<std::int32_t>& labels) {
         problem_.structure->list_parts(i, labels.data(), parts_);
-        return problem_.structure->Structure::score_parts(i, {.own = {augmented}, .shared = weights},
-                                                          {{parts_.own[0], {}, {}}, parts_.shared});
+        return problem_.structure->Structure::score_parts(
+            i, view_of_one(layout_, i, {augmented, weights}),
+            {{parts_.own[0], parts_.own[1], parts_.own[2]}, parts_.shared});
     }
     void look(std::size_t i, LabellingMixture& mixture, const double* augmented, const double* weights) {
         for (MixedLabelling& one : mixture.all()) one.score = score_of(i, augmented, weights, one.labels);
@@ -100,7 +105,7 @@ class KernelPaths final : public KernelParts {
     // Into labels_; returns its score.
     double best_labelling(std::size_t i, const double* augmented, const double* weights) {
         labels_.resize(problem_.length(i));
-        const auto answer = block_->best(i, {.own = {augmented}, .shared = weights}, labels_.data());
+        const auto answer = block_->best(i, view_of_one(layout_, i, {augmented, weights}), labels_.data());
         if (answer.status == Status::bad_number) require_finite(kInfinity);
         return answer.value;
     }
@@ -109,37 +114,50 @@ class KernelPaths final : public KernelParts {
                 const double* gram, double* change) {
         const double slope = mixture.all()[better].score - mixture.all()[worse].score;
         if (!(slope > kNoSlope)) return 0.0;
-        const std::size_t length = problem_.length(i);
-        const std::vector<std::int32_t>&up = mixture.all()[better].labels, &down = mixture.all()[worse].labels;
-        double square = 0.0;
-        for (std::size_t t = 0; t < length; ++t) {
-            if (up[t] == down[t]) continue;
-            for (std::size_t v = 0; v < length; ++v) {
-                const int same = (up[t] == up[v]) + (down[t] == down[v]) - (up[t] == down[v]) - (down[t] == up[v]);
-                if (up[v] != down[v] && same != 0) square += same * gram[t * length + v];
-            }
-        }
-        const auto count = [&](const std::vector<std::int32_t>& labels, double sign) {
-            problem_.structure->list_parts(i, labels.data(), parts_);
-            for (const std::int32_t part : parts_.shared)
+        const auto count = [&](const std::vector<std::int32_t>& labels, double sign, PartList& parts) {
+            problem_.structure->list_parts(i, labels.data(), parts);
+            for (const std::int32_t part : parts.shared)
                 shared_change_[static_cast<std::size_t>(part)] += sign * mask_[part];
         };
-        count(up, 1.0);
-        count(down, -1.0);
+        count(mixture.all()[better].labels, 1.0, parts_);
+        count(mixture.all()[worse].labels, -1.0, worse_parts_);
+        double square = 0.0;
+        const double* values = gram;
+        for (std::size_t g = 0; g < n_tables(); ++g) {
+            const std::vector<std::int32_t>&up = parts_.own[first_table_ + g],
+                  &down = worse_parts_.own[first_table_ + g];
+            const std::size_t m = up.size();
+            for (std::size_t t = 0; t < m; ++t) {
+                if (up[t] == down[t]) continue;
+                for (std::size_t v = 0; v < m; ++v) {
+                    const int same = (up[t] == up[v]) + (down[t] == down[v]) - (up[t] == down[v]) - (down[t] == up[v]);
+                    if (up[v] != down[v] && same != 0) square += same * values[t * m + v];
+                }
+            }
+            values += m * m;
+        }
         for (const double by : shared_change_) square += rate_ * by * by;
         const double weight = problem_.weights[i];
         double step = mixture.all()[worse].mass;
         if (square > 0.0) step = std::min(step, slope / (weight * square));
         const double by = weight * step;
-        for (std::size_t t = 0; t < length; ++t) {
-            if (up[t] == down[t]) continue;
-            const auto to = static_cast<std::size_t>(up[t]), from = static_cast<std::size_t>(down[t]);
-            change[t * n_labels_ + to] -= by;
-            change[t * n_labels_ + from] += by;
-            for (std::size_t v = 0; v < length; ++v) {
-                scores[v * n_labels_ + to] -= by * gram[t * length + v];
-                scores[v * n_labels_ + from] += by * gram[t * length + v];
+        for (std::size_t g = 0; g < n_tables(); ++g) {
+            const std::vector<std::int32_t>&up = parts_.own[first_table_ + g],
+                  &down = worse_parts_.own[first_table_ + g];
+            const std::size_t m = up.size(), width = this->width(g);
+            for (std::size_t t = 0; t < m; ++t) {
+                if (up[t] == down[t]) continue;
+                const auto to = static_cast<std::size_t>(up[t]), from = static_cast<std::size_t>(down[t]);
+                change[t * width + to] -= by;
+                change[t * width + from] += by;
+                for (std::size_t v = 0; v < m; ++v) {
+                    scores[v * width + to] -= by * gram[t * m + v];
+                    scores[v * width + from] += by * gram[t * m + v];
+                }
             }
+            change += m * width;
+            scores += m * width;
+            gram += m * m;
         }
         for (std::size_t c = 0; c < n_shared_; ++c) {
             w_[c] -= rate_ * by * shared_change_[c];
@@ -153,13 +171,13 @@ class KernelPaths final : public KernelParts {
     std::vector<LabellingMixture> mixtures_;
     std::vector<double> shared_change_;
     std::vector<std::int32_t> labels_;
-    PartList parts_;
+    PartList parts_, worse_parts_;
 };
 
 }  // namespace
 
-std::unique_ptr<DualBlocks> kernel_paths(const Problem& problem, double scale) {
-    return std::make_unique<KernelPaths>(problem, scale);
+std::unique_ptr<DualBlocks> kernel_paths(const Problem& problem, double scale, bool with_nodes) {
+    return std::make_unique<KernelPaths>(problem, scale, with_nodes);
 }
 
 }  // namespace dualfield

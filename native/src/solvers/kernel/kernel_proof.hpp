@@ -31,32 +31,46 @@ inline void require_positive(double value, double scale, double clearly) {
         throw NotPositive("The kernel is not positive semidefinite: a direction of negative curvature was found.");
 }
 
-// <B, F> with B [n][K] and scores F [K][stride].
+// Scores F of all points of a table, by what they score: [width][stride].
 template <class S>
-double inner_product(const std::vector<double>& coefficients, const S* scores, std::size_t stride,
-                     std::size_t n_labels) {
+struct ScoresOfPoints {
+    const S* values;
+    std::size_t stride;
+
+    double at(std::size_t k, std::int32_t point) const {
+        return static_cast<double>(values[k * stride + static_cast<std::size_t>(point)]);
+    }
+};
+
+// <B, F> with B [n][width].
+template <class S>
+double inner_product(const std::vector<double>& coefficients, ScoresOfPoints<S> scores, std::size_t width) {
     constexpr std::size_t kBlock = 64;  // points whose coefficients stay in the nearest cache
-    const std::size_t n = coefficients.size() / n_labels;
+    const std::size_t n = coefficients.size() / width;
     double sum = 0.0;
     for (std::size_t first = 0; first < n; first += kBlock)
-        for (std::size_t k = 0; k < n_labels; ++k)
+        for (std::size_t k = 0; k < width; ++k)
             for (std::size_t j = first; j < std::min(n, first + kBlock); ++j)
-                sum += coefficients[j * n_labels + k] * static_cast<double>(scores[k * stride + j]);
+                sum += coefficients[j * width + k] * static_cast<double>(scores.values[k * scores.stride + j]);
     return sum;
 }
 
-// The losses of all examples at scores F [K][stride]; own is room for the scores of one of them, [m][K].
+// The scores of the members of an example, table by table, [m][width] each.
 template <class S>
-double sum_of_losses(DualBlocks& blocks, const S* scores, std::size_t stride, const double* weights, double* own) {
-    const std::size_t n_labels = blocks.n_labels();
+void gather_scores(const DualBlocks& blocks, std::size_t i, std::span<const ScoresOfPoints<S>> tables, double* out) {
+    for (std::size_t g = 0; g < tables.size(); ++g)
+        for (const std::int32_t point : blocks.members(g, i))
+            for (std::size_t k = 0; k < blocks.width(g); ++k) *out++ = blocks.scale(g) * tables[g].at(k, point);
+}
+
+// The losses of all examples; own is room for the scores of one of them.
+template <class S>
+double sum_of_losses(DualBlocks& blocks, std::span<const ScoresOfPoints<S>> tables, const double* weights,
+                     double* own) {
     double sum = 0.0;
     for (std::size_t i = 0; i < blocks.n_examples(); ++i) {
-        const auto members = blocks.members(i);
-        if (members.empty()) continue;
-        double* out = own;
-        for (const std::int32_t point : members)
-            for (std::size_t k = 0; k < n_labels; ++k)
-                *out++ = static_cast<double>(scores[k * stride + static_cast<std::size_t>(point)]);
+        if (!blocks.is_there(i)) continue;
+        gather_scores(blocks, i, tables, own);
         sum += blocks.loss(i, own, weights);
     }
     require_finite(sum);
@@ -111,64 +125,76 @@ struct ProvenValue {
 
 class Proof {
   public:
-    Proof(Gram<double>& gram, DualBlocks& blocks, ThreadTeam& team)
-        : gram_(gram),
-          blocks_(blocks),
-          team_(team),
-          stride_(padded_to_panels<double>(gram.size())),
-          scores_(blocks.n_labels() * stride_, 0.0),
-          roots_(gram.size()) {
-        double top = 0.0;
-        for (const double value : gram.diagonal()) top = std::max(top, std::abs(value));
-        for (const double value : gram.diagonal()) require_positive(value, top, kClearly);
+    Proof(std::vector<Gram<double>*> grams, DualBlocks& blocks, ThreadTeam& team)
+        : blocks_(blocks), team_(team), tables_(grams.size()) {
+        for (std::size_t g = 0; g < grams.size(); ++g) {
+            Table& table = tables_[g];
+            table.gram = grams[g];
+            table.stride = padded_to_panels<double>(table.gram->size());
+            table.scores = Aligned<double>(checked_product(blocks.width(g), table.stride), 0.0);
+            double top = 0.0;
+            for (const double value : table.gram->diagonal()) top = std::max(top, std::abs(value));
+            for (const double value : table.gram->diagonal()) {
+                require_positive(value, top, kClearly);
+                table.roots.push_back(std::sqrt(std::max(value, 0.0)));
+            }
+        }
         std::size_t most = 0;
-        for (std::size_t i = 0; i < blocks.n_examples(); ++i) most = std::max(most, blocks.members(i).size());
-        own_.require(most * blocks.n_labels() + kLanes);
-        for (std::size_t j = 0; j < roots_.size(); ++j) roots_[j] = std::sqrt(std::max(gram.diagonal()[j], 0.0));
+        for (std::size_t i = 0; i < blocks.n_examples(); ++i) most = std::max(most, blocks.n_scores(i));
+        own_.require(most + kLanes);
     }
 
-    // Of coefficients [n][K] and explicit weights.
-    ProvenValue value(const std::vector<double>& coefficients, std::span<const double> weights) {
-        const std::size_t n_labels = blocks_.n_labels();
-        gram_.product(coefficients.data(), n_labels, scores_.data(), stride_, team_);
-        // |K_ij| is at most the geometric mean of K_ii and K_jj.
-        std::vector<double> sums(n_labels, 0.0);
-        for (std::size_t j = 0; j < coefficients.size(); ++j)
-            sums[j % n_labels] += std::abs(coefficients[j]) * roots_[j / n_labels];
-        double scale = blocks_.square(weights);
-        for (const double sum : sums) scale += sum * sum;
-        const double square = inner_product(coefficients, scores_.data(), stride_, n_labels);
+    // Of coefficients and explicit weights.
+    ProvenValue value(const Coefficients& coefficients, std::span<const double> weights) {
+        double scale = blocks_.square(weights), square = 0.0;
+        std::vector<ScoresOfPoints<double>> scores;
+        for (std::size_t g = 0; g < tables_.size(); ++g) {
+            Table& table = tables_[g];
+            const std::size_t width = blocks_.width(g);
+            table.gram->product(coefficients[g].data(), width, table.scores.data(), table.stride, team_);
+            // |K_ij| is at most the geometric mean of K_ii and K_jj.
+            std::vector<double> sums(width, 0.0);
+            for (std::size_t j = 0; j < coefficients[g].size(); ++j)
+                sums[j % width] += std::abs(coefficients[g][j]) * table.roots[j / width];
+            for (const double sum : sums) scale += sum * sum;
+            scores.push_back(this->scores(g));
+            square += inner_product(coefficients[g], scores[g], width);
+        }
         require_positive(square, scale, kClearly);
         const double half = 0.5 * (square + blocks_.square(weights));
-        const double losses = sum_of_losses(blocks_, scores_.data(), stride_, weights.data(), own_.data());
+        const double losses = sum_of_losses<double>(blocks_, scores, weights.data(), own_.data());
         return {half + losses, half, scale, reach(weights) + half + losses};
     }
 
-    // F of the coefficients that were asked about last, [K][stride].
-    const double* scores() const { return scores_.data(); }
-    std::size_t stride() const { return stride_; }
+    // F of the coefficients that were asked about last.
+    ScoresOfPoints<double> scores(std::size_t g) const { return {tables_[g].scores.data(), tables_[g].stride}; }
 
   private:
+    struct Table {
+        Gram<double>* gram;
+        std::size_t stride;
+        Aligned<double> scores;     // [width][stride]
+        std::vector<double> roots;  // of the diagonal
+    };
+
     // A loss is the difference of two sums of scores.
     double reach(std::span<const double> weights) const {
         double own = 0.0, sum = 0.0;
         for (const double weight : weights) own = std::max(own, std::abs(weight));
         for (std::size_t i = 0; i < blocks_.n_examples(); ++i)
-            for (const std::int32_t point : blocks_.members(i)) {
-                double most = 0.0;
-                for (std::size_t k = 0; k < blocks_.n_labels(); ++k)
-                    most = std::max(most, std::abs(scores_[k * stride_ + static_cast<std::size_t>(point)]));
-                sum += blocks_.weight(i) * (most + own);
-            }
+            for (std::size_t g = 0; g < tables_.size(); ++g)
+                for (const std::int32_t point : blocks_.members(g, i)) {
+                    double most = 0.0;
+                    for (std::size_t k = 0; k < blocks_.width(g); ++k)
+                        most = std::max(most, std::abs(scores(g).at(k, point)));
+                    sum += blocks_.weight(i) * (blocks_.scale(g) * most + own);
+                }
         return sum;
     }
 
-    Gram<double>& gram_;
     DualBlocks& blocks_;
     ThreadTeam& team_;
-    std::size_t stride_;
-    Aligned<double> scores_;
-    std::vector<double> roots_;  // of the diagonal
+    std::vector<Table> tables_;
     Buffer own_;
 };
 

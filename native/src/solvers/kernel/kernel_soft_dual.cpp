@@ -12,9 +12,12 @@ constexpr int kMostSteps = 3;  // at a visit
 
 class KernelSoftDual final : public KernelParts {
   public:
-    KernelSoftDual(const Problem& problem, double scale) : KernelParts(problem, scale), points_(problem, truth_) {
+    KernelSoftDual(const Problem& problem, double scale, bool with_nodes)
+        : KernelParts(problem, scale, with_nodes), points_(problem, truth_) {
         points_.begin_at_truth();
-        for (Buffer* buffer : {&moved_, &answer_}) buffer->require(checked_product(problem.longest(), n_labels_));
+        std::size_t most = 0;
+        for (std::size_t i = 0; i < problem.n_examples(); ++i) most = std::max(most, n_scores(i));
+        for (Buffer* buffer : {&moved_, &answer_}) buffer->require(most + kLanes);
     }
 
     bool wants_mean() const override { return false; }
@@ -34,8 +37,9 @@ class KernelSoftDual final : public KernelParts {
         const double maximum = points_.soft_maximum(i, {augment(i, scores), w_.data()});
         double mean = 0.0;
         const auto mu = points_.mu(i);
-        for (std::size_t j = 0; j < size(i); ++j)
-            if (mu.own[j] > 0.0) mean += mu.own[j] * scores[j];
+        const double* own = mu.own + unscored(i);
+        for (std::size_t j = 0; j < n_scores(i); ++j)
+            if (own[j] > 0.0) mean += own[j] * scores[j];
         for (std::size_t c = 0; c < n_shared_; ++c)
             if (mu.shared[c] > 0.0) mean += mu.shared[c] * w_[c];
         return std::max(problem_.weights[i] * (maximum - mean - points_.value(i)), 0.0);
@@ -45,19 +49,19 @@ class KernelSoftDual final : public KernelParts {
         const double* augmented = augment(i, scores);
         const double maximum = points_.soft_maximum(i, {augmented, weights});
         // The truth costs nothing.
-        const ScoreView view{.own = {augmented}, .shared = weights};
+        const ScoreView view = view_of_one(layout_, i, {augmented, weights});
         return problem_.weights[i] * (maximum - problem_.structure->Structure::score_parts(i, view, truth_.parts(i)));
     }
 
     double settle(std::size_t i, double* out) override {
         if (!is_moved_) {
             // At the truth, which no finite scores give.
-            std::fill_n(out, size(i), 0.0);
+            std::fill_n(out, n_scores(i), 0.0);
             return 0.0;
         }
         points_.settle(i);
         const double weight = problem_.weights[i];
-        for (std::size_t j = 0; j < size(i); ++j) out[j] = -weight * points_.moved().own[j];
+        take_moved(i, weight, out);
         add_weights(i);
         return weight * points_.value(i);
     }
@@ -69,17 +73,21 @@ class KernelSoftDual final : public KernelParts {
     }
 
   private:
-    std::size_t size(std::size_t i) const { return problem_.length(i) * n_labels_; }
+    // What the last step adds to the coefficients.
+    void take_moved(std::size_t i, double weight, double* out) {
+        const double* moved = points_.moved().own + unscored(i);
+        for (std::size_t j = 0; j < n_scores(i); ++j) out[j] = -weight * moved[j];
+    }
 
     double step(std::size_t i, double* scores, const double* gram, double* change) {
         const double weight = problem_.weights[i];
-        const auto growth = [&] { return grow(problem_.length(i), scores, gram, weight) + growth_of_weights(weight); };
+        const auto growth = [&] { return grow(i, scores, gram, weight) + growth_of_weights(weight); };
         // A step that is too long has moved nothing yet.
         const auto gain = points_.ascend(i, {augment(i, scores), w_.data()}, growth, [] {});
         if (!gain) return 0.0;
         is_moved_ = true;
         add_weights(i);
-        for (std::size_t j = 0; j < size(i); ++j) {
+        for (std::size_t j = 0; j < n_scores(i); ++j) {
             change[j] += moved_.data()[j];
             scores[j] += answer_.data()[j];
         }
@@ -88,20 +96,26 @@ class KernelSoftDual final : public KernelParts {
 
     // The change of the coefficients and what it does to the own scores, into moved_ and answer_; returns how much
     // 1/2 <B, K B> grows.
-    double grow(std::size_t length, const double* scores, const double* gram, double weight) {
-        const std::size_t size = length * n_labels_;
+    double grow(std::size_t i, const double* scores, const double* gram, double weight) {
+        const std::size_t size = n_scores(i);
         double *moved = moved_.data(), *answer = answer_.data();
-        for (std::size_t j = 0; j < size; ++j) moved[j] = -weight * points_.moved().own[j];
+        take_moved(i, weight, moved);
         std::fill_n(answer, size, 0.0);
-        for (std::size_t t = 0; t < length; ++t)
-            for (std::size_t u = 0; u < length; ++u) {
-                const double by = gram[t * length + u];
-                const double* from = moved + t * n_labels_;
-                double* to = answer + u * n_labels_;
-                for (std::size_t k = 0; k < n_labels_; ++k) to[k] += by * from[k];
-            }
+        for (std::size_t g = 0; g < n_tables(); ++g) {
+            const std::size_t m = members(g, i).size(), width = this->width(g);
+            for (std::size_t t = 0; t < m; ++t)
+                for (std::size_t u = 0; u < m; ++u) {
+                    const double by = gram[t * m + u];
+                    const double* from = moved + t * width;
+                    double* to = answer + u * width;
+                    for (std::size_t k = 0; k < width; ++k) to[k] += by * from[k];
+                }
+            moved += m * width;
+            answer += m * width;
+            gram += m * m;
+        }
         double grown = 0.0;
-        for (std::size_t j = 0; j < size; ++j) grown += moved[j] * (scores[j] + 0.5 * answer[j]);
+        for (std::size_t j = 0; j < size; ++j) grown += moved_.data()[j] * (scores[j] + 0.5 * answer_.data()[j]);
         return grown;
     }
     // The same for the penalty of the weights.
@@ -125,14 +139,15 @@ class KernelSoftDual final : public KernelParts {
 
 }  // namespace
 
-std::unique_ptr<DualBlocks> kernel_soft_dual(const Problem& problem, double scale) {
-    return std::make_unique<KernelSoftDual>(problem, scale);
+std::unique_ptr<DualBlocks> kernel_soft_dual(const Problem& problem, double scale, bool with_nodes) {
+    return std::make_unique<KernelSoftDual>(problem, scale, with_nodes);
 }
 
-std::unique_ptr<DualBlocks> kernel_blocks(const Problem& problem, double scale) {
-    if (problem.temperature > 0.0) return kernel_soft_dual(problem, scale);
+std::unique_ptr<DualBlocks> kernel_blocks(const Problem& problem, double scale, bool with_nodes) {
+    if (problem.temperature > 0.0) return kernel_soft_dual(problem, scale, with_nodes);
     const ChainStructure* chain = problem.structure->chain();
-    return chain && chain->topology().order() == 1 ? kernel_flows(problem, scale) : kernel_paths(problem, scale);
+    const bool has_flows = chain && chain->topology().order() == 1;
+    return has_flows ? kernel_flows(problem, scale, with_nodes) : kernel_paths(problem, scale, with_nodes);
 }
 
 }  // namespace dualfield

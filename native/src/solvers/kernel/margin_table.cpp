@@ -31,8 +31,9 @@ class TableBlocks final : public DualBlocks {
     }
 
     std::size_t n_examples() const override { return table_.truth.size(); }
-    std::size_t n_labels() const override { return table_.n_labels; }
-    std::span<const std::int32_t> members(std::size_t i) const override {
+    std::size_t width(std::size_t) const override { return table_.n_labels; }
+    bool is_there(std::size_t) const override { return true; }
+    std::span<const std::int32_t> members(std::size_t, std::size_t i) const override {
         return table_.members.subspan(i * table_.n_slots, table_.n_slots);
     }
     double weight(std::size_t i) const override { return table_.weights[i]; }

@@ -117,7 +117,7 @@ def tagged_json(writer: JsonWriter, name: str, begin: str, groups: Iterator[Numb
         doccano = any(f'"{key}"' in begin for key in ("label", "labels", "entities")) and '"spans"' not in begin
         writer = replace(writer, to="tokens" if kind == "tokens" else "doccano" if doccano else "spans")
         writer.check()
-    if not _is_json_lines(begin):
+    if not is_json_lines(begin):
         groups = iter([list(itertools.chain.from_iterable(groups))])
     for group in groups:
         with in_options(), counted_from(group[0][0], name):
@@ -128,7 +128,7 @@ def tagged_json(writer: JsonWriter, name: str, begin: str, groups: Iterator[Numb
         yield writer.lines(X, texts, records)
 
 
-def _is_json_lines(begin: str) -> bool:
+def is_json_lines(begin: str) -> bool:
     """Tell whether the first line is a whole object, as far as it can be seen."""
     first, has_end, _ = begin.lstrip().partition("\n")
     if first.startswith("["):

@@ -1,13 +1,15 @@
-"""Labels for lines, group by group: columns, plain text, CRFsuite's items, svmlight's examples."""
+"""Labels for lines, group by group: columns, plain text, CRFsuite's items, svmlight's examples, graphs."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import IO, Any
 
 import click
 
 from dualfield.cli.labelling.columns import ColumnTagger
+from dualfield.cli.labelling.graphs import GraphTagger
 from dualfield.cli.labelling.json_lines import JsonWriter, tagged_json
 from dualfield.cli.labelling.labellings import Style, behind, fields, predicted, ranked
 from dualfield.cli.models import LoadedModel
@@ -23,11 +25,15 @@ def tagged_lines(loaded: LoadedModel, path: str, style: Style) -> Iterator[list[
     """Yield lines of output, in groups that belong together, while the input is still coming."""
     name = shown(path)
     with placed(name), opened_as_it_comes(path) as file:
-        begin = "" if style.is_text or loaded.kind != "conll" else _begin(file, style.encoding)
-        is_json = json_format(begin) is not None
-        by_sentence = loaded.kind != "svmlight" and not style.is_text and not is_json
+        begin = "" if style.is_text or loaded.kind not in ("conll", "graphs") else _begin(file, style.encoding)
+        is_json = loaded.kind == "conll" and json_format(begin) is not None
+        by_sentence = loaded.kind in ("conll", "crfsuite") and not style.is_text and not is_json
         groups = line_groups(file, name, by_sentence=by_sentence, encoding=style.encoding)
-        if is_json:
+        if loaded.kind == "graphs":
+            yield from GraphTagger(loaded, style.marginals).tagged(name, begin, groups)
+        elif loaded.kind == "multilabel":
+            yield from _tagged_sets(loaded, name, style, groups)
+        elif is_json:
             _check_json(loaded, name, style)
             yield from tagged_json(JsonWriter(loaded, style.to, bool(style.marginals)), name, begin, groups)
         elif style.is_text:
@@ -130,3 +136,37 @@ def _tagged_examples(loaded: LoadedModel, name: str, style: Style, groups: Itera
         if X.shape[0]:
             rows = loaded.model.predict_proba(X) if style.marginals else None
             yield [" ".join(fields) for fields in fields(loaded.model.predict(X), rows, names, style)]
+
+
+def _tagged_sets(loaded: LoadedModel, name: str, style: Style, groups: Iterator[Numbered]) -> Iterator[list[str]]:
+    """Label svmlight's examples with several labels: a line for each, empty for one that gets none."""
+    from dualfield.io import read_svmlight
+
+    graph, names = loaded.label_graph, loaded.names
+    assert graph is not None
+    for group in groups:
+        with counted_from(group[0][0], name):
+            rows, _ = read_svmlight([text for _, text in group], n_features=graph.n_features, multilabel=True)
+        if not rows.shape[0]:
+            continue
+        X = graph.graphs(rows)
+        labellings = [[bool(label) for label in labels] for labels in loaded.model.predict(X)]
+        sets = [",".join(itertools.compress(names, labels)) for labels in labellings]
+        if not style.marginals:
+            yield sets
+            continue
+        lines = []
+        for labels, listed, chances in zip(labellings, sets, present(loaded, X), strict=True):
+            written = [f"{chance:.6f}" for chance in chances]
+            every = [f"{one}:{chance}" for one, chance in zip(names, written, strict=True)]
+            all_of_them = every if style.marginals == "all" else []
+            lines.append(" ".join([listed, ",".join(itertools.compress(written, labels)), *all_of_them]).strip())
+        yield lines
+
+
+def present(loaded: LoadedModel, X: Any) -> list[list[float]]:
+    """Return for each row and label the probability that the row has the label."""
+    classes = loaded.model.classes_.tolist()
+    column = classes.index(1) if 1 in classes else None
+    rows = loaded.model.predict_proba(X)
+    return [[0.0] * len(one) if column is None else one[:, column].tolist() for one in rows]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dualfield.cli.reading.columns import ColumnChoice, counted
+from dualfield.cli.reading.graph_data import GRAPHS, count_edges, is_graphs, node_lines, read_graph_data
 from dualfield.cli.reading.json_data import (
     AS_IT_IS,
     JSON_FORMATS,
@@ -25,9 +26,19 @@ from dualfield.cli.reading.sources import Kept, numbered, opened, placed, shown
 
 if TYPE_CHECKING:
     from dualfield.io import FileColumns
+    from dualfield.io.json_graphs import JsonGraphReader
     from dualfield.io.text_lines import Source
+    from dualfield.structures import LabelGraph
 
-FORMATS = {"conll": "CoNLL columns", "crfsuite": "CRFsuite items", "svmlight": "svmlight examples", **JSON_FORMATS}
+FORMATS = {
+    "conll": "CoNLL columns",
+    "crfsuite": "CRFsuite items",
+    "svmlight": "svmlight examples",
+    "multilabel": "svmlight examples with several labels",
+    **JSON_FORMATS,
+    **GRAPHS,
+}
+MATRICES = ("svmlight", "multilabel")  # a row for each line
 DELIMITERS: dict[str, str | None] = {"blanks": None, "tab": "\t", "space": " "}
 
 LABEL_LAST = ColumnChoice()
@@ -37,6 +48,7 @@ DOCUMENT = re.compile(r"[ \t]*-DOCSTART-(?:[ \t]|$)")  # a line that marks a doc
 _SAMPLE = 200  # lines that are looked at to tell the format
 _EXAMPLE = re.compile(r"\S+(?:\s+\d+:[-+.\deE]+)*\s*")
 _LIKE_EXAMPLE = re.compile(r"\S+(?:\s+\d+:\S*)+\s*")
+_LABELS = re.compile(r"[^\s:,]+(?:,[^\s:,]+)+")
 _ATTRIBUTE = re.compile(r"=|\[|(?<!\\):[-+.\d]+$")
 
 
@@ -48,11 +60,14 @@ def guess_format(source: Source, name: str) -> str:
     full = [line for line in lines if line.strip()]
     if not full:
         raise click.ClickException(f"{name}: is empty; expected CoNLL columns, CRFsuite items, svmlight or JSON.")
-    if found := json_format("\n".join(lines)):
+    begin = "\n".join(lines)
+    if is_graphs(begin):
+        return "graphs"
+    if found := json_format(begin):
         return found
-    bare = [text for line in full if (text := line.partition("#")[0]).strip()]
+    bare = [text for line in full if (text := line.partition("#")[0].strip())]
     if bare and all(_EXAMPLE.fullmatch(line) for line in bare) and any(":" in line for line in bare):
-        return "svmlight"
+        return "multilabel" if any(_LABELS.fullmatch(line.split()[0]) for line in bare) else "svmlight"
     # A faulty entry does not make columns of svmlight: it is to be complained about.
     if 2 * sum(bool(_LIKE_EXAMPLE.fullmatch(line)) for line in bare) >= max(len(full), 1):
         return "svmlight"
@@ -85,20 +100,31 @@ class LabelledData:
     Attributes
     ----------
     format : str
-        What models take: "conll", "crfsuite" or "svmlight". JSON has become rows of one column.
-    X, y : list of sequences and list of lists of labels; for svmlight a sparse matrix and an array
+        What models take: "conll", "crfsuite", "svmlight", "multilabel" or "graphs". JSON with texts has become rows of
+        one column.
+    X, y : list of sequences and list of lists of labels; for svmlight a sparse matrix and an array or tuples of labels
         What a model is fitted to. Rows of columns are without the label.
     sources : tuple of (str, Source)
         What messages call each file, and the file.
     columns : FileColumns or None
         Which columns were read, if there are columns.
+    graphs : JsonGraphReader or None
+        What graphs have at their nodes and edges, and what they were read as.
+    label_graph : LabelGraph or None
+        How rows with several labels have become graphs.
+    summary : str
+        What is in the files, where `X` and `y` are no longer what was read.
     """
 
     format: str
     X: Any
     y: Any
+    _: KW_ONLY
     sources: tuple[tuple[str, Source], ...]
     columns: FileColumns | None = None
+    graphs: JsonGraphReader | None = None
+    label_graph: LabelGraph | None = None
+    summary: str = ""
 
     @property
     def n_columns(self) -> int:
@@ -136,24 +162,45 @@ class LabelledData:
                 seen += 1
         return self.name
 
+    def example_place(self, example: int) -> str:
+        """Return file and line of an example, which are counted through from 0."""
+        return self.place(sum(map(len, self.y[:example])) if self.format != "svmlight" else example)
+
     def _lines(self, source: Source) -> Iterator[int]:
         """Yield the line of each token."""
         if self.format == "conll" and (kind := json_format_of(source)):
             yield from token_lines(source, kind)
             return
+        if self.format == "graphs":
+            yield from node_lines(source)
+            return
         for number, line in numbered(source):
-            text = line.partition("#")[0] if self.format == "svmlight" else line
+            text = line.partition("#")[0] if self.format in MATRICES else line
             if text.strip() and not (self.format == "conll" and DOCUMENT.match(line)):
-                yield number
+                first = text.split()[0]
+                n_labels = 1 if self.format != "multilabel" else 0 if ":" in first else first.count(",") + 1
+                yield from [number] * n_labels
 
     def place_of(self, label: str) -> str:
         """Return file and line where a label first occurs."""
         flat = self.y.tolist() if self.format == "svmlight" else (label for labels in self.y for label in labels)
         return self.place(next(at for at, found in enumerate(flat) if str(found) == label))
 
+    def as_graphs(self, graph: LabelGraph) -> LabelledData:
+        """Return rows with several labels as graphs."""
+        X, y = list(graph.graphs(self.X)), graph.indicators(self.y)  # a list can be split into folds
+        return replace(self, X=X, y=y, label_graph=graph, summary=str(self))
+
     def __str__(self) -> str:
-        if self.format == "svmlight":
+        if self.summary:
+            return self.summary
+        if self.format in MATRICES:
             return f"{self.X.shape[0]:,} examples, {self.X.shape[1]:,} features, {len(self.labels)} labels"
+        if self.graphs is not None:
+            n_edges, kind = count_edges(self.X, self.graphs.structure), self.graphs.structure
+            nodes = f"{self.n_tokens:,} nodes with {self.graphs.nodes}"
+            edges = f"{n_edges:,} edges with {self.graphs.edges or 'no features'}"
+            return f"{len(self.y):,} {kind}s, {nodes}, {edges}, {len(self.labels)} labels"
         columns = f", {counted(self.n_columns)} besides the label" * bool(self.n_columns)
         return f"{len(self.y):,} sentences, {self.n_tokens:,} tokens, {len(self.labels)} labels{columns}"
 
@@ -167,6 +214,7 @@ def read_labelled(
     encoding: str = "utf-8",
     n_features: int | None = None,
     json: JsonChoice = AS_IT_IS,
+    graphs: JsonGraphReader | None = None,
 ) -> LabelledData:
     """Read files of one format, one after another; kind is one of `FORMATS` or "auto".
 
@@ -175,7 +223,7 @@ def read_labelled(
     sources = [(shown(path), opened(path, encoding)) for path in paths]
     if kind == "auto":
         kind = guess_format(sources[0][1], sources[0][0])
-    return read_sources(sources, kind, delimiter, choice, n_features=n_features, json=json)
+    return read_sources(sources, kind, delimiter, choice, n_features=n_features, json=json, graphs=graphs)
 
 
 def read_sources(
@@ -186,8 +234,11 @@ def read_sources(
     *,
     n_features: int | None = None,
     json: JsonChoice = AS_IT_IS,
+    graphs: JsonGraphReader | None = None,
 ) -> LabelledData:
-    """Read sources of one format, each after what messages call it."""
+    """Read sources of one format, each after what messages call it; graphs are held against what a reader has seen."""
+    if kind == "graphs":
+        return _read_graphs(sources, graphs)
     parts = [_read_one(source, name, kind, delimiter, choice, n_features, json) for name, source in sources]
     for part in parts:
         check_same_columns(part, parts[0])
@@ -202,6 +253,21 @@ def check_same_columns(data: LabelledData, first: LabelledData) -> None:
             f"{name}:{_first_line(source)}: has {counted(data.columns.n_columns)}; "
             f"expected {first.columns.n_columns}, as in {first.sources[0][0]}."
         )
+
+
+def _read_graphs(sources: Sequence[tuple[str, Source]], seen: JsonGraphReader | None) -> LabelledData:
+    from dualfield.io.json_graphs import JsonGraphReader
+
+    read, X, y = seen or JsonGraphReader(), list[Any](), list[list[Any]]()
+    for name, source in sources:
+        check_no_model(source, name)
+        with placed(name):
+            graphs, labels = read_graph_data(source, name, read)
+            if not labels:
+                raise ValueError(f"{name}: is empty; expected {FORMATS['graphs']}.")
+        X += graphs
+        y += labels
+    return LabelledData("graphs", X, y, sources=tuple(sources), graphs=read)
 
 
 def _read_one(
@@ -229,6 +295,10 @@ def _read_one(
             X, y = read_svmlight(source, n_features=n_features)
             if X.shape[0] and y is None:
                 raise ValueError(f"{name}, line {_first_line(source)}: has no label; expected it before the entries.")
+        elif kind == "multilabel":
+            X, y = read_svmlight(source, n_features=n_features, multilabel=True)
+            if not any(y):
+                raise ValueError(f"{name}, line {_first_line(source)}: no line has a label; expected such as 0,3.")
         elif kind == "crfsuite":
             X, y = read_crfsuite_items(source)
         else:
@@ -242,7 +312,7 @@ def _read_one(
                 y.append(list(labels))
         if y is None or not len(y):
             raise ValueError(f"{name}: is empty; expected {FORMATS[kind]}.")
-    return LabelledData("conll" if kind in JSON_FORMATS else kind, X, y, ((name, source),), columns)
+    return LabelledData("conll" if kind in JSON_FORMATS else kind, X, y, sources=((name, source),), columns=columns)
 
 
 def _chosen(choice: ColumnChoice, n_columns: int, name: str, source: Source) -> FileColumns:
@@ -257,9 +327,9 @@ def _chosen(choice: ColumnChoice, n_columns: int, name: str, source: Source) -> 
 
 def _joined(parts: list[LabelledData]) -> LabelledData:
     first, sources = parts[0], tuple(source for part in parts for source in part.sources)
-    if first.format != "svmlight":
+    if first.format not in MATRICES:
         X, y = [s for part in parts for s in part.X], [s for part in parts for s in part.y]
-        return LabelledData(first.format, X, y, sources, first.columns)
+        return LabelledData(first.format, X, y, sources=sources, columns=first.columns)
     import numpy as np
     import scipy.sparse
 
@@ -267,7 +337,9 @@ def _joined(parts: list[LabelledData]) -> LabelledData:
     for part in parts:
         part.X.resize((part.X.shape[0], width))
     stacked = scipy.sparse.vstack([part.X for part in parts], format="csr")
-    return LabelledData(first.format, stacked, np.concatenate([part.y for part in parts]), sources)
+    labels: Any = [part.y for part in parts]
+    joined = np.concatenate(labels) if first.format == "svmlight" else [one for part in labels for one in part]
+    return LabelledData(first.format, stacked, joined, sources=sources)
 
 
 def _first_line(source: Source) -> int:

@@ -77,7 +77,7 @@ class CandidateTable:
     def best_key(self, loss: str, search: Any) -> tuple[Any, ...]:
         """Return the candidate that a search has found best."""
         found = search.best_params_
-        return (loss, found["order"], found["min_freq"], found["C"])
+        return (loss, found.get("order", self.orders[0]), found.get("min_freq", self.min_freqs[0]), found["C"])
 
     def text(self, loss: str, search: Any) -> str:
         """Lay out the table; the winner has a star."""

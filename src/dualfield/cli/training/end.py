@@ -16,6 +16,11 @@ from dualfield.cli.reading.data_files import LabelledData
 
 Options = dict[str, Any]
 
+_RELAXED = (
+    "Answers about graphs were bounds of a relaxation: the gap is that of the relaxed problem, whose objective is an "
+    "upper bound of the exact one. --inference and --budget say when answers are exact."
+)
+
 
 def complain(given: Options, text: str) -> None:
     """Warn, or fail with --strict."""
@@ -39,11 +44,13 @@ def finish(given: Options, data: LabelledData, dev: LabelledData | None, model: 
         complain(given, ended)
     model.n_jobs = None
     with cannot_write(target, _way_on(given)):
-        model.file_columns_ = data.columns
+        model.file_columns_, model.label_graph_ = data.columns, data.label_graph
         without_clocks(model).save(target)
     if not given["quiet"]:
         if complete:
             click.echo(ended)
+        if getattr(model, "relaxation_", None) is not None:
+            click.echo(_RELAXED)
         click.echo(f"Model: {target}, {target.stat().st_size:,} bytes")
     if given["report"] is not None:
         with cannot_write(given["report"], f"The model is in {target}."):

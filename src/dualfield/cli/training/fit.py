@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,32 +17,26 @@ from dualfield.cli.program import tell
 from dualfield.cli.reading.columns import ColumnChoice
 from dualfield.cli.reading.data_files import (
     FORMATS,
+    MATRICES,
     LabelledData,
     check_same_columns,
     guess_format,
     read_labelled,
     read_sources,
 )
+from dualfield.cli.reading.graph_data import naming_examples
 from dualfield.cli.reading.json_data import JsonChoice
 from dualfield.cli.reading.sources import opened, shown
 from dualfield.cli.reading.templates import BUILT_IN, read_template
-from dualfield.cli.solver_names import suited_solvers
 from dualfield.cli.training.calibration import calibrate, check_calibrate
+from dualfield.cli.training.choices import check_choice, is_kernel_machine
 from dualfield.cli.training.end import Options, complain, finish
 from dualfield.cli.training.pass_table import PassTable
 from dualfield.data.span_labels import marks_spans
 
 if TYPE_CHECKING:
     from dualfield.estimators import EarlyStopping
-
-# Options that belong to one kind of model.
-_OF_SEQUENCES = (
-    *("template", "l1_ratio", "features", "min_freq", "constraints", "order"),
-    *("checkpoint", "checkpoint_every", "warm_start"),
-)
-_OF_COLUMNS = ("columns", "label")
-_OF_KERNELS = ("kernel", "gamma", "degree", "coef0")
-_OF_LOG_LOSS = ("l1_ratio", *_OF_KERNELS)
+    from dualfield.io.text_lines import Source
 
 
 def run(given: Options, chosen: set[str]) -> str:
@@ -60,19 +54,20 @@ def run(given: Options, chosen: set[str]) -> str:
     say: Callable[[str], None] = (lambda text: None) if given["quiet"] else tell
     sources = [(shown(path), opened(path, given["encoding"])) for path in given["data"]]
     kind = guess_format(sources[0][1], sources[0][0]) if given["kind"] == "auto" else given["kind"]
-    _check_choice(kind, given, chosen)
-    data = read_sources(sources, kind, given["delimiter"], column_choice(given), json=json_choice(given))
+    check_choice(kind, given, chosen)
+    data = read_data(given, sources, kind)
     say(f"{data.name}: {FORMATS[data.form]}: {data}")
     dev = read_dev(given, data)
     if dev is not None:
         say(f"{dev.name}: {dev}")
         _check_labels(given, data, dev)
+    data, dev = with_edges(given, data, dev, say)
     if given["C"] == "auto":
         from dualfield.cli.training.tuning import choose_c
 
         given = given | {"C": choose_c(given, data, dev, say)}
     history: list[Any] = []
-    if data.format == "svmlight" and given["loss"] == "log":
+    if is_kernel_machine(data.format, given["loss"]):
         model, stopping = _fit_kernel_machine(given, data, dev), None
     else:
         model, history, stopping = _fit_in_passes(given, data, dev, say)
@@ -85,6 +80,28 @@ def run(given: Options, chosen: set[str]) -> str:
         if not chosen & {"C", "warm_start"}:
             say("C is 1, the default: --C auto or `dualfield tune` may find a better one.")
     return ended
+
+
+def read_data(given: Options, sources: Sequence[tuple[str, Source]], kind: str) -> LabelledData:
+    """Read the training data."""
+    from dualfield.io.json_graphs import JsonGraphReader
+
+    graphs = JsonGraphReader(given["structure"] or "graph")
+    return read_sources(sources, kind, given["delimiter"], column_choice(given), json=json_choice(given), graphs=graphs)
+
+
+def with_edges(
+    given: Options, data: LabelledData, dev: LabelledData | None, say: Callable[[str], None]
+) -> tuple[LabelledData, LabelledData | None]:
+    """Make graphs of rows with several labels, whose edges are learnt from the training data; leave other data."""
+    if data.format != "multilabel":
+        return data, dev
+    from dualfield.structures import LabelGraph
+
+    graph = LabelGraph.learn(data.y, data.X.shape[1], given["structure"] or "none")
+    kind = "a tree of mutual information" if given["structure"] == "tree" else "all pairs"
+    say(f"Edges between labels: {f'{len(graph.edges)}, {kind}' if graph.edges else 'none, labels are independent'}.")
+    return data.as_graphs(graph), None if dev is None else dev.as_graphs(graph)
 
 
 def column_choice(given: Options) -> ColumnChoice:
@@ -111,34 +128,6 @@ def _check_files(given: Options) -> None:
         check_drawing("--report")
 
 
-def _check_choice(kind: str, given: Options, chosen: set[str]) -> None:
-    """Refuse options that belong to another kind of model."""
-    loss = given["loss"]
-    if given["dev"] is None and chosen & {"patience", "keep"}:
-        raise click.UsageError(f"--{'patience' if 'patience' in chosen else 'keep'} needs --dev.")
-    if kind == "svmlight" and loss == "log" and (given["C"] == "auto" or chosen & {"patience", "keep"}):
-        raise click.UsageError("--C auto, --patience and --keep are for sequences and for --loss hinge.")
-    wrong = _OF_SEQUENCES if kind == "svmlight" else _OF_KERNELS
-    for name in wrong:
-        if name in chosen:
-            data = "sequences" if kind == "svmlight" else "svmlight"
-            raise click.UsageError(f"--{name.replace('_', '-')} is for {data}; the data are {kind}.")
-    for name in _OF_LOG_LOSS:
-        if loss == "hinge" and name in chosen:
-            raise click.UsageError(f"--{name.replace('_', '-')} is for --loss log.")
-    solvers = suited_solvers("svmlight" if kind == "svmlight" else "sequences", loss)
-    if given["solver"] not in solvers:
-        model = f"--loss {loss} and {'svmlight' if kind == 'svmlight' else 'sequences'}"
-        raise click.UsageError(f"--solver {given['solver']} is not for {model}, which take {', '.join(solvers)}.")
-    if kind == "crfsuite" and "template" in chosen:
-        raise click.UsageError(
-            "--template is for columns; the data are CRFsuite's items, which have attributes already."
-        )
-    for name in _OF_COLUMNS:
-        if kind != "conll" and name in chosen:
-            raise click.UsageError(f"--{name} is for files of columns; the data are {kind}.")
-
-
 def check_target(path: Path | None) -> None:
     """Find out before hours of work, and not after, that a file cannot be written."""
     from dualfield.report.page import check_target as check
@@ -161,7 +150,9 @@ def read_dev(given: Options, data: LabelledData) -> LabelledData | None:
 
 def _read_like(data: LabelledData, path: str, given: Options) -> LabelledData:
     """Read other data of the same kind."""
-    width = data.X.shape[1] if data.format == "svmlight" else None
+    width = data.X.shape[1] if data.format in MATRICES and data.label_graph is None else None
+    if data.label_graph is not None:
+        width = data.label_graph.n_features
     found = read_labelled(
         [path],
         data.format,
@@ -170,9 +161,10 @@ def _read_like(data: LabelledData, path: str, given: Options) -> LabelledData:
         encoding=given["encoding"],
         n_features=width,
         json=json_choice(given),
+        graphs=data.graphs,
     )
     check_same_columns(found, data)
-    return found
+    return found if data.label_graph is None else found.as_graphs(data.label_graph)
 
 
 def _check_labels(given: Options, data: LabelledData, dev: LabelledData) -> None:
@@ -185,9 +177,8 @@ def _check_labels(given: Options, data: LabelledData, dev: LabelledData) -> None
 
 
 def sequence_model(given: Options, data: LabelledData) -> Any:
-    """Return the model of sequences that the options ask for: a new one, or one to go on from."""
+    """Return the model of sequences or graphs that the options ask for: a new one, or one to go on from."""
     from dualfield.estimators import CRF, StructuredSVM
-    from dualfield.structures import Chain
 
     old = None if given["warm_start"] is None else load_model(given["warm_start"])
     kind: Any = CRF if given["loss"] == "log" else StructuredSVM
@@ -199,12 +190,24 @@ def sequence_model(given: Options, data: LabelledData) -> Any:
     if given["loss"] == "log":
         model.l1_ratio = given["l1_ratio"]
     return model.set_params(
-        structure="chain" if given["order"] == 1 else Chain(order=given["order"]),
+        structure=_structure(given, data),
         features=given["features"],
         min_freq=given["min_freq"],
         constraints=None if given["constraints"] == "none" else given["constraints"],
         warm_start=old is not None,
     )
+
+
+def _structure(given: Options, data: LabelledData) -> Any:
+    """Return the structure that the options ask for."""
+    from dualfield.structures import Chain, Graph
+
+    if data.format not in ("graphs", "multilabel"):
+        return "chain" if given["order"] == 1 else Chain(order=given["order"])
+    if data.graphs is not None and data.graphs.structure == "tree":
+        return "tree"
+    graph = Graph(inference=given["inference"], budget=given["budget"])
+    return "graph" if graph.record() == Graph().record() else graph
 
 
 def _fit_in_passes(
@@ -243,7 +246,8 @@ def _fit_in_passes(
             table(moment, at)
             return ends
 
-        model.fit(data.X, data.y, monitor=look, checkpoint=kept)
+        with naming_examples(data.example_place) if data.format == "graphs" else contextlib.nullcontext():
+            model.fit(data.X, data.y, monitor=look, checkpoint=kept)
     if stopping is not None and given["keep"] == "best":
         model = _of_best_pass(model, stopping)
     return model.set_params(warm_start=False), table.history, stopping
@@ -307,9 +311,7 @@ def _begun(old: LoadedModel, data: LabelledData, kind: type[Any]) -> Any:
 def _scorer(dev: LabelledData | None, labels: list[str]) -> tuple[str, Callable[[Any], float] | None]:
     if dev is None:
         return "", None
-    if dev.format == "svmlight":
-        return "accuracy", lambda model: float(model.score(dev.X, dev.y))
-    if marks_spans([*dev.labels, *labels]):
+    if dev.format in ("conll", "crfsuite") and marks_spans([*dev.labels, *labels]):
         from dualfield.metrics import span_f1_scorer
 
         return "F1", lambda model: span_f1_scorer(model, dev.X, dev.y)

@@ -10,11 +10,12 @@ import click
 
 from dualfield.cli.outputs import STANDARD_OUTPUT, check_drawing, check_outputs
 from dualfield.cli.program import tell
-from dualfield.cli.reading.data_files import FORMATS, LabelledData, guess_format, read_sources
+from dualfield.cli.reading.data_files import FORMATS, LabelledData, guess_format
 from dualfield.cli.reading.sources import opened, shown
 from dualfield.cli.reading.templates import BUILT_IN
 from dualfield.cli.training import fit
 from dualfield.cli.training.candidate_table import SCORE_NAMES, CandidateTable, TuningProgress
+from dualfield.cli.training.choices import check_kind
 from dualfield.cli.training.end import Options, cannot_write, without_clocks
 from dualfield.data.span_labels import marks_spans
 
@@ -24,13 +25,15 @@ _OF_TRAIN = {"l1_ratio": 0.0, "solver": "auto", "max_iter": None, "order": 1, "m
 _FEW_CS, _FEW_FOLDS = [0.1, 1.0, 10.0, 100.0], 3  # of `train --C auto`
 
 
-def run(given: Options, command: str | None) -> None:
+def run(given: Options, chosen: set[str], command: str | None) -> None:
     """Tune as the options say.
 
     Parameters
     ----------
     given : dict
         Options of the command, by name.
+    chosen : set of str
+        Those that the user has given.
     command : str or None
         The command line, for the report.
     """
@@ -39,12 +42,14 @@ def run(given: Options, command: str | None) -> None:
     sources = [(shown(path), opened(path, given["encoding"])) for path in given["data"]]
     kind = guess_format(sources[0][1], sources[0][0]) if given["kind"] == "auto" else given["kind"]
     if kind == "svmlight":
-        raise click.UsageError("tune is for sequences; the data are svmlight. Use GridSearchCV in Python.")
-    data = read_sources(sources, kind, given["delimiter"], fit.column_choice(given), json=fit.json_choice(given))
+        raise click.UsageError("tune is for sequences and graphs; the data are svmlight. Use GridSearchCV in Python.")
+    check_kind(kind, given, chosen)
+    data = fit.read_data(given, sources, kind)
     say(f"{data.name}: {FORMATS[data.form]}: {data}")
     dev = fit.read_dev(given, data)
     if dev is not None:
         say(f"{dev.name}: {dev}")
+    data, dev = fit.with_edges(given, data, dev, say)
     losses = ["log", "hinge"] if given["loss"] == "both" else [given["loss"]]
     scoring = score_of(given["by"], data, dev)
     if scoring == "neg_log_loss" and "hinge" in losses:
@@ -82,6 +87,8 @@ def score_of(by: str | None, data: LabelledData, dev: LabelledData | None) -> st
     """Return the name of the score: the one asked for, or that which suits the labels."""
     if by is not None:
         return SCORING[by]
+    if data.format not in ("conll", "crfsuite"):
+        return "accuracy"
     return "span_f1" if marks_spans([*data.labels, *(dev.labels if dev is not None else [])]) else "accuracy"
 
 
@@ -106,7 +113,7 @@ def searched(
     search = kind(
         base,
         Cs=given["Cs"],
-        order=given["orders"],
+        order=given["orders"] if data.format in ("conll", "crfsuite") else None,
         min_freq=given["min_freqs"],
         cv=n_folds if dev is None else None,
         scoring=scoring,
@@ -120,7 +127,7 @@ def searched(
 
 def choose_c(given: Options, data: LabelledData, dev: LabelledData | None, say: Callable[[str], None]) -> float:
     """Choose C for ``train --C auto``: by the development data, or else by a few folds."""
-    scoring = "accuracy" if data.format == "svmlight" else score_of(None, data, dev)
+    scoring = score_of(None, data, dev)
     table = CandidateTable(
         losses=[given["loss"]],
         Cs=_FEW_CS,
@@ -172,7 +179,7 @@ def _write_model(given: Options, data: LabelledData, loss: str, search: Any, say
         model.fit(data.X, data.y)
     target = given["target"]
     with cannot_write(target, ""):
-        model.file_columns_ = data.columns
+        model.file_columns_, model.label_graph_ = data.columns, data.label_graph
         without_clocks(model).save(target)
     say(f"Model: {target}, {target.stat().st_size:,} bytes")
 

@@ -27,10 +27,11 @@ _TINY = 1000
 class KernelAscent(Solver):
     """Ascent on the dual of structured models with a kernel, a set of examples at a time.
 
-    The scores of all nodes are kept up to date. A visit moves the dual point of one example: exponentiated gradients at
-    temperatures above zero, swaps of mass between labellings or projections for hinge losses. Examples are visited in
-    sets, several times, before what has changed is carried over to the scores of all others: that takes a row of the
-    kernel matrix for each node, and is nearly all of the work. Rows come from a cache with a budget.
+    The scores of all nodes, or pairs of nodes, are kept up to date. A visit moves the dual point of one example:
+    exponentiated gradients at temperatures above zero, swaps of mass between labellings or projections for hinge
+    losses. Examples are visited in sets, several times, before what has changed is carried over to the scores of all
+    others: that takes a row of the kernel matrix for each node, and is nearly all of the work. Rows come from a cache
+    with a budget.
 
     Large problems are solved in single precision first. Objective and gap are computed in double precision in any
     case, from the coefficients that are returned, and the gap has the rounding of these sums added to it. What single
@@ -39,7 +40,7 @@ class KernelAscent(Solver):
     Parameters
     ----------
     set_size : int, default=256
-        Nodes in a set.
+        Nodes, or edges, in a set.
     n_sweeps : int, default=3
         Visits of each example of a set.
 
@@ -83,7 +84,8 @@ class KernelAscent(Solver):
         Returns
         -------
         Solution
-            Coefficients of shape (n_points, n_labels), and the scores of cliques and ends of chains.
+            Coefficients of shape (n_points, n_labels), the scores of cliques and ends of chains, and the coefficients
+            of edges where a kernel scores them.
 
         Examples
         --------
@@ -111,23 +113,20 @@ class KernelAscent(Solver):
             "callbacks": Callbacks.of(callbacks),
         }
         # The values of a function of the user's come in double precision as it is.
-        single = rule.tol >= TRUSTED and objective.points.shape[0] > _TINY and not callable(objective.kernel.function)
-        matrix = objective.matrix(single=single)
-        exact = objective.matrix(single=False, stored=False) if matrix.single else None
-        solution = _solution(objective._ascend(matrix, exact, start, settings))
+        single = rule.tol >= TRUSTED and objective.n_points > _TINY and not objective.calls_python
+        solution = _solution(objective._ascend(single, start, settings))
         if not single or solution.status is not Status.STALLED:
             return solution
         # Large C can need more digits than single precision has, and kernel values more than it can hold.
         begin = solution.parameters if np.isfinite(solution.gap) else start
-        matrix = objective.matrix(single=False)
-        finer = objective._ascend(matrix, exact if matrix.single else None, begin, settings)
+        finer = objective._ascend(False, begin, settings)
         return min(_solution(finer).after(solution), solution, key=lambda one: one.gap)
 
 
 def _solution(result: Any) -> Solution[KernelParts]:
-    coefficients, shared, value, gap, outcome, n_iter, rows = result
+    parameters, value, gap, outcome, n_iter, rows = result
     return Solution(
-        parameters=KernelParts(coefficients, shared),
+        parameters=KernelParts(*parameters),
         objective=value,
         gap=gap,
         status=Status(outcome),

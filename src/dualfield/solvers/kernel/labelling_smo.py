@@ -168,6 +168,7 @@ class _Run:
     def __init__(self, problem: KernelObjective) -> None:
         n_labels, lengths = problem.structure.n_labels, np.diff(problem.offsets)
         self.problem, self.temperature = problem, float(problem.temperature)
+        assert problem.kernel is not None
         self.gram = problem.kernel.values(problem.points, problem.points, problem.n_threads)
         self.mask = problem.score_map.clique_mask
         n_ends = 2 * n_labels * int(problem.with_ends)

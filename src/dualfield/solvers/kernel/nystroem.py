@@ -37,6 +37,7 @@ def solve_reduced(
             "kernel_approx=None."
         )
     kernel, n_labels = problem.kernel, problem.structure.n_labels
+    assert kernel is not None  # landmarks are nodes
     root = landmark_root(kernel, landmarks, problem.n_threads)
     # Features divided by the scale, with losses that count scale² times: the same problem, scale² times as large.
     scale = float(problem.scale)
@@ -102,6 +103,7 @@ def _full_dual(
     np.subtract.at(cliques, (np.repeat(np.arange(batch.n_examples), np.diff(first)), truth), 1.0)
     rest = -each * node
     rest[np.arange(len(rest)), problem.labels] += each[:, 0]
+    assert problem.kernel is not None
     bend = float(np.vdot(rest, problem.kernel.scores(problem.points, problem.points, rest, problem.n_threads)))
     shared = float(((problem.weights @ cliques * problem.score_map.clique_mask) ** 2).sum())
     if problem.with_ends:

@@ -124,7 +124,7 @@ class PlaneCourse:
 
 def primal_value(problem: PlaneProblem, w: Floats, planes: Planes) -> float:
     """Return P(w), given the highest planes at w."""
-    return problem.regulariser.value(w) + float(problem.weights @ np.maximum(planes.values(w), 0.0))
+    return problem.regulariser.value(w) + float(problem.weights @ planes.losses(w))
 
 
 def offered(problem: PlaneProblem, start: Floats | None) -> Floats | None:

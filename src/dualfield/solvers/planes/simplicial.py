@@ -268,7 +268,7 @@ class _Run:
         return min(_IDLE, 1.5 * self._course.gap / max(self._course.primal, np.finfo(float).tiny))
 
     def _value(self, w: Floats, planes: Planes) -> float:
-        return self._regulariser.value(w) + float(self._problem.weights @ np.maximum(planes.values(w), 0.0))
+        return self._regulariser.value(w) + float(self._problem.weights @ planes.losses(w))
 
     def _improve_bound(self) -> None:
         """Take the bound of the mixture, or of the mixture drawn towards the planes 0, if it is better."""

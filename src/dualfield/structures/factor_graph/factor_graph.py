@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dualfield import _native
 from dualfield.data.arrays import Codes, Floats
-from dualfield.structures.checks import check_int, check_temperature
-from dualfield.structures.factor_graph.elimination import Step, plan_elimination
-from dualfield.structures.factor_graph.passes import choose, eliminate, label, soften, spread_down, sum_out
+from dualfield.structures.checks import check_int, check_temperature, n_threads
 from dualfield.structures.factor_graph.tables import GraphTables, check_label_rows, check_tables
 
-# Examples are taken in chunks whose tables have about this many numbers: enough to hide what Python costs, few enough
-# to stay in a processor's cache.
-NUMBERS_OF_A_CHUNK = 2**18
+_BUDGET = 10**9
+_MOST_LABELS = 2**31 - 1
+_MOST = 2**62  # larger limits are none
+_BAD_NUMBER = 2  # status of an example
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class FactorGraph:
     neighbours that were not joined yet (min-fill), then the one with the smallest table, then the lowest. The tables
     of the steps are a junction tree, on which one pass up and one pass down give all marginals. Time is proportional
     to the sum of their sizes, the product of the numbers of labels of a node and of its neighbours at that time; memory
-    beyond the scores and the answer is a few times that sum for one example, or for more of them while they are small.
+    beyond the scores and the answer is that sum for one example, or for four of them where it is small. Four examples
+    are computed side by side; that and the number of threads do not change a bit of the answers.
 
     Parameters
     ----------
@@ -45,7 +47,10 @@ class FactorGraph:
         The nodes of each clique; one node or several distinct ones. Cliques may overlap and repeat. A node in no clique
         is free: all its labels are equally good.
     max_table : int, default=2**22
-        The largest table, in numbers, that elimination may need for one example. A graph that needs more is refused.
+        The largest table, in numbers, that elimination may need for one example. A graph that needs more is refused
+        before anything is allocated.
+    budget : int, default=10**9
+        Bytes that all tables of one example may take together.
 
     Examples
     --------
@@ -66,18 +71,54 @@ class FactorGraph:
     n_labels: tuple[int, ...]
     cliques: tuple[tuple[int, ...], ...]
     max_table: int
-    _steps: tuple[Step, ...] = field(repr=False, compare=False)
+    budget: int
+    _twin: _native.FactorGraph = field(repr=False, compare=False)
 
-    def __init__(self, n_labels: Sequence[int], cliques: Sequence[tuple[int, ...]], *, max_table: int = 2**22) -> None:
+    def __init__(
+        self,
+        n_labels: Sequence[int],
+        cliques: Sequence[tuple[int, ...]],
+        *,
+        max_table: int = 2**22,
+        budget: int = _BUDGET,
+    ) -> None:
         sizes = tuple(check_int("FactorGraph", f"n_labels[{node}]", size, 1) for node, size in enumerate(n_labels))
         if not sizes:
             raise ValueError("The 'n_labels' parameter of FactorGraph must have an entry for each node. Got none.")
         checked = tuple(_check_clique(c, clique, len(sizes)) for c, clique in enumerate(cliques))
-        limit = check_int("FactorGraph", "max_table", max_table, 1)
         object.__setattr__(self, "n_labels", sizes)
         object.__setattr__(self, "cliques", checked)
-        object.__setattr__(self, "max_table", limit)
-        object.__setattr__(self, "_steps", plan_elimination(sizes, checked, limit))
+        object.__setattr__(self, "max_table", check_int("FactorGraph", "max_table", max_table, 1))
+        object.__setattr__(self, "budget", check_int("FactorGraph", "budget", budget, 1))
+        object.__setattr__(self, "_twin", self._planned())
+
+    def _planned(self) -> _native.FactorGraph:
+        """Return the native twin, or raise an error if its tables would be too large: none is made for that."""
+        planned = _native.FactorGraph(
+            np.array([min(size, _MOST_LABELS) for size in self.n_labels], dtype=np.int32),
+            np.array([node for clique in self.cliques for node in clique], dtype=np.int32),
+            np.cumsum([0, *map(len, self.cliques)], dtype=np.int64),
+            min(self.budget // 8, _MOST),
+            min(self.max_table, _MOST_LABELS - 1 if max(self.n_labels) > _MOST_LABELS else _MOST),
+        )
+        if planned.is_too_large:
+            nodes = planned.last_table
+            numbers = prod(self.n_labels[node] for node in nodes)
+            if numbers > self.max_table:
+                needs = f"a table of {len(nodes)} nodes and {numbers} numbers, more than max_table={self.max_table}"
+                instead = f"raise max_table where memory holds several tables of {8 * numbers} bytes"
+            else:
+                needs = f"tables of {8 * (planned.n_cells + numbers)} bytes or more, beyond budget={self.budget}"
+                instead = "raise the budget where memory holds them"
+            raise ValueError(
+                f"FactorGraph is too wide for exact answers: its elimination has width {len(nodes) - 1} and needs "
+                f"{needs}. Its nodes have up to {max(self.n_labels)} labels: use fewer or smaller cliques, such as the "
+                f"edges of a spanning tree (dualfield.structures.spanning_tree), or {instead}."
+            )
+        return planned
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (self.n_labels, self.cliques, self.max_table, self.budget)
 
     @property
     def n_nodes(self) -> int:
@@ -87,14 +128,16 @@ class FactorGraph:
     @property
     def width(self) -> int:
         """Neighbours of a node when it is eliminated, at most: 1 for a tree, order for a chain."""
-        return max(len(step.separator) for step in self._steps)
+        return int(self._twin.width)
 
     @property
     def elimination_order(self) -> tuple[int, ...]:
         """The nodes in the order of their elimination."""
-        return tuple(step.node for step in self._steps)
+        return tuple(self._twin.order)
 
-    def argmax(self, tables: Sequence[ArrayLike], *, evidence: ArrayLike | None = None) -> Codes:
+    def argmax(
+        self, tables: Sequence[ArrayLike], *, evidence: ArrayLike | None = None, n_jobs: int | None = None
+    ) -> Codes:
         """Return the best labelling of each example.
 
         Among equals: the node that is eliminated last has the lowest label that one of them has, then the node before
@@ -108,6 +151,8 @@ class FactorGraph:
             has an axis for examples there is one example.
         evidence : int array of shape (n_examples, n_nodes), default=None
             Labels that are known, -1 where they are not. Only labellings that have the known labels count.
+        n_jobs : int, default=None
+            Number of threads; answers do not depend on it.
 
         Returns
         -------
@@ -125,14 +170,16 @@ class FactorGraph:
         array([[1, 0],
                [1, 2]], dtype=int32)
         """
-        return self._argmax(check_tables(self.n_labels, self.cliques, tables, evidence))
+        return self._argmax(self._read(tables, evidence), n_jobs)
 
-    def maximum(self, tables: Sequence[ArrayLike], *, evidence: ArrayLike | None = None) -> Floats:
+    def maximum(
+        self, tables: Sequence[ArrayLike], *, evidence: ArrayLike | None = None, n_jobs: int | None = None
+    ) -> Floats:
         """Return the score of the best labelling of each example.
 
         Parameters
         ----------
-        tables, evidence
+        tables, evidence, n_jobs
             As in :meth:`argmax`.
 
         Returns
@@ -146,10 +193,15 @@ class FactorGraph:
         >>> FactorGraph([2, 2], [(0, 1)]).maximum([[[0.0, 1.0], [3.0, 2.0]]])
         array([3.])
         """
-        return self._totals(tables, evidence, lambda table: np.asarray(table.max(axis=0)))
+        return self._totals(self._twin.maximum, tables, evidence, 1.0, n_jobs)
 
     def log_partition(
-        self, tables: Sequence[ArrayLike], *, temperature: float = 1.0, evidence: ArrayLike | None = None
+        self,
+        tables: Sequence[ArrayLike],
+        *,
+        temperature: float = 1.0,
+        evidence: ArrayLike | None = None,
+        n_jobs: int | None = None,
     ) -> Floats:
         """Return the smoothed maximum of the score of each example.
 
@@ -157,7 +209,7 @@ class FactorGraph:
 
         Parameters
         ----------
-        tables, evidence
+        tables, evidence, n_jobs
             As in :meth:`argmax`.
         temperature : float, default=1.0
             T of the formula; 0 gives the maximum.
@@ -177,17 +229,22 @@ class FactorGraph:
         """
         temperature = check_temperature("log_partition", temperature)
         if temperature == 0.0:
-            return self.maximum(tables, evidence=evidence)
-        return self._totals(tables, evidence, soften(temperature))
+            return self.maximum(tables, evidence=evidence, n_jobs=n_jobs)
+        return self._totals(self._twin.log_partition, tables, evidence, temperature, n_jobs)
 
     def marginals(
-        self, tables: Sequence[ArrayLike], *, temperature: float = 1.0, evidence: ArrayLike | None = None
+        self,
+        tables: Sequence[ArrayLike],
+        *,
+        temperature: float = 1.0,
+        evidence: ArrayLike | None = None,
+        n_jobs: int | None = None,
     ) -> list[Floats]:
         """Return the probability of all labels of each clique: the gradient of :meth:`log_partition`.
 
         Parameters
         ----------
-        tables, temperature, evidence
+        tables, temperature, evidence, n_jobs
             As in :meth:`log_partition`. At temperature 0 the answer is the indicator of :meth:`argmax`.
 
         Returns
@@ -205,16 +262,21 @@ class FactorGraph:
                 [0.3, 0.4]]])
         """
         temperature = check_temperature("marginals", temperature)
-        return self._marginals(tables, temperature, evidence, self.cliques)
+        return self._marginals(self._twin.marginals, self.cliques, tables, temperature, evidence, n_jobs)
 
     def node_marginals(
-        self, tables: Sequence[ArrayLike], *, temperature: float = 1.0, evidence: ArrayLike | None = None
+        self,
+        tables: Sequence[ArrayLike],
+        *,
+        temperature: float = 1.0,
+        evidence: ArrayLike | None = None,
+        n_jobs: int | None = None,
     ) -> list[Floats]:
         """Return the probability of each label of each node.
 
         Parameters
         ----------
-        tables, temperature, evidence
+        tables, temperature, evidence, n_jobs
             As in :meth:`marginals`.
 
         Returns
@@ -237,7 +299,8 @@ class FactorGraph:
                [0.969, 0.031]])
         """
         temperature = check_temperature("node_marginals", temperature)
-        return self._marginals(tables, temperature, evidence, [(node,) for node in range(self.n_nodes)])
+        nodes = [(node,) for node in range(self.n_nodes)]
+        return self._marginals(self._twin.node_marginals, nodes, tables, temperature, evidence, n_jobs)
 
     def score(self, tables: Sequence[ArrayLike], labels: ArrayLike) -> Floats:
         """Return the score of a given labelling of each example.
@@ -262,66 +325,84 @@ class FactorGraph:
         """
         codes = check_label_rows("labels", labels, self.n_labels)
         batch = check_tables(self.n_labels, self.cliques, tables, labels=codes)
-        total = np.zeros(batch.n_examples)
-        for clique, table in zip(self.cliques, batch.tables, strict=True):
-            total += table[(np.arange(len(codes)) % len(table), *codes[:, clique].T)]
+        batch.check_values()
+        total, examples = np.zeros(batch.n_examples), np.arange(batch.n_examples)
+        for clique, table, shared in zip(self.cliques, batch.tables, batch.is_shared, strict=True):
+            at = tuple(codes[:, clique].T)
+            total += table[at] if shared else table[(examples, *at)]
         return total
 
-    def _argmax(self, batch: GraphTables) -> Codes:
+    def _read(self, tables: Sequence[ArrayLike], evidence: ArrayLike | None) -> GraphTables:
+        return check_tables(self.n_labels, self.cliques, tables, evidence)
+
+    def _ask(
+        self,
+        question: Callable[..., tuple[Any, bool]],
+        batch: GraphTables,
+        out: Any,
+        temperature: float = 1.0,
+        n_jobs: int | None = None,
+        *,
+        first: tuple[Any, ...] = (),
+    ) -> None:
+        """Have a question answered in `out`, or raise an error that says why an example has no answer."""
+        scores = self._twin.batch(
+            batch.tables, batch.is_shared, batch.n_examples, batch.evidence, temperature, n_threads(n_jobs)
+        )
+        statuses, is_huge = question(scores, *first, out)
+        if is_huge or (statuses == _BAD_NUMBER).any():
+            batch.check_values()
+        if statuses.any():
+            raise ValueError(
+                f"Example {int(statuses.argmax())} has no allowed labelling: its -inf scores and its evidence "
+                f"leave none."
+            )
+
+    def _argmax(self, batch: GraphTables, n_jobs: int | None) -> Codes:
         labels = np.zeros((batch.n_examples, self.n_nodes), dtype=np.int32)
-        choices: list[Codes] = []
-        for rows, _ in self._eliminated(batch, choose(choices)):
-            labels[rows] = label(self._steps, choices, rows.stop - rows.start).T
-            choices.clear()
+        self._ask(self._twin.argmax, batch, labels, n_jobs=n_jobs)
         return labels
 
     def _totals(
-        self, tables: Sequence[ArrayLike], evidence: ArrayLike | None, reduce: Callable[[Floats], Floats]
+        self,
+        question: Callable[..., tuple[Any, bool]],
+        tables: Sequence[ArrayLike],
+        evidence: ArrayLike | None,
+        temperature: float,
+        n_jobs: int | None,
     ) -> Floats:
-        batch = check_tables(self.n_labels, self.cliques, tables, evidence)
-        totals = np.zeros(batch.n_examples)
-        for rows, total in self._eliminated(batch, reduce):
-            totals[rows] = total
+        batch = self._read(tables, evidence)
+        totals = np.empty(batch.n_examples)
+        self._ask(question, batch, totals, temperature, n_jobs)
         return totals
 
     def _marginals(
         self,
+        question: Callable[..., tuple[Any, bool]],
+        asked: Sequence[tuple[int, ...]],
         tables: Sequence[ArrayLike],
         temperature: float,
         evidence: ArrayLike | None,
-        asked: Sequence[tuple[int, ...]],
+        n_jobs: int | None,
     ) -> list[Floats]:
-        """Return the probabilities of sets of nodes, each of which is part of a step's table."""
-        batch = check_tables(self.n_labels, self.cliques, tables, evidence)
-        shapes = [tuple(self.n_labels[node] for node in nodes) for nodes in asked]
-        answers = [np.zeros((batch.n_examples, *shape)) for shape in shapes]
-        if temperature == 0.0:
-            labels = self._argmax(batch)
-            for nodes, answer in zip(asked, answers, strict=True):
-                answer[(np.arange(len(answer)), *labels[:, nodes].T)] = 1.0
+        """Return what a question says of the labels of some nodes together."""
+        batch = self._read(tables, evidence)
+        n, sizes = batch.n_examples, self.n_labels
+        answers = [np.empty((n, *[sizes[node] for node in nodes])) for nodes in asked]
+        if temperature > 0.0:
+            self._ask(question, batch, answers, temperature, n_jobs)
             return answers
-        members = {step.node: step.members for step in self._steps}
-        place = {node: at for at, node in enumerate(self.elimination_order)}
-        homes = [min(nodes, key=place.__getitem__) for nodes in asked]
-        conditionals: list[Floats] = []
-        for rows, _ in self._eliminated(batch, soften(temperature, conditionals)):
-            found = spread_down(self._steps, conditionals)
-            for nodes, home, answer in zip(asked, homes, answers, strict=True):
-                answer[rows] = np.moveaxis(sum_out(found[home], members[home], nodes), -1, 0)
+        labels = self._argmax(batch, n_jobs)
+        for nodes, answer in zip(asked, answers, strict=True):
+            answer[...] = 0.0
+            answer[(np.arange(n), *labels[:, nodes].T)] = 1.0
         return answers
 
-    def _eliminated(self, batch: GraphTables, reduce: Callable[[Floats], Floats]) -> Iterator[tuple[slice, Floats]]:
-        """Return chunks of examples, each with what is left of its scores when all nodes are eliminated."""
-        numbers = sum(prod(self.n_labels[node] for node in step.members) for step in self._steps)
-        for rows in batch.chunks(max(1, NUMBERS_OF_A_CHUNK // numbers)):
-            total = eliminate(self._steps, self.n_labels, batch.parts(self._steps, rows), reduce)
-            lost = np.flatnonzero(total == -np.inf)
-            if lost.size:
-                raise ValueError(
-                    f"Example {rows.start + int(lost[0])} has no allowed labelling: its -inf scores and its evidence "
-                    f"leave none."
-                )
-            yield rows, total
+
+def _rebuilt(
+    n_labels: tuple[int, ...], cliques: tuple[tuple[int, ...], ...], max_table: int, budget: int
+) -> FactorGraph:
+    return FactorGraph(n_labels, cliques, max_table=max_table, budget=budget)
 
 
 def _check_clique(index: int, clique: Sequence[int], n_nodes: int) -> tuple[int, ...]:

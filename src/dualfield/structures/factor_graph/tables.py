@@ -1,8 +1,8 @@
-"""The scores, evidence and labels that a graph is asked with: their checks, and their cuts into chunks of examples."""
+"""The scores, evidence and labels that a graph is asked with, and their checks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,43 +11,28 @@ from numpy.typing import ArrayLike, NDArray
 
 from dualfield.data.arrays import Codes, Floats
 from dualfield.structures.checks import as_floats
-from dualfield.structures.factor_graph.elimination import Step
-from dualfield.structures.factor_graph.passes import Parts
 
 
 @dataclass(frozen=True, eq=False)
 class GraphTables:
-    """Checked scores of all cliques, and labels that are known.
+    """Scores of all cliques, of the right shapes, and labels that are known.
 
-    ``tables[c]`` has shape (n_examples, labels of each node of clique c), or 1 in place of n_examples if all examples
-    share it; ``evidence`` has shape (n_examples, n_nodes), or is None.
+    ``tables[c]`` has shape (n_examples, labels of each node of clique c), without the first axis where it is shared;
+    ``evidence`` has shape (n_examples, n_nodes), or is None. Whether the numbers are good is asked where an answer says
+    that they may not be: native code sees it in passing.
     """
 
-    n_labels: tuple[int, ...]
     cliques: tuple[tuple[int, ...], ...]
     tables: list[Floats]
+    is_shared: list[bool]
     evidence: Codes | None
     n_examples: int
 
-    def parts(self, steps: Sequence[Step], rows: slice) -> Parts:
-        """Return the scores of some examples by the node with which they are eliminated, examples last."""
-        parts: Parts = {}
-        for step in steps:
-            for index in step.cliques:
-                table = self.tables[index]
-                cut = table[rows] if len(table) > 1 else table
-                parts.setdefault(step.node, []).append((self.cliques[index], np.moveaxis(cut, 0, -1)))
-        if self.evidence is not None:
-            for node, known in enumerate(self.evidence[rows].T):
-                if (known >= 0).any():
-                    other = (known >= 0) & (known != np.arange(self.n_labels[node])[:, None])
-                    parts.setdefault(node, []).append(((node,), np.where(other, -np.inf, 0.0)))
-        return parts
-
-    def chunks(self, size: int) -> Iterator[slice]:
-        """Return slices of up to ``size`` examples."""
-        for start in range(0, self.n_examples, size):
-            yield slice(start, min(start + size, self.n_examples))
+    def check_values(self) -> None:
+        """Raise an error that names a number that is no score, or say that scores cannot be added up."""
+        for c, (array, shared) in enumerate(zip(self.tables, self.is_shared, strict=True)):
+            _check_values(f"tables[{c}]", array[None] if shared else array, self.cliques[c], shared=shared)
+        _check_sums(self.tables)
 
 
 def check_tables(
@@ -60,31 +45,34 @@ def check_tables(
     """Return scores in the form of GraphTables, or raise an error that says what is wrong; labels are only counted."""
     if len(tables) != len(cliques):
         raise ValueError(f"tables must hold {len(cliques)} arrays, one for each clique. Got {len(tables)} instead.")
-    arrays = [_check_shape(f"tables[{c}]", values, cliques[c], n_labels) for c, values in enumerate(tables)]
+    arrays = [_check_shape(c, values, cliques[c], n_labels) for c, values in enumerate(tables)]
+    is_shared = [array.ndim == len(clique) for array, clique in zip(arrays, cliques, strict=True)]
     known = None if evidence is None else check_label_rows("evidence", evidence, n_labels, lowest=-1)
-    counts = {f"tables[{c}]": len(array) for c, array in enumerate(arrays) if array.ndim > len(cliques[c])}
+    n_labelled = None if labels is None else len(np.asarray(labels))
+    counts = {len(array) for array, shared in zip(arrays, is_shared, strict=True) if not shared}
     if known is not None:
-        counts["evidence"] = len(known)
-    if labels is not None:
-        counts["labels"] = len(np.asarray(labels))
-    first = next(iter(counts), None)
-    for name, count in counts.items():
-        if first is not None and count != counts[first]:
-            raise ValueError(
-                f"{name} has {count} examples; expected {counts[first]}, as in {first}. A table that all examples "
-                f"share has no axis for them."
-            )
-    n_examples = 1 if first is None else counts[first]
-    whole = [array if array.ndim > len(cliques[c]) else array[None] for c, array in enumerate(arrays)]
-    for c, array in enumerate(whole):
-        _check_values(f"tables[{c}]", array, cliques[c], shared=arrays[c].ndim == len(cliques[c]))
-    _check_sums(whole)
-    return GraphTables(n_labels, cliques, whole, known, n_examples)
+        counts.add(len(known))
+    if n_labelled is not None:
+        counts.add(n_labelled)
+    if len(counts) > 1:
+        named = {f"tables[{c}]": len(array) for c, array in enumerate(arrays) if not is_shared[c]}
+        if known is not None:
+            named["evidence"] = len(known)
+        if n_labelled is not None:
+            named["labels"] = n_labelled
+        first = next(iter(named))
+        name = next(name for name, count in named.items() if count != named[first])
+        raise ValueError(
+            f"{name} has {named[name]} examples; expected {named[first]}, as in {first}. A table that all examples "
+            f"share has no axis for them."
+        )
+    return GraphTables(cliques, arrays, is_shared, known, counts.pop() if counts else 1)
 
 
-def _check_shape(name: str, values: ArrayLike, clique: tuple[int, ...], n_labels: tuple[int, ...]) -> Floats:
+def _check_shape(c: int, values: ArrayLike, clique: tuple[int, ...], n_labels: tuple[int, ...]) -> Floats:
+    name = f"tables[{c}]"
     array = as_floats(name, values)
-    shape = tuple(n_labels[node] for node in clique)
+    shape = tuple([n_labels[node] for node in clique])
     if array.shape != shape and (array.ndim != len(shape) + 1 or array.shape[1:] != shape):
         inner = ", ".join(map(str, shape))
         raise ValueError(

@@ -1,0 +1,272 @@
+"""Segments of sequences: which labels mark them, and the shape and features of sequences that are cut into them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dualfield.data.shapes import Shape
+from dualfield.data.span_labels import marks_spans, scheme_of, span_labels
+
+__all__ = ["SegmentShape"]
+
+BEGIN, INSIDE, END, SINGLE = range(4)
+
+
+class Kinds(NamedTuple):
+    """The kinds of segments that labels mark.
+
+    Attributes
+    ----------
+    names : list of str
+        What is behind the dash, or the label itself where labels have none.
+    roles : int32 array of shape (n_kinds, 4)
+        The label of the first node, of nodes inside, of the last node, and of a segment of one node; -1 for none.
+    outside : bool array of shape (n_kinds,)
+        Which are none: their nodes stand alone.
+    are_runs : bool
+        Whether a segment is a run of one label.
+    """
+
+    names: list[str]
+    roles: NDArray[np.int32]
+    outside: NDArray[np.bool_]
+    are_runs: bool
+
+
+def kinds_of(labels: Sequence[str], outside: str) -> Kinds:
+    """Find the kinds of segments, in the order of their first labels, or raise an error that names a label."""
+    marked = [label for label in labels if label != outside]
+    are_runs = not marks_spans(["O", *marked])
+    letters: dict[str, tuple[int, ...]] = {"B": (BEGIN,), "I": (INSIDE,), "E": (END,), "S": (SINGLE,)}
+    if not are_runs and scheme_of(marked) == "BIO":
+        letters = {"B": (BEGIN, SINGLE), "I": (INSIDE, END)}
+    rows: dict[str, list[int]] = {}
+    for code, label in enumerate(labels):
+        if label == outside:
+            rows[label] = [-1, -1, -1, code]
+        elif are_runs:
+            rows[label] = [code] * 4
+        else:
+            letter, _, kind = label.partition("-")
+            for role in letters[letter]:
+                rows.setdefault(kind, [-1] * 4)[role] = code
+    for kind, row in rows.items():
+        if row[SINGLE] < 0 and min(row[BEGIN], row[END]) < 0:
+            raise ValueError(
+                f"The labels of {kind!r} cannot make a segment: one begins with 'B-{kind}'. Where 'I-' begins "
+                "segments, as in IOB1, convert the labels first by dualfield.metrics.convert_scheme."
+            )
+    is_outside = np.array([name == outside for name in rows], dtype=bool)
+    return Kinds(list(rows), np.array(list(rows.values()), dtype=np.int32).reshape(-1, 4), is_outside, are_runs)
+
+
+def segment_lengths(kinds: Kinds, codes: NDArray[np.int32], shape: Shape) -> NDArray[np.int64]:
+    """Return the numbers of nodes of the segments that labels mark; those with unknown labels are cut there."""
+    if not len(codes):
+        return np.zeros(0, dtype=np.int64)
+    alone = np.isin(codes, kinds.roles[kinds.outside, SINGLE]) | (codes < 0)
+    begins = np.zeros(len(codes), dtype=bool)
+    begins[shape.offsets[:-1][shape.lengths > 0]] = True
+    if kinds.are_runs:
+        begins[1:] |= codes[1:] != codes[:-1]
+    else:
+        begins |= np.isin(codes, kinds.roles[:, [BEGIN, SINGLE]])
+    begins |= alone
+    begins[1:] |= alone[:-1]
+    first = np.flatnonzero(begins)
+    return np.diff(first, append=len(codes))[~alone[first]]
+
+
+def first_segments(n_nodes: NDArray[np.int64], nodes: NDArray[np.int64], max_length: int) -> NDArray[np.int64]:
+    """Return how many segments of sequences of given lengths begin before given nodes of them."""
+    full = np.maximum(n_nodes - max_length, 0)
+    more = np.maximum(nodes - full, 0)
+    return np.asarray(np.minimum(nodes, full) * max_length + more * (n_nodes - full) - more * (more - 1) // 2)
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentShape(Shape):
+    """The sizes of sequences whose labels may be given as spans.
+
+    Parameters
+    ----------
+    offsets : int64 array of shape (n_examples + 1,)
+        Sequence i has nodes ``offsets[i]`` to ``offsets[i + 1] - 1``.
+    scheme : {"BIO", "BIOES"}, default="BIO"
+        How labels mark spans.
+    outside : str, default="O"
+        The label of nodes outside of all spans.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.structures import SegmentShape
+    >>> SegmentShape(np.array([0, 4])).flat_labels([[(1, 3, "NP")]])
+    [['O', 'B-NP', 'I-NP', 'O']]
+    """
+
+    scheme: str = "BIO"
+    outside: str = "O"
+
+    def _taken(self, offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> Self:
+        return type(self)(offsets, self.scheme, self.outside)
+
+    def flat_labels(self, y: Any, name: str = "y", *, partly: bool = False) -> Any:
+        """Return spans, (start, stop, type) or (type, start, stop), as labels, and label sequences as they are."""
+        if len(y) != self.n_examples:
+            return y
+        found = list(y)
+        for i, (labels, n) in enumerate(zip(found, self.lengths.tolist(), strict=True)):
+            if isinstance(labels, (list, tuple)) and (
+                any(_looks_like_a_span(one) for one in labels) or (n and not labels)
+            ):
+                found[i] = self._marked(f"{name}[{i}]", labels, n)
+        return super().flat_labels(found, name, partly=partly)
+
+    def _marked(self, place: str, spans: Sequence[Any], n: int) -> list[str]:
+        named = []
+        for at, span in enumerate(spans):
+            if not isinstance(span, (tuple, list)) or len(span) != 3:
+                raise ValueError(f"{place}[{at}] must be a span (start, stop, type). Got {span!r} instead.")
+            kind, start, stop = span if isinstance(span[0], str) else (span[2], span[0], span[1])
+            if not isinstance(kind, str) or not all(isinstance(one, (int, np.integer)) for one in (start, stop)):
+                raise ValueError(f"{place}[{at}] must be a span (start, stop, type). Got {span!r} instead.")
+            named.append((kind, int(start), int(stop)))
+        try:
+            labels = span_labels(named, n, self.scheme)
+        except ValueError as error:
+            raise ValueError(f"{place} must be spans of its {n} nodes. {error}") from None
+        return [self.outside if label == "O" else label for label in labels]
+
+
+def _looks_like_a_span(entry: Any) -> bool:
+    """Tell a span from a label, and from several labels that a node may have."""
+    return isinstance(entry, (tuple, list)) and any(isinstance(one, (int, np.integer)) for one in entry)
+
+
+_MACRO = re.compile(r"%x\[(first|last|all)([+-]\d+)?(?:,(\d+))?\]|%n")
+
+
+@dataclass(frozen=True)
+class SegmentTemplates:
+    """Attributes of segments, made of the columns of their tokens by texts with macros.
+
+    ``%x[first]``, ``%x[last]`` and ``%x[all]`` are the first column of the first token, of the last one, and of all of
+    them with blanks between; ``%x[first-1,2]`` is column 2 of the token before, ``%x[last+1,0]`` that of the token
+    behind. ``%n`` is the number of tokens.
+    """
+
+    texts: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for text in self.texts:
+            rest = _MACRO.sub("", text)
+            if not isinstance(text, str) or "%" in rest or any(m[1] == "all" and m[2] for m in _MACRO.finditer(text)):
+                raise ValueError(
+                    "The 'segment_features' parameter of SemiMarkov must be texts with macros %x[first], %x[last], "
+                    f"%x[all], %x[first-1,column], %x[last+1,column] and %n. Got {text!r} instead."
+                )
+
+    def rows(self, tokens: Sequence[Any], max_length: int) -> list[list[str]]:
+        """Return the attributes of every segment of a sequence."""
+        n = len(tokens)
+        segments = [(start, stop) for start in range(n) for stop in range(start + 1, min(start + max_length, n) + 1)]
+        made = [self._values(f"S{place}:{text}", tokens, segments) for place, text in enumerate(self.texts)]
+        return [list(row) for row in zip(*made, strict=True)] if segments else []
+
+    @staticmethod
+    def _values(text: str, tokens: Sequence[Any], segments: list[tuple[int, int]]) -> list[str]:
+        """Return what a text is for each segment: its pieces are made for all of them, then put together."""
+        n, pieces, at = len(tokens), [], 0
+        for found in _MACRO.finditer(text):
+            pieces += [[text[at : found.start()]] * len(segments)] if at < found.start() else []
+            at = found.end()
+            if found[0] == "%n":
+                pieces.append([str(stop - start) for start, stop in segments])
+                continue
+            column = [_entry(token, int(found[3] or 0)) for token in tokens]
+            if found[1] == "all":
+                pieces.append([" ".join(column[start:stop]) for start, stop in segments])
+                continue
+            shift = int(found[2] or 0)
+            moved = [column[t] if 0 <= t < n else "_B" if t < 0 else "_E" for t in range(shift, n + shift)]
+            pieces.append([moved[start] if found[1] == "first" else moved[stop - 1] for start, stop in segments])
+        pieces += [[text[at:]] * len(segments)] if at < len(text) else []
+        return ["".join(row) for row in zip(*pieces, strict=True)]
+
+
+def _entry(token: Any, column: int) -> str:
+    if isinstance(token, str):
+        token = (token,)
+    if not isinstance(token, (tuple, list)) or not column < len(token):
+        raise ValueError(
+            f"segment_features needs tokens with a column {column}, a str or a tuple of str. Got {token!r:.100}."
+        )
+    return str(token[column])
+
+
+def segment_rows(sequences: Sequence[Any], features: Any, max_length: int) -> list[list[Any]]:
+    """Return the attributes of every segment of each sequence, in the order of their rows."""
+    if isinstance(features, SegmentTemplates):
+        return [features.rows(one, max_length) for one in sequences]
+    return [
+        [
+            features(one, start, stop)
+            for start in range(len(one))
+            for stop in range(start + 1, min(start + max_length, len(one)) + 1)
+        ]
+        for one in sequences
+    ]
+
+
+def read_pairs(X: Any) -> tuple[list[Any], list[Any]] | None:
+    """Take apart sequences that come with features of their segments, tuples (nodes, segments); None if X has none."""
+    if not isinstance(X, list) or not X or not all(isinstance(one, tuple) and len(one) == 2 for one in X):
+        return None
+    if not all(np.ndim(one[1]) == 2 for one in X):
+        return None
+    return [one[0] for one in X], [one[1] for one in X]
+
+
+def check_rows(segments: Sequence[Any], offsets: NDArray[np.int64], max_length: int) -> None:
+    """Raise an error where the number of rows is not that of the segments."""
+    n_nodes = np.diff(offsets)
+    for i, (rows, wanted) in enumerate(zip(segments, first_segments(n_nodes, n_nodes, max_length), strict=True)):
+        if len(rows) != wanted:
+            raise ValueError(
+                f"X[{i}][1] must have {wanted} rows, one for each segment of at most {max_length} of its {n_nodes[i]} "
+                f"nodes. Got {len(rows)} instead."
+            )
+
+
+def read_segment_features(features: Any) -> Callable[[Any, int, int], Any] | SegmentTemplates | None:
+    """Return what makes the attributes of segments: a function, or texts as templates."""
+    if features is None or callable(features):
+        return features  # type: ignore[no-any-return]
+    texts = [features] if isinstance(features, str) else features
+    if not isinstance(texts, (list, tuple)) or not texts or not all(isinstance(text, str) for text in texts):
+        raise ValueError(
+            "The 'segment_features' parameter of SemiMarkov must be a function of (sequence, start, stop), or a list "
+            f"of texts. Got {features!r} instead."
+        )
+    return SegmentTemplates(tuple(texts))
+
+
+def check_max_length(max_length: ArrayLike | None, lengths: NDArray[np.int64]) -> int:
+    """Return the greatest length of segments: that of the training data unless it is given."""
+    longest = int(lengths.max(initial=1))
+    if max_length is None:
+        return longest
+    given = int(max_length)  # type: ignore[arg-type]
+    if longest > given:
+        raise ValueError(
+            f"max_length={given} is too short for {int((lengths > given).sum())} of the {len(lengths)} segments of y, "
+            f"the longest of which has {longest} nodes. Set max_length={longest}, or leave those out."
+        )
+    return given
