@@ -68,6 +68,8 @@ def test_best_labellings_and_probabilities_given_what_is_known(kind):
         np.testing.assert_allclose([share for _, share in lists[i]], np.sort(p)[::-1][:5], atol=1e-9)
         assert all(labels in every for labels in draws[i])
     assert model.predict(X, known=[[None] * len(one) for one in KNOWN]) == model.predict(X)
+    assert model.predict(X, known=[None] * 6) == model.predict(X)
+    assert model.predict(X, known=[KNOWN[0], *[None] * 5]) == [found[0], *model.predict(X[1:])]
     assert found != model.predict(X)
 
 
@@ -97,10 +99,25 @@ def test_known_pixels():
     found = model.predict(X[:1], known=known)[0]
     assert found.shape == (3, 3)
     assert (found[0, 1], found[1, 1]) == (1, 0)
+    np.testing.assert_array_equal(model.predict(X[:2], known=[None, None]), model.predict(X[:2]))
     sure = model.predict_proba(X[:1], known=known)[0]
     assert (sure[0, 1, 1], sure[1, 1, 0]) == (1.0, 1.0)
     with pytest.raises(ValueError, match=r"known\[0\] must have shape \(3, 3\), as its image"):
         model.predict(X[:1], known=[[[None, 1]]])
+
+
+def test_types_of_nodes_may_be_left_out():
+    X = [({"a": [["x"], ["y"]], "b": [["z"]]}, {("a", "b"): [(0, 0), (1, 0)]})] * 2
+    y = [{"a": ["p", "q"], "b": ["r"]}, {"a": ["q", "q"], "b": ["s"]}]
+    model = CRF("graph").fit(X, y)
+    assert model.predict(X, known=[{"b": ["s"]}, None])[0]["b"] == ["s"]
+    assert model.predict(X, known=[{"a": ["q", None]}, {}])[0]["a"][0] == "q"
+    with pytest.raises(ValueError, match=r"known\[0\] has 1 labels for 2 nodes of type 'a'"):
+        model.predict(X, known=[{"a": ["q"]}, None])
+    with pytest.raises(
+        ValueError, match=r"known\[1\]\['b'\]\[0\] allows \['q'\]; the type of this node has \['r', 's'\]"
+    ):
+        model.predict(X, known=[None, {"b": ["q"]}])
 
 
 def test_wide_graphs_keep_known_labels():

@@ -1,6 +1,7 @@
 """Models of graphs whose nodes have types: optimum, label sets, names, files, and what is refused."""
 
 import pickle
+import warnings
 from itertools import product
 
 import cvxpy as cp
@@ -10,10 +11,11 @@ from sklearn.base import clone
 
 import dualfield
 from dualfield import CRF, LatentCRF, LatentStructuredSVM, StructuredSVM
-from dualfield.metrics import sequence_accuracy_score
+from dualfield.metrics import sequence_accuracy_score, token_log_loss
 from dualfield.models.carry_over import carry_over
 from dualfield.models.training_data import read_training_data
 from dualfield.objectives.latent_states import LatentChain
+from dualfield.report.training_dev import DevData, evaluated
 from dualfield.structures import FlatGraphs, Graph
 from tests.structures.test_graph import grid
 
@@ -88,8 +90,8 @@ def test_words_in_explanations_name_the_types():
     said = str(model.explain(X[0]))
     assert said.startswith("0 (text): sports with probability")
     assert "1 (word " in said
-    assert "transition word-text" in said
-    assert "word-text -> S -> sports" in str(model.top_features(5))
+    assert "1 > 0 of word-text: " in said
+    assert "word-text: S -> sports" in str(model.top_features(5))
 
 
 @pytest.mark.parametrize("estimator", [CRF, StructuredSVM])
@@ -143,7 +145,7 @@ def test_tables_are_tied_by_name():
     assert together.transitions_.shape == (2, 2)
 
 
-def relaxed_optimum(nodes, edges, kinds, codes, flags, C):
+def relaxed_optimum(nodes, edges, kinds, codes, flags, C, hinge=False):
     """The dual of the relaxed problem of one grid, by a solver for cones (see test_relaxed_crf)."""
     k = flags.shape[1]
     wide = np.hstack([nodes * (kinds == kind)[:, None] for kind in range(len(flags))])
@@ -161,21 +163,43 @@ def relaxed_optimum(nodes, edges, kinds, codes, flags, C):
     node_weights = C * ((np.eye(k)[codes] - mu).T @ wide)
     pair_weights = C * (seen - sum(pairs))
     penalty = 0.5 * (cp.sum_squares(node_weights) + cp.sum_squares(pair_weights))
-    return cp.Problem(cp.Maximize(C * entropy - penalty), constraints).solve(solver=cp.CLARABEL)
+    gain = cp.sum(cp.multiply(1.0 - np.eye(k)[codes], mu)) if hinge else entropy
+    return cp.Problem(cp.Maximize(C * gain - penalty), constraints).solve(solver=cp.CLARABEL)
 
 
-@pytest.mark.parametrize("solver", ["block_dual", "lbfgs"])
-def test_relaxed_optimum(solver):
-    rng = np.random.default_rng(2)
+def typed_grid(seed=2):
+    rng = np.random.default_rng(seed)
     edges, kinds = grid(3, 4), rng.integers(2, size=12)
     flags = np.array([[True, True, False], [False, True, True]])
     codes = np.array([rng.choice(np.flatnonzero(flags[kind])) for kind in kinds])
     nodes = rng.normal(size=(12, 2)) + codes[:, None]
-    best = relaxed_optimum(nodes, edges, kinds, codes, flags, 2.0)
     flat = FlatGraphs(
         nodes=nodes, lengths=[12], edges=edges, edge_lengths=[len(edges)], types=[0] * len(edges), node_types=kinds
     )
     sets = {kind: np.flatnonzero(row).tolist() for kind, row in enumerate(flags)}
+    return (nodes, edges, kinds, codes, flags), flat, sets
+
+
+@pytest.mark.parametrize("solver", ["auto", "cutting_plane"])
+@pytest.mark.parametrize("seed", [2, 3, 4])
+def test_relaxed_margins(solver, seed):
+    """Bounds, and not the best labellings that were found, make the gap."""
+    drawn, flat, sets = typed_grid(seed)
+    best = relaxed_optimum(*drawn, 2.0, hinge=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # cutting planes of points that are not the best may end early
+        model = StructuredSVM(Graph(inference="trw", label_sets=sets), 2.0, features="all", solver=solver, tol=1e-6)
+        model.fit(flat, [drawn[3].tolist()])
+    assert model.objective_ >= best * (1.0 - 1e-6)
+    assert model.objective_ - model.dual_gap_ <= best * (1.0 + 1e-6)
+    with pytest.raises(ValueError, match="Its node types have label sets of their own"):
+        StructuredSVM(Graph(inference="trw", label_sets=sets), solver="local_blocks").fit(flat, [drawn[3].tolist()])
+
+
+@pytest.mark.parametrize("solver", ["block_dual", "lbfgs"])
+def test_relaxed_optimum(solver):
+    drawn, flat, sets = typed_grid()
+    best, (_, _, kinds, codes, flags) = relaxed_optimum(*drawn, 2.0), drawn
     graph = Graph(inference="trw", label_sets=sets)
     model = CRF(graph, 2.0, features="all", solver=solver, tol=1e-7).fit(flat, [codes.tolist()])
     assert model.relaxation_ == "trw"
@@ -223,8 +247,8 @@ def test_files_and_copies(mmap, tmp_path):
 @pytest.mark.parametrize("latent", [LatentCRF(CRF("graph")), LatentStructuredSVM(StructuredSVM("graph"))])
 @pytest.mark.filterwarnings("ignore:The latent variables do not improve")
 def test_latent_models(latent, tmp_path):
-    model = clone(latent).set_params(latent=LatentChain({"O": 2}), random_state=0).fit(X, Y)
-    assert model.score(X, Y) == 1.0
+    model = clone(latent).set_params(latent=LatentChain({"O": 2}), random_state=0).fit(X[:2], Y[:2])
+    assert model.score(X[:2], Y[:2]) == 1.0
     assert all(set(labels[kind]) <= set(SETS[kind]) for labels in model.predict(X) for kind in SETS)
     assert model.states_.structure_.label_sets.flags.sum(axis=1).tolist() == [2, 4]
     model.save(tmp_path / "latent")
@@ -330,6 +354,48 @@ def test_predictions_that_do_not_fit(example, message):
         CRF("graph").fit(X, Y).predict([example])
 
 
+def test_graphs_with_little_in_them():
+    model = CRF("graph").fit(X, Y)
+    assert model.predict([]) == []
+    assert model.predict([({}, {}), ({"word": [["the"]], "text": []}, {})]) == [{}, {"word": ["O"]}]
+    no_edges = CRF("graph").fit([(nodes, {}) for nodes, _ in X], Y)
+    assert no_edges.structure_.tables is None
+    assert no_edges.score([(nodes, {}) for nodes, _ in X], Y) > 0.5
+    arrays = [{kind: np.array(labels) for kind, labels in one.items()} for one in Y]
+    found = CRF("graph").fit(X, arrays).predict(X[:1])[0]
+    assert {kind: labels.tolist() for kind, labels in found.items()} == Y[0]
+
+
+def test_data_frames_name_the_columns():
+    pandas = pytest.importorskip("pandas")
+    frames = [
+        ({"word": nodes["word"], "text": pandas.DataFrame(nodes["text"], columns=["p", "q"])}, edges)
+        for nodes, edges in X
+    ]
+    frames.append(({"word": [["the"]]}, {}))
+    model = CRF("graph").fit(frames, [*Y, {"word": ["O"]}])
+    assert list(model.vocabulary_)[:2] == ["text:p", "text:q"]
+    other = ({"text": pandas.DataFrame({"p": [1.0], "r": [1.0]})}, {})
+    with pytest.raises(ValueError, match="text nodes have the column 'text:r', which the training data did not have"):
+        model.predict([other])
+
+
+def test_numbers_are_no_names():
+    model = CRF("graph").fit(X, Y)
+    given = {"nodes": {"word": [["the"]], "text": np.ones((1, 2))}, "lengths": [2], "edges": [(0, 1)]}
+    flat = FlatGraphs(**given, edge_lengths=[1], node_types=["word", "text"])
+    assert model.predict(flat)[0][0] == "O"
+    with pytest.raises(ValueError, match="Edges must have no numbers as types: those of this graph are called"):
+        model.predict(FlatGraphs(**given, edge_lengths=[1], node_types=["word", "text"], types=[0]))
+    with pytest.raises(ValueError, match="FlatGraphs, graph 0 has nodes of type 'page'"):
+        model.predict(FlatGraphs(**given, edge_lengths=[1], node_types=["word", "page"]))
+    numbered = CRF("graph").fit(
+        FlatGraphs(**given, edge_lengths=[1], node_types=["word", "text"], types=[0]), [["a", "b"]]
+    )
+    with pytest.raises(ValueError, match="Edges must have numbers as types: this graph has no names for them"):
+        numbered.predict(X)
+
+
 def test_plain_models_have_no_types():
     plain = CRF("graph").fit([([["a"], ["b"]], [(0, 1)])], [["x", "y"]])
     with pytest.raises(ValueError, match="X has node types, but this graph has no label_sets"):
@@ -342,9 +408,12 @@ def test_plain_models_have_no_types():
         CRF("graph", template="default").fit(X, Y)
 
 
-def test_reports_and_metrics_take_labels_by_type(tmp_path):
+def test_reports_and_metrics_take_labels_by_type():
     model = CRF("graph").fit(X, Y)
     other_order = [{"text": one["text"], "word": one["word"]} for one in Y]
     assert sequence_accuracy_score(other_order, model.predict(X)) == 1.0
-    model.report(tmp_path / "page.html", X, other_order)
-    assert "100.0" in (tmp_path / "page.html").read_text()
+    assert token_log_loss(other_order, model.predict_proba(X), model.classes_) < 1.0
+    shown = evaluated(model, DevData(X, other_order, None))
+    assert shown.accuracy == 1.0
+    assert shown.truth[0] == Y[0]["text"] + Y[0]["word"]
+    assert shown.marginals[0].shape == (len(shown.truth[0]), 5)

@@ -150,6 +150,7 @@ def test_edge_features_by_type():
         ((NODES, EDGES, np.ones((3, 1))), r"X\[0\]\[2\] must be a dict of edge features"),
         ((NODES, EDGES, {("word", "text"): np.ones((3, 1))}), r"has 3 rows of edge features; .* has 2 edges"),
         (({"a:b": [["x"]]}, {}), r"Node types must be int, or str without ':'. Got 'a:b'"),
+        (({"a": [["x"]], "a-a": [["x"]]}, {}), r"Pairs of node types must have different names, type-type. Got"),
     ],
 )
 def test_what_is_no_typed_graph(example, message):

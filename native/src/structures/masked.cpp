@@ -62,6 +62,11 @@ void MaskedStructure::argmax(Examples examples, const ScoreView& view, std::size
     inner_.argmax(examples, Masked(*this).of(examples, view), n_threads, labels, statuses);
 }
 
+void MaskedStructure::best_point(Examples examples, const ScoreView& view, std::size_t n_threads, const PartSums& sums,
+                                 double* out, Status* statuses) const {
+    inner_.best_point(examples, Masked(*this).of(examples, view), n_threads, sums, out, statuses);
+}
+
 void MaskedStructure::score(Examples examples, const ScoreView& view, std::size_t n_threads, const std::int32_t* labels,
                             double* out, Status* statuses) const {
     inner_.score(examples, Masked(*this).of(examples, view), n_threads, labels, out, statuses);

@@ -89,7 +89,7 @@ class Shape:
         offsets, rows = rows_of_examples(self.offsets, examples)
         return self._taken(offsets, rows)
 
-    def flat_labels(self, y: Any, name: str = "y") -> Any:
+    def flat_labels(self, y: Any, name: str = "y", *, partly: bool = False) -> Any:
         """Return labels as sequences, one for each example, if users arrange those of some examples otherwise.
 
         Parameters
@@ -98,13 +98,23 @@ class Shape:
             Labels as users pass them.
         name : str, default="y"
             What errors call them.
+        partly : bool, default=False
+            Whether None in the place of an example means that nothing is known of its labels.
 
         Returns
         -------
         list
-            The same, unless a derived class knows better.
+            The same, unless a derived class knows better; a None for each node of which nothing is known.
+
+        Examples
+        --------
+        >>> from dualfield.data.shapes import Shape
+        >>> Shape.of([0, 2, 3]).flat_labels([None, ["a"]], partly=True)
+        [[None, None], ['a']]
         """
-        return y
+        if not partly or not isinstance(y, (list, tuple)) or len(y) != self.n_examples:
+            return y
+        return [[None] * n if one is None else one for one, n in zip(y, self.lengths.tolist(), strict=True)]
 
     def arranged(self, rows: Any) -> Any:
         """Return what there is for each example, with an entry for each node, as users arrange the nodes.

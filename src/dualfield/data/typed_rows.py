@@ -107,7 +107,7 @@ def _read(kind: str, rows: Any, lengths: ArrayLike | None, words: Vocabulary, gr
     """Read the rows of one type, whose columns are attributes that begin with its name."""
     form = form_of_examples(list(rows))[0] if lengths is None else form_of_example(rows)
     if form != "numbers":
-        if not grow and f"{kind}:x[0]" in words:
+        if form is not None and not grow and f"{kind}:x[0]" in words:
             raise TypeError(f"{name} must be numbers, as in training. Got attributes instead.")
         items = [_prefixed(kind, one) for one in rows] if lengths is not None else [_items(kind, one) for one in rows]
         return Batch.build(items, lengths=lengths, vocabulary=words, grow=grow, name=name)

@@ -159,7 +159,7 @@ class StructuredPredictor:
             Also return the scores of the labellings, and what a better one could score at most.
         known : list of lists, default=None
             What is known of the labels, in the form of y: at a node its label, a set of labels that it may have, or
-            None where nothing is known. Only labellings that agree are looked at.
+            None where nothing is known, also in the place of a whole example. Only labellings that agree are looked at.
 
         Returns
         -------

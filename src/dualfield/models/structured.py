@@ -266,7 +266,7 @@ class StructuredModel:
 
     def allowed_labels(self, known: Any, shape: Shape, name: str = "known") -> NDArray[np.bool_]:
         """Return which labels nodes may have, given labels, sets of labels, and None where nothing is known."""
-        rows = known if self.structure.is_flat else shape.flat_labels(known, name)
+        rows = known if self.structure.is_flat else shape.flat_labels(known, name, partly=True)
         if isinstance(rows, (list, tuple)):  # arrays of objects may hold sets and None
             rows = [one.tolist() if isinstance(one, np.ndarray) and one.dtype == object else one for one in rows]
         found = read_states(rows, shape.offsets, self.labels, name=name)

@@ -129,10 +129,13 @@ def a_chain(objective: Any) -> str | None:
 
 
 def relaxed_graph(objective: Any) -> str | None:
-    """Need graphs whose inference is a relaxation."""
+    """Need graphs whose inference is a relaxation, and whose nodes may have all labels."""
+    structure = objective.score_map.structure
+    if structure.label_sets is not None:
+        return "Its node types have label sets of their own, which the tables of this solver do not know."
     if objective.relaxation is not None:
         return None
-    kind = type(objective.score_map.structure).__name__
+    kind = type(structure).__name__
     return f"Its structure is a {kind}, which has exact answers: this solver is for graphs with inference='trw'."
 
 

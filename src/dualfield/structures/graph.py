@@ -24,6 +24,7 @@ from dualfield.structures.pairwise import Pairwise
 from dualfield.structures.scores import PartSets, Scores
 from dualfield.structures.typed_graphs import (
     Bounds,
+    FlatTypes,
     flat_typed_rows,
     offsets_of,
     part_sets,
@@ -440,16 +441,17 @@ class Graph(Pairwise):
             edge_lengths = None if X.edge_features is None else X.edge_lengths
             if flat.by_type is None:
                 return Opened(X.nodes, X.lengths, connect, X.edge_features, edge_lengths)
-            rows = flat_typed_rows(X.nodes, flat.by_type.nodes, np.atleast_1d(np.asarray(X.lengths, dtype=np.int64)))
+            rows = flat_typed_rows(X.nodes, flat.by_type.nodes, flat.by_type.lengths)
             return Opened(rows, None, connect, X.edge_features, edge_lengths)
         graphs = read_graphs(X, self.neighbours)
         flat = FlatEdges.of(graphs)
+        if not graphs and self.label_sets is not None:
+            flat = flat._replace(by_type=FlatTypes.none())
         connect, features = self._connecting(flat, "X[{}][1]"), _edge_features(graphs)
         if flat.by_type is None:
             return Opened([graph.nodes for graph in graphs], connect=connect, edges=features)
         kinds, tables = flat.by_type.nodes.tolist(), flat.by_type.tables
-        lengths = [len(graph.by_type.nodes) for graph in graphs if graph.by_type is not None]
-        nodes = typed_rows([graph.nodes for graph in graphs], kinds, offsets_of(lengths))
+        nodes = typed_rows([graph.nodes for graph in graphs], kinds, offsets_of(flat.by_type.lengths))
         if features is not None and tables is not None:
             features = typed_rows([graph.features or {} for graph in graphs], tables, offsets_of(flat.sizes))
         return Opened(nodes, connect=connect, edges=features)
@@ -461,18 +463,24 @@ class Graph(Pairwise):
         if flat.by_type is not None and self.label_sets is None and self.n_labels:
             raise ValueError("X has node types, but this graph has no label_sets: its training data had no types.")
 
+        example = place.removeprefix("edges of ").removesuffix(",").removesuffix("[1]")
+        if flat.by_type is not None and self.label_sets is not None:
+            flat.by_type.check(self.label_sets.types, example)
+
         def connect(offsets: NDArray[np.int64]) -> GraphShape:
             flat.check(np.diff(offsets), place)
             edge_offsets = offsets_of(flat.sizes)
             if flat.by_type is None:
                 return GraphShape(offsets, flat.edges, edge_offsets, types=flat.types, grids=flat.grids)
+            types = flat.types
             if self.n_labels and self.tables is None and flat.by_type.tables is not None:
                 raise ValueError("Edges must have numbers as types: this graph has no names for them.")
-            types = flat.types
+            if types is not None and self.tables is not None:
+                raise ValueError(f"Edges must have no numbers as types: those of this graph are called {self.tables}.")
             if self.n_labels and self.tables is None and types is None:
                 types = np.zeros(len(flat.edges), dtype=np.int32)
             known = None if self.label_sets is None else self.label_sets.types
-            bounds = Bounds(offsets, edge_offsets, lambda i: place.format(i).removesuffix("[1]"))
+            bounds = Bounds(offsets, edge_offsets, example)
             kinds, types, names = flat.by_type.encode(known, self.tables, flat.edges, types, bounds)
             grouped = flat.by_type.is_grouped
             return GraphShape(

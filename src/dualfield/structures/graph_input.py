@@ -117,7 +117,8 @@ class FlatGraphs:
             )
         nodes = np.empty(n, dtype=object)
         nodes[:] = kinds.tolist()
-        return FlatTypes(nodes, np.zeros(len(self), dtype=bool), None)
+        lengths = np.atleast_1d(np.asarray(self.lengths, dtype=np.int64))
+        return FlatTypes(lengths, nodes, np.zeros(len(self), dtype=bool), None)
 
 
 class FlatEdges(NamedTuple):

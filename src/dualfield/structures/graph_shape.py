@@ -111,25 +111,25 @@ class GraphShape(Shape):
         """Return the examples whose nodes come by type."""
         return [] if self.is_grouped is None else np.flatnonzero(self.is_grouped).tolist()
 
-    def flat_labels(self, y: Any, name: str = "y") -> Any:
+    def flat_labels(self, y: Any, name: str = "y", *, partly: bool = False) -> Any:
         """Return labels in the order of the nodes: those of images row by row, those that come by type put together."""
         if (self.grids is None and self.node_types is None) or len(y) != self.n_examples:
-            return y
+            return super().flat_labels(y, name, partly=partly)
         found = list(y)
         if self.node_types is not None:
             for i in self._grouped():
-                found[i] = labels_together(f"{name}[{i}]", found[i], self.nodes_by_type(i))
-            return found
+                found[i] = labels_together(f"{name}[{i}]", found[i], self.nodes_by_type(i), partly)
+            return super().flat_labels(found, name, partly=partly)
         assert self.grids is not None
         for i, (height, width) in enumerate(self.grids.tolist()):
-            if height and np.ndim(found[i]) != 1:
+            if height and found[i] is not None and np.ndim(found[i]) != 1:
                 labels = np.asarray(found[i])
                 if labels.shape != (height, width):
                     raise ValueError(
                         f"{name}[{i}] must have shape {(height, width)}, as its image. Got {labels.shape} instead."
                     )
                 found[i] = labels.ravel()
-        return found
+        return super().flat_labels(found, name, partly=partly)
 
     def arranged(self, rows: Any) -> Any:
         """Return what images have for each pixel as an array of their height and width, and what comes by type so."""

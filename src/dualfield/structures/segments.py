@@ -117,7 +117,7 @@ class SegmentShape(Shape):
     def _taken(self, offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> Self:
         return type(self)(offsets, self.scheme, self.outside)
 
-    def flat_labels(self, y: Any, name: str = "y") -> Any:
+    def flat_labels(self, y: Any, name: str = "y", *, partly: bool = False) -> Any:
         """Return spans, (start, stop, type) or (type, start, stop), as labels, and label sequences as they are."""
         if len(y) != self.n_examples:
             return y
@@ -127,7 +127,7 @@ class SegmentShape(Shape):
                 any(_looks_like_a_span(one) for one in labels) or (n and not labels)
             ):
                 found[i] = self._marked(f"{name}[{i}]", labels, n)
-        return found
+        return super().flat_labels(found, name, partly=partly)
 
     def _marked(self, place: str, spans: Sequence[Any], n: int) -> list[str]:
         named = []

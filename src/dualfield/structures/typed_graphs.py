@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,11 +36,17 @@ class ByType(NamedTuple):
 
 
 class FlatTypes(NamedTuple):
-    """The same of all graphs, one after another."""
+    """The same of all graphs, one after another, and how many nodes each has."""
 
+    lengths: NDArray[np.int64]
     nodes: NDArray[Any]
     is_grouped: NDArray[np.bool_]
     tables: list[str] | None
+
+    @classmethod
+    def none(cls) -> FlatTypes:
+        """Return what no graphs say."""
+        return cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=object), np.zeros(0, dtype=bool), None)
 
     @classmethod
     def of(cls, graphs: Sequence[ByType | None], n_edges: Sequence[int]) -> FlatTypes | None:
@@ -55,7 +61,18 @@ class FlatTypes(NamedTuple):
             raise ValueError("Edges must be dicts, by the types that they join, in all graphs or in none.")
         tables = [table for one in known for table in one.tables or ()] if any(named) else None
         nodes = np.array([kind for one in known for kind in one.nodes], dtype=object)
-        return cls(nodes, np.array([one.is_grouped for one in known]), tables)
+        lengths = np.array([len(one.nodes) for one in known], dtype=np.int64)
+        return cls(lengths, nodes, np.array([one.is_grouped for one in known]), tables)
+
+    def check(self, known: Labels, place: str) -> None:
+        """Raise an error at the first graph with nodes of a type that is not known."""
+        wrong = np.flatnonzero(_codes(self.nodes.tolist(), known.classes.tolist()) < 0)
+        if wrong.size:
+            example = int(np.searchsorted(offsets_of(self.lengths), wrong[0], side="right")) - 1
+            raise ValueError(
+                f"{place.format(example)} has nodes of type {self.nodes[wrong[0]]!r}; the types of this model are "
+                f"{known.classes.tolist()}."
+            )
 
     def encode(
         self, known: Labels | None, tables: tuple[str, ...] | None, edges: Codes, types: Codes | None, bounds: Bounds
@@ -65,27 +82,26 @@ class FlatTypes(NamedTuple):
         `known` are the node types, and `tables` the names of edges; None: those that occur. Edges of one name have one
         table. Those without a name or a number have the table of the two types that they join.
         """
-        names = check_types(self.nodes.tolist()) if known is None else known
-        code = {kind: at for at, kind in enumerate(names.classes.tolist())}
-        for node in (at for at, kind in enumerate(self.nodes.tolist()) if kind not in code):
-            raise ValueError(
-                f"{bounds.place(bounds.of_node(node))} has nodes of type {self.nodes[node]!r}; the types of this model "
-                f"are {names.classes.tolist()}."
-            )
-        nodes = np.array([code[kind] for kind in self.nodes.tolist()], dtype=np.int32)
+        names = checked_types(Labels.fit(self.nodes.tolist(), name="the node types of X") if known is None else known)
+        nodes = _codes(self.nodes.tolist(), names.classes.tolist())
         if types is not None:
             return nodes, types, TypeNames(names, None)
-        called = self.tables
-        if called is None:
-            called = [f"{one}-{two}" for one, two in self.nodes[edges + bounds.of_edges[:, None]].tolist()]
+        called, of_edge = self._called(names.classes.tolist(), nodes[edges + bounds.of_edges[:, None]].reshape(-1, 2))
         found = tuple(sorted(set(called))) if tables is None else tables
-        at = {table: place for place, table in enumerate(found)}
-        for edge in (place for place, table in enumerate(called) if table not in at):
-            raise ValueError(
-                f"{bounds.place(bounds.of_edge(edge))} has edges of type {called[edge]!r}; the edge types of this "
-                f"model are {list(found)}."
-            )
-        return nodes, np.array([at[table] for table in called], dtype=np.int32), TypeNames(names, found or None)
+        found_at = _codes(called, found)[of_edge]
+        wrong = np.flatnonzero(found_at < 0)
+        if wrong.size:
+            example, table = bounds.example_of(int(wrong[0])), called[of_edge[wrong[0]]]
+            raise ValueError(f"{example} has edges of type {table!r}; the edge types of this model are {list(found)}.")
+        return nodes, found_at, TypeNames(names, found or None)
+
+    def _called(self, kinds: list[Any], ends: Codes) -> tuple[list[str], NDArray[Any]]:
+        """Return names of tables, and which of them each edge has, given the types of its ends."""
+        if self.tables is not None:
+            called = sorted(set(self.tables))
+            return called, _codes(self.tables, called)
+        joined, of_edge = np.unique(ends, axis=0, return_inverse=True)
+        return [table_name(kinds[one], kinds[two]) for one, two in joined.tolist()], of_edge.ravel()
 
 
 class Bounds(NamedTuple):
@@ -93,29 +109,38 @@ class Bounds(NamedTuple):
 
     nodes: NDArray[np.int64]
     edges: NDArray[np.int64]
-    place: Callable[[int], str]
+    place: str
 
     @property
     def of_edges(self) -> NDArray[np.int64]:
         """The first node of the example of each edge."""
         return np.repeat(self.nodes[:-1], np.diff(self.edges))
 
-    def of_node(self, node: int) -> int:
-        """Return the example of a node."""
-        return int(np.searchsorted(self.nodes, node, side="right")) - 1
-
-    def of_edge(self, edge: int) -> int:
-        """Return the example of an edge."""
-        return int(np.searchsorted(self.edges, edge, side="right")) - 1
+    def example_of(self, edge: int) -> str:
+        """Return what errors call the example of an edge."""
+        return self.place.format(int(np.searchsorted(self.edges, edge, side="right")) - 1)
 
 
-def check_types(types: list[Any]) -> Labels:
-    """Return the names of types, which are str or int; ":" stands between a type and its attributes."""
-    names = Labels.fit(types, name="the node types of X")
-    bad = [name for name in names.classes.tolist() if isinstance(name, bool) or ":" in str(name) or not str(name)]
-    if bad:
-        raise ValueError(f"Node types must be int, or str without ':'. Got {bad[0]!r} instead.")
+def table_name(one: Any, two: Any) -> str:
+    """Return what the table of edges from one type to another is called, where it has no name of its own."""
+    return f"{one}-{two}"
+
+
+def checked_types(names: Labels) -> Labels:
+    """Return the names of types, which are str or int: ":" stands between a type and its attributes."""
+    kinds = names.classes.tolist()
+    for kind in kinds:
+        if isinstance(kind, bool) or ":" in str(kind) or not str(kind):
+            raise ValueError(f"Node types must be int, or str without ':'. Got {kind!r} instead.")
+    if len({table_name(one, two) for one in kinds for two in kinds}) < len(kinds) ** 2:
+        raise ValueError(f"Pairs of node types must have different names, type-type. Got the types {kinds}.")
     return names
+
+
+def _codes(values: Sequence[Any], known: Sequence[Any]) -> NDArray[np.int32]:
+    """Return the place of each value among those known; -1 where it is none of them."""
+    place = {value: at for at, value in enumerate(known)}
+    return np.array([place.get(value, -1) for value in values], dtype=np.int32)
 
 
 def offsets_of(lengths: Any) -> NDArray[np.int64]:
@@ -152,7 +177,7 @@ def edges_by_type(
                 f"{name}[1] must have keys (type, type) or (type, name, type) of the node types {list(sizes)}. "
                 f"Got {key!r} instead."
             )
-        place, table = f"{name}[1][{key!r}]", str(key[1]) if len(key) == 3 else f"{key[0]}-{key[1]}"
+        place, table = f"{name}[1][{key!r}]", str(key[1]) if len(key) == 3 else table_name(*key)
         own = integers(place, pairs, "pairs of nodes, of shape (n_edges, 2)", 2)
         most = np.array([sizes[key[0]], sizes[key[-1]]])
         wrong = np.flatnonzero(((own < 0) | (own >= most)).any(axis=1))
@@ -208,11 +233,13 @@ def flat_typed_rows(nodes: Any, types: NDArray[Any], lengths: NDArray[np.int64])
     return TypedRows(rows=rows, types=[str(kind) for kind in types.tolist()], offsets=offsets_of(lengths))
 
 
-def labels_together(name: str, labels: Any, places: dict[Any, NDArray[np.int64]]) -> Any:
+def labels_together(name: str, labels: Any, places: dict[Any, NDArray[np.int64]], partly: bool = False) -> Any:
     """Return labels that come by type in the order of the nodes; an array if all of them come as arrays.
 
-    `places` are the nodes of each type.
+    `places` are the nodes of each type. Types may be left out if labels are known `partly`.
     """
+    if partly and (labels is None or isinstance(labels, Mapping)):
+        labels = {kind: [None] * len(at) for kind, at in places.items()} | dict(labels or {})
     if not isinstance(labels, Mapping):
         raise ValueError(
             f"{name} must be a dict with the labels of each node type, {list(places)}, as its nodes are. "
