@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "dualfield/core/memory.hpp"
 #include "dualfield/core/parallel.hpp"
 #include "dualfield/core/random.hpp"
 #include "junction_pass.hpp"
@@ -11,6 +12,16 @@ namespace dualfield {
 
 FactorGraph::FactorGraph(std::vector<std::int32_t> n_labels, const Scopes& scopes, const EliminationLimits& limits)
     : n_labels_(std::move(n_labels)), plan_(plan_elimination(n_labels_, scopes, limits)) {}
+
+namespace {
+
+// A group reads and writes a few rows of each of many arrays: no processor foresees the next ones by itself.
+void prefetch(const double* from, std::size_t n) {
+    constexpr std::size_t kLine = 64 / sizeof(double);
+    for (std::size_t j = 0; j < n; j += kLine) prefetch_line(from + j);
+}
+
+}  // namespace
 
 // Some examples that follow each other.
 class FactorGraph::Pass {
@@ -32,6 +43,7 @@ class FactorGraph::Pass {
                 continue;
             }
             const std::size_t cells = graph_.plan_.factor_cells[f];
+            prefetch(table + (first + n_examples) * cells, n_next(first + n_examples) * cells);
             junction.for_lanes(
                 [&](std::size_t lane, std::size_t i) { factor.own[lane] = table + (first + i) * cells; });
         }
@@ -55,6 +67,8 @@ class FactorGraph::Pass {
         for (std::size_t i = 0; i < junction.n_examples(); ++i)
             if (report_.statuses[first_ + i] == Status::ok && junction.is_meant(i))
                 for (std::size_t f = 0; f < n; ++f) sums[f].own[i] = out[f] + (first_ + i) * cells(f);
+        const std::size_t next = first_ + junction.n_examples();
+        for (std::size_t f = 0; f < n; ++f) prefetch(out[f] + next * cells(f), n_next(next) * cells(f));
         return sums.data();
     }
 
@@ -63,6 +77,9 @@ class FactorGraph::Pass {
     bool is_huge = false;
 
   private:
+    // Examples of the group that begins there.
+    std::size_t n_next(std::size_t first) const { return std::min(junction.n_examples(), batch_.n_examples - first); }
+
     const FactorGraph& graph_;
     const FactorBatch& batch_;
     const SharedFactors& ready_;
