@@ -283,9 +283,15 @@ WRONG = {
     "template": (["numbers.train.jsonl", "--template", "default"], "--template is for sequences; the data are graphs."),
     "kernel": (["numbers.train.jsonl", "--kernel", "rbf"], "--kernel is for svmlight; the data are graphs."),
     "tree budget": (["tree.train.jsonl", "--structure", "tree", "--budget", "9"], "--budget is for --structure graph"),
-    "inference": (["numbers.train.jsonl", "--inference", "guess"], "Invalid value for '--inference': must be one of"),
+    "inference": (
+        ["numbers.train.jsonl", "--inference", "guess"],
+        "Invalid value for '--inference': 'guess' is not one of",
+    ),
     "budget": (["numbers.train.jsonl", "--budget", "1.5"], "'1.5' is not a whole number of bytes."),
-    "columns": (["x.txt", "--structure", "graph"], "--structure is for graphs and several labels; the data are conll."),
+    "columns": (
+        ["x.txt", "--structure", "graph"],
+        "--structure graph is for graphs and several labels; the data are conll.",
+    ),
 }
 
 

@@ -32,7 +32,7 @@ def images():
 def test_weights_of_every_type_of_edge_are_named(typed):
     model, _, _ = typed
     expected = {
-        (kind, "xy"[a], "xy"[b]): model.transitions_[kind, a, b]
+        (f"type {kind}", "xy"[a], "xy"[b]): model.transitions_[kind, a, b]
         for kind in range(2)
         for a in range(2)
         for b in range(2)
@@ -43,7 +43,7 @@ def test_weights_of_every_type_of_edge_are_named(typed):
     ranked = dict([*top.likely, *top.unlikely])
     assert ranked == expected
     (kind, one, two), weight = top.likely[0]
-    assert f"{weight:+.3f}  type {int(kind)}: {one} -> {two}" in str(top)
+    assert f"{weight:+.3f}  {kind}: {one} -> {two}" in str(top)
 
 
 def test_explanations_add_up_and_name_edges(typed):

@@ -26,6 +26,7 @@ FACES = {
     "EarlyStopping": "a monitor for fits, which scores models",
     "Tagger": "the same questions in the words of python-crfsuite",
     "TaggerInfo": "what python-crfsuite tells of a model",
+    "GraphicalPredictor": "passes the questions of cliques on",
     "LatentPredictor": "passes the questions of latent variables on",
 }
 ALGEBRA = {"linalg", "einsum", "dot", "matmul", "tensordot"}

@@ -16,7 +16,7 @@ from dualfield.io import read_json_graphs, write_json_graphs
 def round_trip(X, y):
     text = io.StringIO()
     write_json_graphs(X, y, text)
-    return read_json_graphs(text.getvalue().splitlines())
+    return read_json_graphs(text.getvalue().split("\n"))
 
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)

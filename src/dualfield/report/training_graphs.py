@@ -13,7 +13,8 @@ from dualfield.data.token_texts import token_texts
 from dualfield.plotting import GraphDisplay
 from dualfield.plotting.graph import bound_note, edges_of
 from dualfield.plotting.labels import label_list
-from dualfield.structures import Bounds, Graph, Tree
+from dualfield.structures import Bounds
+from dualfield.structures.pairwise import Pairwise
 from dualfield.structures.relaxed import relaxed_examples
 
 
@@ -67,8 +68,9 @@ class DevGraphs:
 
 
 def has_graphs(model: Any) -> bool:
-    """Return whether a model labels the nodes of trees or graphs."""
-    return isinstance(getattr(model, "structure_", None), Tree | Graph) and hasattr(model, "decision_scores")
+    """Return whether a model labels the nodes of trees or graphs; those that come by type are not drawn."""
+    structure = getattr(model, "structure_", None)
+    return isinstance(structure, Pairwise) and structure.label_sets is None and hasattr(model, "decision_scores")
 
 
 def predicted_graphs(model: Any, X: list[Any], tokens: Any) -> DevGraphs:

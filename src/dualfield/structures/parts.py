@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,9 +18,6 @@ from dualfield.structures.checks import check_codes
 from dualfield.structures.label_sets import LabelSets
 from dualfield.structures.opened import Opened
 from dualfield.structures.scores import EdgeKind, LabellingParts, PartSets, Scores
-
-if TYPE_CHECKING:
-    from dualfield.structures.base import Structure
 
 
 class Parts(ABC):
@@ -141,7 +138,7 @@ class Parts(ABC):
         return {"kind": self.name, "n_labels": self.n_labels or None}
 
     @classmethod
-    def from_record(cls, record: Record) -> Structure:
+    def from_record(cls, record: Record) -> Any:
         """Build a structure from its record, which is checked."""
         raise record.fault(f"a {cls.__name__} cannot be read from a file.")
 
@@ -318,7 +315,7 @@ class Parts(ABC):
 
     def for_labels(
         self, names: Sequence[Any], codes: Codes, shape: Shape, constraints: Any = None, owner: str = "CRF"
-    ) -> Structure:
+    ) -> Any:
         """Return this structure for the labels of training data.
 
         Parameters
@@ -345,11 +342,11 @@ class Parts(ABC):
             raise ValueError(f"constraints must be None: a {type(self).__name__} has none.")
         return self._with_labels(len(names), shape)
 
-    def _with_labels(self, n_labels: int, shape: Shape) -> Structure:
+    def _with_labels(self, n_labels: int, shape: Shape) -> Any:
         """Return this structure with `n_labels` labels."""
         raise TypeError(f"{type(self).__name__} must say how it is made for {n_labels} labels.")
 
-    def matched_cliques(self, old: Structure, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    def matched_cliques(self, old: Any, labels: NDArray[np.int64]) -> NDArray[np.int64]:
         """Find the cliques of this structure in one of the same kind with other labels.
 
         Parameters
@@ -373,7 +370,7 @@ class Parts(ABC):
         """
         return np.full(self.n_cliques, -1, dtype=np.int64)
 
-    def matched_edges(self, old: Structure, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    def matched_edges(self, old: Any, labels: NDArray[np.int64]) -> NDArray[np.int64]:
         """Find the own parts of edges in a structure of the same kind with other labels.
 
         Parameters
@@ -388,7 +385,7 @@ class Parts(ABC):
         """
         return self.matched_cliques(old, labels)
 
-    def over_states(self, label: NDArray[np.int64]) -> Structure:
+    def over_states(self, label: NDArray[np.int64]) -> Any:
         """Return the same structure over states, each of which belongs to a label: sub-states of latent models.
 
         Parameters

@@ -74,4 +74,5 @@ def structure_of(owner: str, structure: Any) -> Structure:
 def structure_from_record(record: Record) -> Structure:
     """Build a structure from its record."""
     known = structure_classes()
-    return known[record.text("kind", tuple(sorted(known)))].from_record(record)
+    found: Structure = known[record.text("kind", tuple(sorted(known)))].from_record(record)
+    return found
