@@ -25,8 +25,8 @@ SemiMarkovStructure::SemiMarkovStructure(std::size_t n_labels, std::span<const s
         segment_offsets_[i + 1] = segment_offsets_[i] + static_cast<std::int64_t>(n_segments(length(i)));
     if (options.with_segments)
         parts_.tables.push_back({options.n_kinds, segment_offsets_, std::span(segment_offsets_).first(n)});
-    parts_.n_shared = checked_product(options.n_kinds, options.n_kinds + options.max_length) +
-                      (options.with_ends ? 2 * n_labels : 0);
+    parts_.n_shared =
+        checked_product(options.n_kinds, options.n_kinds + options.max_length) + (options.with_ends ? 2 * n_labels : 0);
 }
 
 std::size_t SemiMarkovStructure::first_segment(std::size_t n_nodes, std::size_t node) const {
@@ -111,9 +111,8 @@ void SemiMarkovStructure::entropy(Examples examples, const ScoreView& view, std:
     });
 }
 
-void SemiMarkovStructure::sample(Examples examples, const ScoreView& view, std::size_t n_threads,
-                                 std::size_t n_samples, std::uint64_t seed, std::int32_t* labels,
-                                 Status* statuses) const {
+void SemiMarkovStructure::sample(Examples examples, const ScoreView& view, std::size_t n_threads, std::size_t n_samples,
+                                 std::uint64_t seed, std::int32_t* labels, Status* statuses) const {
     const std::size_t stride = first(examples.last) - first(examples.first);
     for_examples<Pass>(*this, examples, view, n_threads, statuses, true,
                        [&](Pass& pass, std::size_t i, std::size_t row) {

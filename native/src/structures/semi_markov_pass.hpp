@@ -1,9 +1,10 @@
 // One pass over a sequence from left to right, and one back. With s the node where a segment begins and l its length,
 //
 //   from[s][j]  : labellings of the nodes before s, and the step into a segment of kind j that begins at s,
-//   upto[t][j]  = sum over l of from[t - l][j] + segment[t - l][l][j],      from[t][j] = sum over i of upto[t][i] + transition[i][j],
-//   after[t][j] : labellings of the nodes from t on, behind a segment of kind j that ends before t,
-//   begun[s][j] = sum over l of segment[s][l][j] + after[s + l][j],      after[t][i] = sum over j of transition[i][j] + begun[t][j],
+//   upto[t][j]  = sum over l of from[t - l][j] + segment[t - l][l][j],      from[t][j] = sum over i of upto[t][i] +
+//   transition[i][j], after[t][j] : labellings of the nodes from t on, behind a segment of kind j that ends before t,
+//   begun[s][j] = sum over l of segment[s][l][j] + after[s + l][j],      after[t][i] = sum over j of transition[i][j] +
+//   begun[t][j],
 //
 // where a sum is that of exponentials, in logarithms, or a maximum: n (L J + J^2) steps (Sarawagi and Cohen 2004). Sums
 // over kinds multiply exponentials of transitions, which are computed once; a sum so small that something may have been
@@ -181,8 +182,7 @@ class SemiMarkovStructure::Pass {
         std::size_t before = n_kinds_;
         for (std::size_t s = 0; s < length_;) {
             double* row = row_.require(std::max(width_, padded(reach_)));
-            for (std::size_t j = 0; j < n_kinds_; ++j)
-                row[j] = begun(s)[j] + (s > 0 ? transition(before)[j] : 0.0);
+            for (std::size_t j = 0; j < n_kinds_; ++j) row[j] = begun(s)[j] + (s > 0 ? transition(before)[j] : 0.0);
             const std::size_t kind = draw_logarithms(row, n_kinds_, uniform());
             for (std::size_t l = 1; l <= reach(s); ++l) row[l - 1] = segment(s, l)[kind] + after(s + l)[kind];
             const std::size_t l = draw_logarithms(row, reach(s), uniform()) + 1;
@@ -302,7 +302,8 @@ class SemiMarkovStructure::Pass {
             std::fill_n(sums, width_, 0.0);
             for (std::size_t r = 0; r < n_rows; ++r)
                 for (std::size_t j = 0; j < width_; ++j) sums[j] += values[r * width_ + j];
-            for (std::size_t j = 0; j < n_kinds_; ++j) out[j] = sums[j] > 0.0 ? shift[j] + std::log(sums[j]) : -kInfinity;
+            for (std::size_t j = 0; j < n_kinds_; ++j)
+                out[j] = sums[j] > 0.0 ? shift[j] + std::log(sums[j]) : -kInfinity;
         }
     }
 

@@ -17,7 +17,8 @@ namespace dualfield {
 // is end. A label belongs to one kind only.
 //
 //   score(y) = sum_t node[t][y_t] + sum over segments (duration[kind][length] + own[first, length][kind])
-//              + sum over neighbouring segments transition[kind before][kind] + first[y_0] + last[y_{n-1}]; -inf forbids.
+//              + sum over neighbouring segments transition[kind before][kind] + first[y_0] + last[y_{n-1}]; -inf
+//              forbids.
 //
 // Own parts: a row of K labels for each node; where segments have scores of their own, a row of J kinds for each
 // segment, those that begin at the first node first, the shorter ones first. Shared parts: J x J transitions, J x L
@@ -68,8 +69,8 @@ class SemiMarkovStructure final : public Structure {
 
     std::size_t n_labels_;
     const Options options_;
-    std::vector<std::int32_t> kind_of_;           // [K]
-    std::vector<std::int64_t> segment_offsets_;   // [n + 1]
+    std::vector<std::int32_t> kind_of_;          // [K]
+    std::vector<std::int64_t> segment_offsets_;  // [n + 1]
 };
 
 }  // namespace dualfield
