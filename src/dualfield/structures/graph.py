@@ -183,6 +183,7 @@ class Graph(Pairwise):
 
     def __repr__(self) -> str:
         how = "" if self.inference == "auto" else f", inference={self.inference!r}"
+        how += "" if self.budget == _BUDGET else f", budget={self.budget}"
         sets = "" if self.label_sets is None else f", label_sets={self.label_sets.by_type}"
         return f"Graph(n_labels={self.n_labels}, n_types={self.n_types}{how}{sets})"
 
@@ -193,7 +194,8 @@ class Graph(Pairwise):
         return found
 
     def _settings(self) -> tuple[Any, ...]:
-        return *super()._settings(), self.label_sets, self.tables
+        how = self.inference, self.budget, self.neighbours
+        return *super()._settings(), *how, self.label_sets, self.tables
 
     @property
     def is_free(self) -> bool:
