@@ -46,6 +46,57 @@ TEST(exponential_at_the_edges) {
     });
 }
 
+TEST(messages_are_logarithms_of_sums) {
+    for_each_set([](const Routines& set) {
+        std::mt19937_64 generator(1);
+        std::normal_distribution<double> normal;
+        for (std::size_t n = 1; n < 14; ++n)
+            for (const double scale : {1e-3, 1.0, 60.0}) {
+                const std::size_t width = padded(n);
+                std::vector<double> cavity(width, -kInfinity), table(n * width, MessageTask::kPadding);
+                std::vector<double> factors(width), sums(width), out(n);
+                for (std::size_t a = 0; a < n; ++a) {
+                    cavity[a] = scale * normal(generator);
+                    for (std::size_t b = 0; b < n; ++b)
+                        table[a * width + b] = std::exp(scale * normal(generator) / 2.0);
+                }
+                MessageTask task{n, cavity.data(), table.data(), factors.data(), sums.data(), out.data()};
+                CHECK(set.send_sums(task));
+                for (std::size_t b = 0; b < n; ++b) {
+                    double sum = 0.0;
+                    for (std::size_t a = 0; a < n; ++a) sum += table[a * width + b] * std::exp(cavity[a] - task.shift);
+                    const double expected = std::log(sum);
+                    CHECK(std::abs(out[b] + task.highest - expected) <= 4e-15 * std::max(1.0, std::abs(expected)));
+                }
+            }
+        double cavity[4] = {-kInfinity, -kInfinity, -kInfinity, -kInfinity}, table[4] = {1.0, 1e-200, 1e-200, 1e-200};
+        double factors[4], sums[4], out[1];
+        MessageTask none{1, cavity, table, factors, sums, out};
+        CHECK(!set.send_sums(none));
+        cavity[0] = 0.0;
+        table[0] = 1e-260;
+        CHECK(!set.send_sums(none));
+    });
+}
+
+TEST(entropy_is_that_of_the_standard_library) {
+    for_each_set([](const Routines& set) {
+        std::mt19937_64 generator(2);
+        std::uniform_real_distribution<double> uniform(0.0, 1.0);
+        for (std::size_t n = 1; n < 30; ++n) {
+            std::vector<double> p(n);
+            double expected = 0.0;
+            for (std::size_t i = 0; i < n; ++i) {
+                p[i] = i % 5 == 3 ? 0.0 : std::pow(uniform(generator), 30.0);
+                if (p[i] > 0.0) expected -= p[i] * std::log(p[i]);
+            }
+            CHECK(std::abs(set.entropy(p.data(), n) - expected) <= 1e-14 * std::max(1.0, std::abs(expected)));
+        }
+        const double none[3] = {0.0, 1.0, 5e-324};
+        CHECK(set.entropy(none, 3) == 0.0);
+    });
+}
+
 TEST(rows_are_padded_scaled_and_checked) {
     for_each_set([](const Routines& set) {
         for (std::size_t n = 1; n < 14; ++n) {

@@ -6,13 +6,6 @@
 namespace dualfield {
 namespace {
 
-double entropy_of(const double* p, std::size_t size) {
-    double sum = 0.0;
-    for (std::size_t j = 0; j < size; ++j)
-        if (p[j] > 0.0) sum -= p[j] * std::log(p[j]);
-    return sum;
-}
-
 double inner(const double* p, const double* scores, std::size_t size) {
     double sum = 0.0;
     for (std::size_t j = 0; j < size; ++j)
@@ -42,13 +35,13 @@ double ForestBound::repair(double* nodes, double* pairs) {
         for (std::size_t k = 0; k < k_; ++k) total += mean[k];
         for (std::size_t k = 0; k < k_; ++k) mean[k] /= total;
         value += inner(mean, scores_.nodes + v * k_, k_) +
-                 (1.0 - static_cast<double>(forests_->degree[v]) / scale_) * entropy_of(mean, k_);
+                 (1.0 - static_cast<double>(forests_->degree[v]) / scale_) * routines().entropy(mean, k_);
     }
     for (std::size_t e = 0; e < n_edges(); ++e) {
         double* own = pairs + e * size;
         pair_beliefs(e, own);
         round_to(nodes + index(forests_->ends[2 * e + 1]) * k_, nodes + index(forests_->ends[2 * e]) * k_, own);
-        value += inner(own, scores_.pairs + table_of(e) * size, size) + entropy_of(own, size) / scale_;
+        value += inner(own, scores_.pairs + table_of(e) * size, size) + routines().entropy(own, size) / scale_;
     }
     return value;
 }
@@ -59,11 +52,14 @@ void ForestBound::pair_beliefs(std::size_t edge, double* out) {
     gather(f, index(forests_->ends[2 * edge + 1]), 2 * edge + 1, from);
     gather(f, index(forests_->ends[2 * edge]), 2 * edge, to);
     const double* table = scaled(edge);
-    double top = -kInfinity, total = 0.0;
+    const std::size_t size = k_ * k_, width = padded(size);
+    double *cells = cells_.require(width), top = -kInfinity;
     for (std::size_t a = 0; a < k_; ++a)
-        for (std::size_t b = 0; b < k_; ++b) top = std::max(top, out[a * k_ + b] = table[a * k_ + b] + from[a] + to[b]);
-    for (std::size_t j = 0; j < k_ * k_; ++j) total += out[j] = exp_or_zero(out[j] - top);
-    for (std::size_t j = 0; j < k_ * k_; ++j) out[j] /= total;
+        for (std::size_t b = 0; b < k_; ++b)
+            top = std::max(top, cells[a * k_ + b] = table[a * k_ + b] + from[a] + to[b]);
+    std::fill_n(cells + size, width - size, -kInfinity);
+    const double part = 1.0 / routines().exponentials(cells, top, width, cells);
+    for (std::size_t j = 0; j < size; ++j) out[j] = part * cells[j];
 }
 
 // What is missing after the cuts is filled up by a product.

@@ -22,6 +22,7 @@
 
 #include "dualfield/core/buffer.hpp"
 #include "dualfield/core/layout.hpp"
+#include "dualfield/vector/routines.hpp"
 #include "flush.hpp"
 #include "forests.hpp"
 
@@ -43,12 +44,15 @@ class ForestBound {
         scores_ = scores;
         const std::size_t n = forests.n_nodes;
         scale_ = static_cast<double>(forests.count);
+        part_ = 1.0 / scale_;
         read_pairs<sums>();
         shares_.require(std::max<std::size_t>(forests.count * n * k_, 1));
         for (std::size_t f = 0; f < forests.count; ++f) std::copy_n(scores.nodes, n * k_, share(f, 0));
         messages_.require(std::max<std::size_t>(forests.ends.size() * k_, 1));
         constants_.assign(forests.ends.size(), 0.0);
-        for (Buffer* buffer : {&cavity_, &x_, &row_, &column_}) buffer->require(2 * k_);
+        const std::size_t width = padded(k_);
+        for (Buffer* buffer : {&cavity_, &mean_, &x_, &row_, &column_}) buffer->require(2 * width);
+        std::fill_n(cavity_.data() + k_, width - k_, -kInfinity);
         place_ = forests.roots;
         for (const std::int32_t arc : forests.rising) send<sums>(index(arc));
     }
@@ -87,7 +91,7 @@ class ForestBound {
 
   private:
     static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
-    static constexpr double kSmallSum = 1e-250;  // something may have been lost in sums below it
+    static constexpr double kFlush = 1e-299;  // products with what is smaller may be denormal, and slow
 
     static std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
     double* share(std::size_t f, std::size_t v) { return shares_.data() + (f * forests_->n_nodes + v) * k_; }
@@ -104,17 +108,30 @@ class ForestBound {
         return top + std::log(sum);
     }
 
-    // N times the scores of pairs, and for sums their exponentials divided by the largest.
+    // N times the scores of pairs, and for sums their exponentials divided by the largest, in padded rows for messages
+    // along the edge and in columns for those back.
     template <bool sums>
     void read_pairs() {
-        const std::size_t size = k_ * k_, total = std::max<std::size_t>(scores_.n_tables * size, 1);
-        double *scaled = scaled_.require(total), *tables = sums ? tables_.require(total) : nullptr;
+        const std::size_t size = k_ * k_, width = padded(k_), rows = k_ * width;
+        double* scaled = scaled_.require(std::max<std::size_t>(scores_.n_tables * size, 1));
         tops_.resize(scores_.n_tables);
+        for (std::size_t j = 0; j < scores_.n_tables * size; ++j) scaled[j] = scale_ * scores_.pairs[j];
+        if constexpr (!sums) return;
+        double* tables = tables_.require(std::max<std::size_t>(2 * scores_.n_tables * rows, 1));
+        std::fill_n(tables, 2 * scores_.n_tables * rows, MessageTask::kPadding);
+        double* cells = cells_.require(padded(size));
         for (std::size_t t = 0; t < scores_.n_tables; ++t) {
-            for (std::size_t j = t * size; j < (t + 1) * size; ++j) scaled[j] = scale_ * scores_.pairs[j];
-            if constexpr (!sums) continue;
-            tops_[t] = *std::max_element(scaled + t * size, scaled + (t + 1) * size);
-            for (std::size_t j = t * size; j < (t + 1) * size; ++j) tables[j] = exp_or_zero(scaled[j] - tops_[t]);
+            const double* own = scaled + t * size;
+            double *along = tables + t * rows, *back = tables + (scores_.n_tables + t) * rows;
+            tops_[t] = *std::max_element(own, own + size);
+            std::copy_n(own, size, cells);
+            std::fill_n(cells + size, padded(size) - size, -kInfinity);
+            routines().exponentials(cells, tops_[t], padded(size), cells);
+            for (std::size_t a = 0; a < k_; ++a)
+                for (std::size_t b = 0; b < k_; ++b) {
+                    const double factor = cells[a * k_ + b] < kFlush ? 0.0 : cells[a * k_ + b];
+                    along[a * width + b] = back[b * width + a] = factor;
+                }
         }
     }
 
@@ -140,14 +157,13 @@ class ForestBound {
         double constant = gather(f, from, arc ^ 1, c);
         const bool is_back = arc % 2 == 1;
         if constexpr (sums) {
-            const double top = *std::max_element(c, c + k_);
-            const double shift = top > -kInfinity ? top : 0.0;
-            double* x = x_.data();
-            for (std::size_t k = 0; k < k_; ++k) x[k] = exp_or_zero(c[k] - shift);
-            multiply(tables_.data() + table_of(edge) * k_ * k_, x, is_back, out);
-            for (std::size_t k = 0; k < k_; ++k)
-                out[k] = out[k] > kSmallSum ? std::log(out[k]) : log_product(edge, c, shift, is_back, k);
-            constant += shift + tops_[table_of(edge)];
+            const std::size_t table = table_of(edge) + (is_back ? scores_.n_tables : 0);
+            MessageTask task{k_, c, tables_.data() + table * k_ * padded(k_), x_.data(), row_.data(), out};
+            if (routines().send_sums(task)) {
+                constants_[arc] = constant + task.shift + tops_[table_of(edge)] + task.highest;
+                return;
+            }
+            for (std::size_t k = 0; k < k_; ++k) out[k] = log_product(edge, c, is_back, k);
         } else {
             maximise(scaled(edge), c, is_back, out);
         }
@@ -158,19 +174,6 @@ class ForestBound {
         }
         constants_[arc] = constant;
     }
-    void multiply(const double* table, const double* x, bool is_back, double* __restrict out) const {
-        std::fill_n(out, k_, 0.0);
-        for (std::size_t a = 0; a < k_; ++a) {
-            const double* row = table + a * k_;
-            if (is_back) {
-                double sum = 0.0;
-                for (std::size_t b = 0; b < k_; ++b) sum += row[b] * x[b];
-                out[a] = sum;
-            } else {
-                for (std::size_t b = 0; b < k_; ++b) out[b] += x[a] * row[b];
-            }
-        }
-    }
     void maximise(const double* table, const double* c, bool is_back, double* out) const {
         std::fill_n(out, k_, -kInfinity);
         for (std::size_t a = 0; a < k_; ++a)
@@ -180,12 +183,11 @@ class ForestBound {
             }
     }
     // One entry of a message by logarithms, where products are too small.
-    double log_product(std::size_t edge, const double* c, double shift, bool is_back, std::size_t k) {
-        double* terms = x_.data() + k_;
+    double log_product(std::size_t edge, const double* c, bool is_back, std::size_t k) {
+        double* terms = x_.data();
         const double* table = scaled(edge);
-        for (std::size_t j = 0; j < k_; ++j)
-            terms[j] = c[j] - shift + (is_back ? table[k * k_ + j] : table[j * k_ + k]);
-        return log_sum(terms) - tops_[table_of(edge)];
+        for (std::size_t j = 0; j < k_; ++j) terms[j] = c[j] + (is_back ? table[k * k_ + j] : table[j * k_ + k]);
+        return log_sum(terms);
     }
 
     // All messages of the tree of a node become right there.
@@ -213,13 +215,13 @@ class ForestBound {
     template <bool sums>
     void visit(std::size_t v) {
         const double* scores = scores_.nodes + v * k_;
-        double *mean = cavity_.data() + k_, *said = cavity_.data();
+        double *mean = mean_.data(), *said = mean + k_;
         std::copy_n(scores, k_, mean);
         for (std::size_t f = 0; f < forests_->count; ++f) {
             walk_to<sums>(f, v);
             for (const std::int32_t arc : forests_->into(f, v)) {
                 const double* from = message(index(arc));
-                for (std::size_t k = 0; k < k_; ++k) mean[k] += from[k] / scale_;
+                for (std::size_t k = 0; k < k_; ++k) mean[k] += part_ * from[k];
             }
         }
         if constexpr (!sums) choose_label(v);
@@ -246,7 +248,7 @@ class ForestBound {
                     const double given = other < 0      ? from[k]
                                          : arc % 2 == 1 ? table[k * k_ + index(other)]
                                                         : table[index(other) * k_ + k];
-                    scores[k] += given / scale_;
+                    scores[k] += part_ * given;
                 }
             }
         labels_[v] = static_cast<std::int32_t>(std::max_element(scores, scores + k_) - scores);
@@ -272,9 +274,9 @@ class ForestBound {
 
     const Forests* forests_ = nullptr;
     std::size_t k_ = 0;
-    double scale_ = 1.0;
+    double scale_ = 1.0, part_ = 1.0;  // N, and 1 / N
     Scores scores_{};
-    Buffer scaled_, tables_, shares_, messages_, cavity_, x_, row_, column_;
+    Buffer scaled_, tables_, shares_, messages_, cavity_, mean_, x_, row_, column_, cells_;
     std::vector<double> tops_, constants_;    // of tables, and of messages
     std::vector<std::int32_t> place_, down_;  // of each tree: where all messages are right
     std::vector<std::int32_t> labels_, best_;

@@ -9,6 +9,7 @@
 #include "junction_passes.hpp"
 #include "kernel_tiles.hpp"
 #include "linear_rows.hpp"
+#include "message_rows.hpp"
 #include "plain_block.hpp"
 #include "smo_scan.hpp"
 #include "softmax_blocks.hpp"
@@ -72,7 +73,9 @@ constexpr Routines make_routines(const char* name, bool (*is_supported)()) {
             .double_state = make_state_routines<double>(),
             .single_precision = make_kernel_routines<float>(),
             .double_precision = make_kernel_routines<double>(),
-            .tree_sums = &tree_sums};
+            .tree_sums = &tree_sums,
+            .send_sums = &send_sums,
+            .entropy = &entropy};
 }
 
 }  // namespace

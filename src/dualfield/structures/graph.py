@@ -60,7 +60,7 @@ class Graph(Pairwise):
     over the local polytope L, beliefs of edges that sum up to those of their nodes. ``log_partition`` is this upper
     bound, ``marginals`` are its beliefs, which are not probabilities; ``argmax`` is the best labelling that was found,
     and :meth:`bounded_argmax` says how far from the best one it may be. Forests are exact; k_best, sample, entropy and
-    max_marginals are refused. Memory: n_labels squared for each edge, where edges have scores of their own four times.
+    max_marginals are refused. Memory: n_labels squared for each edge, where edges have scores of their own six times.
 
     *Maximum flow* finds best labellings only. With two labels, and pairs that attract,
 

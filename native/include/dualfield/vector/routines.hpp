@@ -51,6 +51,19 @@ struct BlockTask {
     }
 };
 
+// The message of a node to a neighbour: out[b] = log(sum_a table[a][b] exp(cavity[a] - shift)) - highest, where shift
+// is the highest entry of the cavity and `highest` that of the logarithms.
+struct MessageTask {
+    static constexpr double kSmallSum = 1e-250;  // something may have been lost in sums below it
+    static constexpr double kPadding = 1e-200;   // entries of tables behind their last column
+
+    std::size_t n_labels;
+    const double *cavity, *table;  // [padded(K)], -inf in the padding; [K][padded(K)]
+    double *factors, *sums;        // [padded(K)]: memory
+    double* out;                   // [K]
+    double shift = 0.0, highest = 0.0;
+};
+
 // What is summed over features, and what is made of the sum.
 enum class TileSum { products, squared_differences, absolute_differences };
 enum class TileForm { plain, exponential, exponential_of_norms };
@@ -175,6 +188,11 @@ struct Routines {
 
     // Sums over one tree, or over eight of one shape, see tree_task.hpp.
     void (*tree_sums)(TreeTask&);
+
+    // False, with `out` as it was, if a sum is small or there is none.
+    bool (*send_sums)(MessageTask&);
+    // - sum_i p[i] log(p[i]) of n numbers that are not negative; those below 1e-300 count as zeros.
+    double (*entropy)(const double* p, std::size_t n);
 
     template <class S>
     const StateRoutines<S>& state() const {
