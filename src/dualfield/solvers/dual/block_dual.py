@@ -10,12 +10,12 @@ import numpy as np
 from dualfield import _native
 from dualfield.data.arrays import Floats
 from dualfield.objectives import Objective
-from dualfield.solvers.base import Progress, Solution, Status, StopRule
+from dualfield.solvers.base import Progress, Solution, StopRule
 from dualfield.solvers.callbacks import Callbacks
+from dualfield.solvers.dual.native_solution import native_solution
 from dualfield.solvers.needs import Need, all_labels, elastic_net, native_losses, positive_temperature
 from dualfield.solvers.registry import refusal, register
 from dualfield.solvers.solver import Solver
-from dualfield.solvers.trace import Trace
 
 __all__ = ["BlockDual"]
 
@@ -136,13 +136,4 @@ class BlockDual(Solver):
             objective.regulariser.l1_ratio or 0.0,
             Callbacks.of(callbacks),
         )
-        parameters, value, gap, outcome, n_iter, rows = result
-        return Solution(
-            parameters=parameters,
-            objective=value,
-            gap=gap,
-            status=Status(outcome),
-            n_iter=n_iter,
-            trace=Trace.from_rows(rows),
-            solver=self.name,
-        )
+        return native_solution(result, self.name)

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 from dualfield import _native
 from dualfield.data.arrays import Floats
 from dualfield.objectives import Objective
-from dualfield.solvers.base import Progress, Solution, Status, StopRule
+from dualfield.solvers.base import Progress, Solution, StopRule
 from dualfield.solvers.callbacks import Callbacks
+from dualfield.solvers.dual.native_solution import native_solution
 from dualfield.solvers.needs import Need, all_labels, free_signs, native_losses, squared_norm, zero_temperature
 from dualfield.solvers.registry import register, suited
 from dualfield.solvers.solver import Solver
-from dualfield.solvers.trace import Trace
 
 __all__ = ["PathBlocks"]
 
@@ -84,13 +84,4 @@ class PathBlocks(Solver):
             objective.n_threads,
             Callbacks.of(callbacks),
         )
-        parameters, value, gap, outcome, n_iter, rows = result
-        return Solution(
-            parameters=parameters,
-            objective=value,
-            gap=gap,
-            status=Status(outcome),
-            n_iter=n_iter,
-            trace=Trace.from_rows(rows),
-            solver=self.name,
-        )
+        return native_solution(result, self.name)
