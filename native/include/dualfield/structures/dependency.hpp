@@ -26,6 +26,7 @@ class DependencyStructure final : public Structure {
     DependencyStructure(std::size_t n_labels, std::span<const std::int64_t> offsets, bool is_single);
 
     std::size_t n_labels() const override { return n_labels_; }
+    std::int32_t empty_label() const override { return 0; }
     void log_partition(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*) const override;
     void marginals(Examples, const ScoreView&, std::size_t n_threads, const PartSums&, double* out,
                    Status*) const override;
