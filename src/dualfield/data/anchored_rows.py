@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,12 @@ from dualfield import _native
 from dualfield.data.anchored_texts import SEGMENT, AnchoredTexts, read_row_features
 from dualfield.data.attributes import Vocabulary
 from dualfield.data.batch import Batch
-from dualfield.data.input_forms import unwrapped
+from dualfield.data.input_forms import opened_tokens
 
 __all__ = ["AnchoredRows", "arc_anchors", "segment_anchors"]
 
 
-def segment_anchors(
-    lengths: ArrayLike, max_length: int | None = None
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def segment_anchors(lengths: ArrayLike, max_length: int | None = None) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return first and last token of every segment of sentences, and where the segments of each sentence begin.
 
     Those that begin at the first token come first, the shorter ones before the longer ones.
@@ -150,14 +148,14 @@ class AnchoredRows:
             self._names = found.names
             self._native = _native.AnchoredRows(
                 sentences=sentences,
-                opened=_opened,
+                opened=opened_tokens,
                 anchors=self.anchors,
                 offsets=self.offsets,
                 pieces=found.pieces,
                 macros=found.macros,
                 n_texts=len(found.texts),
                 are_arcs=found.are_arcs,
-                owner=found.argument,
+                owner=found.argument[:1].lower() + found.argument[1:],
                 name=name,
             )
         else:
@@ -232,12 +230,8 @@ class AnchoredRows:
         if n_columns is not None:
             raise ValueError(f"{name} has rows with attributes; the training data had {n_columns} columns of numbers.")
         words = Vocabulary() if vocabulary is None else vocabulary
-        indptr, indices, n_unknown = self._native.read(
-            vocabulary=words._native, grow=grow, mask=mask, n_threads=n_jobs
-        )
-        return Batch(
-            self.offsets, len(words), indptr=indptr, indices=indices, vocabulary=words, n_unknown=n_unknown
-        )
+        indptr, indices, n_unknown = self._native.read(vocabulary=words._native, grow=grow, mask=mask, n_threads=n_jobs)
+        return Batch(self.offsets, len(words), indptr=indptr, indices=indices, vocabulary=words, n_unknown=n_unknown)
 
     def _from_items(
         self,
@@ -260,11 +254,3 @@ class AnchoredRows:
 
 def _begins(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-
-
-def _opened(sentence: Any) -> Any:
-    """Open a sentence that is neither a list nor a tuple."""
-    sentence = unwrapped(sentence)
-    if isinstance(sentence, np.ndarray):
-        return sentence.tolist()
-    return list(sentence) if isinstance(sentence, Iterator) else sentence
