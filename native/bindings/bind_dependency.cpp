@@ -1,5 +1,7 @@
 // Dependency trees as Python passes them.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "dualfield/structures/dependency.hpp"
 #include "register.hpp"
@@ -32,18 +34,22 @@ class BoundDependency final : public BoundStructure {
     DependencyStructure structure_;
 };
 
-// Why the heads of each sentence are no projective tree; empty if they are.
-nb::list refusals(const Codes& heads, const Offsets& offsets, bool is_single) {
+// Why the heads of each sentence are no projective tree, empty if they are, and which are trees whose arcs cross.
+std::pair<std::vector<std::string>, std::vector<bool>> refusals(const Codes& heads, const Offsets& offsets,
+                                                                bool is_single) {
     checked_offsets(offsets);
     require(heads.size() == static_cast<std::size_t>(offsets.data()[offsets.size() - 1]),
             "heads must have one entry for each word");
-    nb::list found;
+    std::vector<std::string> reasons;
+    std::vector<bool> crossing;
     for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
         const auto first = static_cast<std::size_t>(offsets.data()[i]);
         const auto n = static_cast<std::size_t>(offsets.data()[i + 1]) - first;
-        found.append(DependencyStructure::refusal_of_heads({heads.data() + first, n}, is_single));
+        bool crosses = false;
+        reasons.push_back(DependencyStructure::refusal_of_heads({heads.data() + first, n}, is_single, &crosses));
+        crossing.push_back(crosses);
     }
-    return found;
+    return {std::move(reasons), std::move(crossing)};
 }
 
 }  // namespace

@@ -141,7 +141,7 @@ std::string DependencyStructure::refusal(std::size_t example, const std::int32_t
     return refusal_of_heads(heads, is_single_);
 }
 
-std::string DependencyStructure::refusal_of_heads(std::span<const std::int32_t> heads, bool is_single) {
+std::string DependencyStructure::refusal_of_heads(std::span<const std::int32_t> heads, bool is_single, bool* crosses) {
     const std::size_t n = heads.size();
     const auto word = [](std::size_t t) { return "word " + std::to_string(t); };
     const auto head = [&](std::size_t t) { return static_cast<std::size_t>(heads[t - 1]); };
@@ -166,9 +166,11 @@ std::string DependencyStructure::refusal_of_heads(std::span<const std::int32_t> 
     for (std::size_t t = 1; t <= n; ++t) {
         const std::size_t low = std::min(t, head(t)), high = std::max(t, head(t));
         for (std::size_t inner = low + 1; inner < high; ++inner)
-            if (head(inner) < low || head(inner) > high)
+            if (head(inner) < low || head(inner) > high) {
+                if (crosses) *crosses = true;
                 return "the arcs " + std::to_string(head(t)) + " to " + std::to_string(t) + " and " +
                        std::to_string(head(inner)) + " to " + std::to_string(inner) + " cross.";
+            }
     }
     return {};
 }

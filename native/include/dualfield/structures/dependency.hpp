@@ -50,8 +50,9 @@ class DependencyStructure final : public Structure {
     static std::size_t row(std::size_t n_words, std::size_t head, std::size_t child) {
         return child * n_words + (head <= child ? head : head - 1);
     }
-    // Why heads [n] are no projective tree; empty if they are. Words are counted from 1, and 0 is the root.
-    static std::string refusal_of_heads(std::span<const std::int32_t> heads, bool is_single);
+    // Why heads [n] are no projective tree; empty if they are. Words are counted from 1, and 0 is the root. `crosses`
+    // is set where they are a tree whose arcs cross.
+    static std::string refusal_of_heads(std::span<const std::int32_t> heads, bool is_single, bool* crosses = nullptr);
 
   private:
     class Pass;
