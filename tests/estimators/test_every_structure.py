@@ -220,7 +220,7 @@ def refuses_kernels(table, X, y):
     if table.structure.empty_label is None:
         return False
     for model in (CRF, StructuredSVM):
-        with pytest.raises(ValueError, match="'kernel' parameter of .* must be None"):
+        with pytest.raises(ValueError, match=r"'kernel' parameter of .* must be None"):
             model(named(table), kernel="linear", features="all").fit(X, y)
     return True
 
