@@ -1,6 +1,5 @@
 #include "dualfield/structures/graph_parts.hpp"
 
-#include <algorithm>
 #include <map>
 #include <stdexcept>
 
@@ -14,13 +13,22 @@ GraphParts::GraphParts(std::size_t n_labels, std::span<const std::int64_t> offse
     const std::size_t n = offsets.size() - 1;
     label_offsets_ = offsets;
     tables_.push_back(0);
+    std::map<std::int32_t, std::size_t> rows;  // where the parts of edges of each size begin
+    const auto cells = [&](std::int32_t size) {
+        std::size_t found = 1;
+        for (; size > 0; --size) found = checked_product(found, n_labels);
+        return found;
+    };
+    const auto size_of = [&](std::size_t type) { return options.scopes ? options.sizes[type] : 2; };
     for (std::size_t type = 0; type < options.n_types; ++type) {
-        std::size_t cells = 1;
-        for (std::int32_t at = options.scopes ? options.sizes[type] : 2; at > 0; --at)
-            cells = checked_product(cells, n_labels);
-        tables_.push_back(checked_product(tables_.back() + cells));
-        edge_width_ = std::max(edge_width_, cells);
+        tables_.push_back(checked_product(tables_.back() + cells(size_of(type))));
+        rows[size_of(type)] = 0;
     }
+    for (auto& [size, begin] : rows) {
+        begin = edge_width_;
+        edge_width_ = checked_product(edge_width_ + cells(size));
+    }
+    for (std::size_t type = 0; type < options.n_types; ++type) row_begins_.push_back(rows[size_of(type)]);
     parts_.tables.push_back({n_labels, offsets, offsets.first(n)});
     if (options.with_edges) parts_.tables.push_back({edge_width_, edge_offsets, edge_offsets.first(n)});
     parts_.n_shared = tables_.back();
@@ -60,7 +68,7 @@ void GraphParts::list_parts(std::size_t example, const std::int32_t* labels, Par
     for (std::size_t e = 0; e < n_edges(example); ++e) {
         const std::size_t edge = first_edge(example) + e, part = part_of(edge, labels);
         out.shared.push_back(static_cast<std::int32_t>(table(type_of(edge)) + part));
-        if (options_.with_edges) out.own[1][e] = static_cast<std::int32_t>(part);
+        if (options_.with_edges) out.own[1][e] = static_cast<std::int32_t>(row_begin(type_of(edge)) + part);
     }
 }
 

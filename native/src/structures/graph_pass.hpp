@@ -33,7 +33,7 @@ class GraphStructure::Pass {
             for (std::size_t e = 0; e < n_edges_; ++e) {
                 FactorScores& factor = junction.factor(n_nodes_ + e);
                 const std::size_t type = type_of(i, e);
-                if (edges) factor.own[lane] = edges + e * width_;
+                if (edges) factor.own[lane] = edges + e * width_ + graph_.row_begin(type);
                 if (edges && !has_shared_) continue;
                 factor.shared[lane] = shared_scores_.data() + graph_.table(type);
                 if (edges) continue;
@@ -65,8 +65,10 @@ class GraphStructure::Pass {
                 FactorSums& sums = factors_[n_nodes_ + e];
                 const std::size_t type = type_of(i, e);
                 if (to.edges) {
-                    sums.own[i] = to.edges + e * width_;
-                    std::fill(sums.own[i] + graph_.table_cells(type), sums.own[i] + width_, 0.0);
+                    double* row = to.edges + e * width_;
+                    sums.own[i] = row + graph_.row_begin(type);
+                    std::fill(row, sums.own[i], 0.0);
+                    std::fill(sums.own[i] + graph_.table_cells(type), row + width_, 0.0);
                 }
                 if (to.shared) sums.shared[i] = to.shared + graph_.table(type);
             }

@@ -240,7 +240,8 @@ class Structure(Parts):
         """
         oracle = self._bind(scores, cost, 1.0, n_jobs)
         labels, bound = oracle.bounded_argmax()
-        return BoundedLabels(labels, Bounds(oracle.score(labels), bound))
+        score = oracle.score(labels)
+        return BoundedLabels(labels, Bounds(score, np.maximum(bound, score)))  # but for rounding it is above
 
     def best_point(
         self, scores: Scores | ArrayLike, *, cost: ArrayLike | None = None, n_jobs: int | None = None

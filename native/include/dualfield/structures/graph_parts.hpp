@@ -18,8 +18,8 @@ namespace dualfield {
 // label of the node that it comes from first. Shared parts: K x K pairs for each edge type.
 //
 // Edges may also have more than two nodes, as many as their type says: m of them have K^m parts, the label of the last
-// node being the one that changes fastest. Own rows are then as wide as the widest edge needs, and the others use the
-// first of their parts.
+// node being the one that changes fastest. Own rows then have the parts of edges of every size, the smallest first, and
+// an edge uses those of its own size: edges of different sizes have no part in common.
 class GraphParts : public Structure {
   public:
     struct Options {
@@ -53,7 +53,9 @@ class GraphParts : public Structure {
     // Where the shared parts of the edges of a type begin, and how many they are.
     std::size_t table(std::size_t type) const { return tables_[type]; }
     std::size_t table_cells(std::size_t type) const { return tables_[type + 1] - tables_[type]; }
-    // Which part of its row an edge has.
+    // Where the parts of edges of a type begin in an own row.
+    std::size_t row_begin(std::size_t type) const { return row_begins_[type]; }
+    // Which of the parts of its type an edge has.
     std::size_t part_of(std::size_t edge, const std::int32_t* labels) const {
         std::size_t part = 0;
         for (const std::int32_t node : scope(edge)) part = part * n_labels_ + static_cast<std::size_t>(labels[node]);
@@ -74,6 +76,7 @@ class GraphParts : public Structure {
     std::span<const std::int64_t> edge_offsets_;
     const Options options_;
     std::vector<std::size_t> tables_;          // [n_types + 1]: where the shared parts of each type begin
+    std::vector<std::size_t> row_begins_;      // [n_types]
     std::size_t edge_width_ = 0;               // parts of an own row of an edge
     std::vector<std::size_t> shape_of_;        // [n]: examples with the same nodes and edges have the same shape
     std::vector<std::size_t> first_of_shape_;  // the first example of each shape
