@@ -164,7 +164,7 @@ def test_penalty_on_absolute_values(name, l1_ratio):
 
 
 def has_swaps(name):
-    return "segments" not in name and name != "graph node types"
+    return "segments" not in name and "hypergraph" not in name and name != "graph node types"
 
 
 @pytest.mark.parametrize(
