@@ -1,8 +1,9 @@
-"""Files of other tools: CoNLL columns, JSON of annotation tools, graphs, CRFsuite's items and models, svmlight."""
+"""Files of other tools: CoNLL columns, CoNLL-U, JSON, graphs, CRFsuite's items and models, svmlight."""
 
 from dualfield.io.annotated_text import AnnotatedText
 from dualfield.io.atomic import atomic_write
 from dualfield.io.conll import iter_conll, read_conll, write_conll
+from dualfield.io.conllu import iter_conllu, read_conllu, write_conllu
 from dualfield.io.crfsuite_items import read_crfsuite_items, write_crfsuite_items
 from dualfield.io.crfsuite_model import CrfsuiteModel, StateWeights, TransitionWeights, read_crfsuite_model
 from dualfield.io.crfsuite_model_writer import write_crfsuite_model
@@ -21,7 +22,9 @@ __all__ = [
     "TransitionWeights",
     "atomic_write",
     "iter_conll",
+    "iter_conllu",
     "read_conll",
+    "read_conllu",
     "read_crfsuite_items",
     "read_crfsuite_model",
     "read_json_graphs",
@@ -30,6 +33,7 @@ __all__ = [
     "read_svmlight",
     "split_tokens",
     "write_conll",
+    "write_conllu",
     "write_crfsuite_items",
     "write_crfsuite_model",
     "write_json_graphs",

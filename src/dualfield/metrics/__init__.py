@@ -1,6 +1,7 @@
-"""Metrics of predicted label sequences: tokens, whole sequences, spans, probabilities."""
+"""Metrics of predicted label sequences: tokens, whole sequences, spans, dependency trees, probabilities."""
 
 from dualfield.data.span_labels import SchemeError, convert_scheme, span_labels, spans
+from dualfield.metrics.attachment import AttachmentScores, attachment_scores
 from dualfield.metrics.calibration import CalibrationBins, calibration_bins, calibration_error
 from dualfield.metrics.cross_validation import cross_val_predict
 from dualfield.metrics.probabilities import token_brier_score, token_log_loss
@@ -26,11 +27,13 @@ from dualfield.metrics.token_metrics import (
 )
 
 __all__ = [
+    "AttachmentScores",
     "CalibrationBins",
     "SchemeError",
     "SpanError",
     "SpanScore",
     "SpanScores",
+    "attachment_scores",
     "calibration_bins",
     "calibration_error",
     "convert_scheme",

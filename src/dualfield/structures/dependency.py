@@ -206,8 +206,9 @@ class Dependency(Structure):
 
     def agreement(self, predicted: Any, y: Any) -> float | None:
         """Return the share of words with the right head, and the right label where trees have labels (UAS, LAS)."""
-        counts = attached(y, predicted)
-        return (counts.n_labelled if counts.has_labels else counts.n_heads) / max(counts.n_words, 1)
+        found = attached(y, predicted)
+        right = found.right_head if found.right_label is None else found.right_label
+        return float(right.sum() / max(int(found.is_known.sum()), 1))
 
     def record(self) -> Fields:
         """Return the record of the structure."""
@@ -232,9 +233,9 @@ class Dependency(Structure):
         """Build a structure from its record, which is checked."""
         record.text("kind", (cls.name,))
         labels = record.items("labels", str) if record.has("labels") else None
-        features: Any = record.items("arc_features", str) if record.has("arc_features") else None
-        if features is None and record.flag("has_default_features"):
-            features = "default"
+        features: Any = "default" if record.flag("has_default_features") else None
+        if record.has("arc_features"):
+            features = record.items("arc_features", str)
         root, crossing = record.text("root", ROOTS), record.text("non_projective", NON_PROJECTIVE)
         with record.source.at_fault():
             found = cls(labels, root, non_projective=crossing, arc_features=features)
