@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ARC", "SEGMENT", "AnchoredTexts", "read_row_features"]
+__all__ = ["AnchoredTexts", "read_row_features"]
 
 SEGMENT, ARC = ("first", "last"), ("head", "child")
 
@@ -138,7 +138,28 @@ class AnchoredTexts:
 def read_row_features(
     features: Any, names: tuple[str, str] = SEGMENT, argument: str = "features"
 ) -> AnchoredTexts | Callable[[Any, int, int], Any] | None:
-    """Read what makes features of rows: texts, one text, a function, or None."""
+    """Read what makes features of rows with two anchors.
+
+    Parameters
+    ----------
+    features : list of str, str, AnchoredTexts, callable or None
+        Texts with macros, or a function of a sequence and two places.
+    names : tuple of str, default=("first", "last")
+        What the anchors are called, these or ("head", "child").
+    argument : str, default="features"
+        What errors call the features.
+
+    Returns
+    -------
+    AnchoredTexts, callable or None
+        Texts that have been checked; a function and None as they are.
+
+    Examples
+    --------
+    >>> from dualfield.data.anchored_texts import read_row_features
+    >>> read_row_features("%x[head]/%x[child]", ("head", "child")).texts
+    ('%x[head]/%x[child]',)
+    """
     if features is None or callable(features) or isinstance(features, AnchoredTexts):
         return features  # type: ignore[no-any-return]
     texts = [features] if isinstance(features, str) else features

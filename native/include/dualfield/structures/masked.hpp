@@ -26,6 +26,8 @@ class MaskedStructure final : public Structure {
                    Status*) const override;
     void maximum(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*) const override;
     void argmax(Examples, const ScoreView&, std::size_t n_threads, std::int32_t* labels, Status*) const override;
+    void bounded_argmax(Examples, const ScoreView&, std::size_t n_threads, std::int32_t* labels, double* bounds,
+                        Status*) const override;
     void best_point(Examples, const ScoreView&, std::size_t n_threads, const PartSums&, double* out,
                     Status*) const override;
     void score(Examples, const ScoreView&, std::size_t n_threads, const std::int32_t* labels, double* out,

@@ -134,6 +134,10 @@ class Structure {
     virtual void maximum(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*) const = 0;
     // The best labelling; among equals the one whose last label is lowest, then the one before it, and so on.
     virtual void argmax(Examples, const ScoreView&, std::size_t n_threads, std::int32_t* labels, Status*) const = 0;
+    // The same, and bounds [examples] that no labelling scores more than. By argmax and maximum, unless one pass finds
+    // both.
+    virtual void bounded_argmax(Examples, const ScoreView&, std::size_t n_threads, std::int32_t* labels, double* bounds,
+                                Status*) const;
     // A point with the highest score: the indicator of the best labelling. A relaxation has a point of its larger set,
     // which may be fractional, and a slack: out [examples] is the highest score, or a bound above it, and the point
     // scores less by the slack. All sums are wanted. By argmax.
