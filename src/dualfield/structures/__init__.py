@@ -21,7 +21,9 @@ from dualfield.structures.scores import KBest, Marginals, Scores
 from dualfield.structures.segments import SegmentShape
 from dualfield.structures.semi_markov import SemiMarkov
 from dualfield.structures.single import Single
+from dualfield.structures.span_features import default_texts
 from dualfield.structures.span_shape import SpanShape
+from dualfield.structures.spans import Spans
 from dualfield.structures.tree import Tree, TreeShape
 from dualfield.structures.user import UserStructure
 
@@ -49,11 +51,13 @@ __all__ = [
     "SemiMarkov",
     "Single",
     "SpanShape",
+    "Spans",
     "Structure",
     "Tree",
     "TreeShape",
     "UserStructure",
     "check_custom_problem",
+    "default_texts",
     "grid_edges",
     "mutual_information",
     "span_constraints",
