@@ -10,7 +10,7 @@ import pytest
 import dualfield
 from dualfield import CRF, StructuredSVM
 from dualfield.data.shapes import Shape
-from dualfield.structures import Chain, FlatGraphs, Graph, SemiMarkov, Tree, UserStructure
+from dualfield.structures import Chain, FlatGraphs, Graph, SemiMarkov, Spans, Tree, UserStructure
 from tests.reference.parts import Enumerator, Singles, Trees, TypedGraphs, draw_tree, enumerators
 
 N_COLUMNS, C = 2, 0.7
@@ -102,6 +102,8 @@ def named(table):
     structure = table.structure
     if isinstance(structure, SemiMarkov):
         return SemiMarkov(max_length=structure.max_length)
+    if isinstance(structure, Spans):
+        return Spans(root=structure.root)
     if getattr(structure, "order", 1) == 2 or getattr(structure, "allowed", None) is not None:
         return structure
     if isinstance(table, TypedGraphs):
@@ -164,7 +166,8 @@ def test_penalty_on_absolute_values(name, l1_ratio):
 
 
 def has_swaps(name):
-    return "segments" not in name and "hypergraph" not in name and name != "graph node types"
+    others = ("graph node types", "hypergraph", "segments", "spans")
+    return not any(other in name for other in others)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +188,7 @@ def test_structured_svm(name, solver):
     assert len(model.predict(X)) == len(y)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if "single" not in name])
+@pytest.mark.parametrize("name", [name for name in NAMES if "single" not in name and "spans" not in name])
 def test_pair_features(name):
     table, nodes, codes = drawn(name)
     X, y = users_input(table, nodes, codes)
@@ -258,6 +261,8 @@ def test_linear_kernels_on_pairs_are_features_of_pairs(name, on):
     table, nodes, codes = drawn(name)
     X, y = users_input(table, nodes, codes)
     settings = {"C": C, "kernel": "linear", "kernel_on": on, "features": "all"}
+    if refuses_kernels(table, X, y):
+        return
     if table.structure.no_pairs is not None:
         with pytest.raises(ValueError, match=f"kernel_on='{on}' needs"):
             CRF(named(table), **settings).fit(X, y)
@@ -276,6 +281,8 @@ def test_linear_kernels_on_pairs_are_features_of_pairs(name, on):
 def test_files(name, kernel, mmap, tmp_path):
     table, nodes, codes = drawn(name)
     X, y = users_input(table, nodes, codes)
+    if kernel is not None and refuses_kernels(table, X, y):
+        return
     ends, has_pairs = bool(table.structure.n_ends), table.structure.no_pairs is None
     settings = {"kernel": kernel and "rbf", "pair_features": kernel is None and ends}
     if kernel == "rbf on pairs" and has_pairs:
