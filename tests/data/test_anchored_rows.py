@@ -188,7 +188,8 @@ def test_tokens_may_be_anything_where_no_column_is_read():
     [
         ("%x[head]", SEGMENT), ("%x[first]", ARC), ("%x[all]", ARC), ("%x[all+1]", SEGMENT), ("100%", SEGMENT),
         ("%x[first+]", SEGMENT), ("%x[first,]", SEGMENT), ("%x[first", SEGMENT), ("%x[first+12345]", SEGMENT),
-        ("%b", SEGMENT), ("%b[x]", ARC), ("%y[first]", SEGMENT), (7, SEGMENT), ("%%n", ARC), ("%d", SEGMENT), ("%x[first,١]", SEGMENT),
+        ("%b", SEGMENT), ("%b[x]", ARC), ("%y[first]", SEGMENT), (7, SEGMENT), ("%%n", ARC), ("%d", SEGMENT),
+        ("%x[first,١]", SEGMENT),
     ],
 )  # fmt: skip
 def test_macros_that_are_none(text, names):
