@@ -1,7 +1,8 @@
-"""Files of other tools: CoNLL columns, CoNLL-U, JSON, graphs, CRFsuite's items and models, svmlight."""
+"""Files of other tools: CoNLL columns, CoNLL-U, JSON, graphs, trees, CRFsuite's files, svmlight."""
 
 from dualfield.io.annotated_text import AnnotatedText
 from dualfield.io.atomic import atomic_write
+from dualfield.io.bracket_files import read_trees, write_trees
 from dualfield.io.conll import iter_conll, read_conll, write_conll
 from dualfield.io.conllu import iter_conllu, read_conllu, write_conllu
 from dualfield.io.crfsuite_items import read_crfsuite_items, write_crfsuite_items
@@ -31,6 +32,7 @@ __all__ = [
     "read_json_spans",
     "read_json_tokens",
     "read_svmlight",
+    "read_trees",
     "split_tokens",
     "write_conll",
     "write_conllu",
@@ -40,4 +42,5 @@ __all__ = [
     "write_json_spans",
     "write_json_tokens",
     "write_svmlight",
+    "write_trees",
 ]
