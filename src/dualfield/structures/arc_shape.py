@@ -106,11 +106,6 @@ class ArcShape(Shape):
         read = self.read_labels(known, labels, name)
         return np.asarray(read.codes[:, None] == np.arange(len(labels))) if read.allowed is None else read.allowed
 
-    def read_known(self, known: Any, labels: Labels, name: str = "known") -> NDArray[np.bool_]:
-        """Read what is known of heads and labels: which labels arcs may have."""
-        read = self.read_labels(known, labels, name)
-        return read.codes[:, None] == np.arange(len(labels)) if read.allowed is None else read.allowed
-
     def _projective(self, read: Heads, name: str) -> tuple[Heads, NDArray[np.bool_] | None]:
         """Refuse what is no tree; refuse, skip or lift trees whose arcs cross."""
         reasons, crosses = refused_heads(read, self.is_single)
