@@ -21,6 +21,7 @@
 
 namespace dualfield {
 
+struct ChainSlopeTask;      // see chain_slope.hpp
 struct JunctionTask;        // see junction.hpp
 struct SharedExponentials;  // see junction.hpp
 struct TreeTask;            // see tree_task.hpp
@@ -139,6 +140,12 @@ struct Routines {
 
     // sums[forward entry of (i, j)] = sum_t alpha[t - 1][i] emission[t][j], after forward_scaled and backward_scaled.
     void (*outer_sums)(const ChainTopology&, const ChainLane&, double* sums);
+
+    // The probabilities of the steps into a node, from a forward table of exponentials and from emission[t] after
+    // backward_scaled; and changes along a direction, by which that of the log-partition is returned: see
+    // chain_slope.hpp.
+    void (*step_shares)(const ChainTopology&, const double* entries, const double* pulled, double* out);
+    double (*chain_slopes)(const ChainSlopeTask&);
 
     // Passes over the junction trees of one or four examples, see junction.hpp: up with sums, as products or in
     // logarithms, or with maxima; down after sums, and after maxima of one example.
