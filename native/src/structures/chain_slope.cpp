@@ -24,18 +24,10 @@ class ChainSlope final : public Slope {
     Status begin(std::size_t example, const ScoreView& scores) override {
         length_ = chain_.length(example);
         if (length_ == 0) return Status::ok;
-        const LocalScores local(chain_, {example, example + 1}, scores);
-        SumPasses passes(topology_, local.scores, true, true);
-        ChainLane lane{.length = length_, .nodes = workspace_.nodes.require(length_ * n_labels_)};
-        passes.forward(workspace_, {&lane, 1});
-        const Status status = status_of(lane);
-        if (status != Status::ok) return status;
-        passes.backward(workspace_, {&lane, 1});
-        const ChainContext context = passes.context_of(lane);
         shares_.require(std::max<std::size_t>(checked_product(length_ - 1, size_), 1));
-        for (std::size_t t = 1; t < length_; ++t) share(context, lane, t);
-        walk(lane.nodes);
-        return Status::ok;
+        states_.require(length_ * width_);
+        const LocalScores local(chain_, {example, example + 1}, scores);
+        return begin_plain(local.scores) ? Status::ok : begin_any(local.scores);
     }
 
     double derive(const ScoreView& direction, const PartSums& change) override {
@@ -48,7 +40,7 @@ class ChainSlope final : public Slope {
         const std::size_t n_tables = each ? std::max<std::size_t>(length_ - 1, 1) : 1;
         double* steps = steps_.require(std::max<std::size_t>(checked_product(n_tables, size_), 1));
         std::fill_n(steps, n_tables * size_, 0.0);
-        double* rows = rows_.require(3 * length_ * width_);
+        double* rows = rows_.require((3 * length_ + 2) * width_);
         read(direction);
         const ChainSlopeTask task{.topology = &topology_,
                                   .length = length_,
@@ -59,6 +51,7 @@ class ChainSlope final : public Slope {
                                   .clique_stride = each ? size_ : 0,
                                   .behind = rows,
                                   .whole = rows + length_ * width_,
+                                  .rest = rows + 3 * length_ * width_,
                                   .change = rows + 2 * length_ * width_,
                                   .steps = steps,
                                   .step_stride = each ? size_ : 0};
@@ -68,6 +61,56 @@ class ChainSlope final : public Slope {
     }
 
   private:
+    // By one pass back and one forth, where that is safe.
+    bool begin_plain(const ChainScores& scores) {
+        if (!topology_.is_plain() || topology_.has_forbidden() || scores.transition_per_edge) return false;
+        const std::size_t n_cliques = topology_.n_cliques();
+        const bool is_known = scores.transition && kept_.size() == n_cliques &&
+                              kept_temperature_ == scores.inverse_temperature &&
+                              std::equal(kept_.begin(), kept_.end(), scores.transition);
+        if (!is_known) {
+            kept_.clear();
+            table_.fill(topology_, scores.transition, scores.inverse_temperature, Domain::exponential, true, false);
+            if (scores.transition) kept_.assign(scores.transition, scores.transition + n_cliques);
+            kept_temperature_ = scores.inverse_temperature;
+        }
+        if (table_.bad_number || !table_.complete || !(table_.range < ChainSharesTask::kMostRange)) return false;
+        double* rows = rows_.require(length_ * width_);
+        for (std::size_t t = 0; t < length_; ++t) {
+            const RowBounds bounds = routines().read_row(scores.node + t * n_labels_, nullptr, n_labels_,
+                                                         scores.inverse_temperature, rows + t * width_);
+            if (bounds.bad_number) return false;
+        }
+        const auto add = [&](const double* end, double* row) {
+            for (std::size_t k = 0; end && k < n_labels_; ++k) row[k] += scores.inverse_temperature * end[k];
+        };
+        add(scores.start, rows);
+        add(scores.stop, rows + (length_ - 1) * width_);
+        return routines().plain_shares({.topology = &topology_,
+                                        .length = length_,
+                                        .table = table_.forward.data(),
+                                        .rows = rows,
+                                        .shares = shares_.data(),
+                                        .states = states_.data(),
+                                        .memory = steps_.require(std::max(size_, width_))});
+    }
+
+    Status begin_any(const ChainScores& scores) {
+        SumPasses passes(topology_, scores, true, true);
+        ChainLane lane{.length = length_, .nodes = workspace_.nodes.require(length_ * n_labels_)};
+        passes.forward(workspace_, {&lane, 1});
+        const Status status = status_of(lane);
+        if (status != Status::ok) return status;
+        passes.backward(workspace_, {&lane, 1});
+        const ChainContext context = passes.context_of(lane);
+        for (std::size_t t = 1; t < length_; ++t) share(context, lane, t);
+        std::fill_n(states_.data(), width_, 0.0);
+        for (std::size_t k = 0; k < n_labels_; ++k)
+            if (lane.nodes[k] > 0.0) states_.data()[topology_.start_slot(k)] = lane.nodes[k];
+        routines().walk_states(topology_, length_, shares_.data(), states_.data());
+        return Status::ok;
+    }
+
     // p(state at t | state at t - 1).
     void share(const ChainContext& context, const ChainLane& lane, std::size_t t) {
         const Domain domain = lane.out_of_range ? Domain::logarithm : Domain::exponential;
@@ -92,39 +135,34 @@ class ChainSlope final : public Slope {
             }
     }
 
-    // The probabilities of the states, from those of the first labels.
-    void walk(const double* nodes) {
-        double* states = states_.require(length_ * width_);
-        std::fill_n(states, length_ * width_, 0.0);
-        for (std::size_t k = 0; k < n_labels_; ++k)
-            if (nodes[k] > 0.0) states[topology_.start_slot(k)] = nodes[k];
-        for (std::size_t t = 1; t < length_; ++t, states += width_) {
-            const double* shares = shares_.data() + (t - 1) * size_;
-            for (const ChainTopology::Group& group : topology_.groups())
-                for (std::uint32_t i = 0; i < group.n_in; ++i) {
-                    const double mass = states[topology_.in_slots()[group.first_in + i]];
-                    const double* row = shares + group.forward_block + i * group.out_width;
-                    double* out = states + width_ + group.first_out;
-                    for (std::uint32_t j = 0; j < group.n_out; ++j) out[j] += mass * row[j];
-                }
+    // Calls use(slot, label) for the states, in the order of slots.
+    template <class Use>
+    void for_states(Use use) const {
+        if (topology_.is_plain()) {
+            for (std::size_t k = 0; k < n_labels_; ++k) use(k, k);
+            return;
         }
+        const auto states = topology_.states();
+        for (std::size_t s = 0; s < width_; ++s)
+            if (states[s].label >= 0) use(s, static_cast<std::size_t>(states[s].label));
     }
 
     // The direction by states and by entries of forward tables, times the inverse temperature.
     void read(const ScoreView& direction) {
         const double factor = direction.inverse_temperature;
-        const auto states = topology_.states();
         const double* ends = chain_.with_ends() ? direction.shared : nullptr;
         double* node = node_.require(length_ * width_);
-        for (std::size_t t = 0; t < length_; ++t)
-            for (std::size_t s = 0; s < width_; ++s) {
-                const std::int32_t label = states[s].label;
-                double value = label < 0 ? 0.0 : direction.own[0][t * n_labels_ + static_cast<std::size_t>(label)];
-                if (ends && label >= 0 && t == 0) value += ends[chain_.start_begin() + static_cast<std::size_t>(label)];
-                if (ends && label >= 0 && t + 1 == length_)
-                    value += ends[chain_.stop_begin() + static_cast<std::size_t>(label)];
-                node[t * width_ + s] = factor * value;
-            }
+        std::fill_n(node, length_ * width_, 0.0);
+        for (std::size_t t = 0; t < length_; ++t) {
+            const double* own = direction.own[0] + t * n_labels_;
+            double* out = node + t * width_;
+            for_states([&](std::size_t s, std::size_t label) { out[s] = factor * own[label]; });
+        }
+        if (ends)
+            for_states([&](std::size_t s, std::size_t label) {
+                node[s] += factor * ends[chain_.start_begin() + label];
+                node[(length_ - 1) * width_ + s] += factor * ends[chain_.stop_begin() + label];
+            });
         const auto cliques = topology_.cliques();
         const double* edges = chain_.with_edges() ? direction.own[1] : nullptr;
         const std::size_t n_tables = chain_.with_edges() ? std::max<std::size_t>(length_ - 1, 1) : 1;
@@ -140,12 +178,12 @@ class ChainSlope final : public Slope {
 
     void spread(const double* states, const double* steps, const PartSums& change) const {
         const auto cliques = topology_.cliques();
-        const auto of = topology_.states();
         std::fill_n(change.own[0], length_ * n_labels_, 0.0);
-        for (std::size_t t = 0; t < length_; ++t)
-            for (std::size_t s = 0; s < width_; ++s)
-                if (of[s].label >= 0)
-                    change.own[0][t * n_labels_ + static_cast<std::size_t>(of[s].label)] += states[t * width_ + s];
+        for (std::size_t t = 0; t < length_; ++t) {
+            const double* row = states + t * width_;
+            double* out = change.own[0] + t * n_labels_;
+            for_states([&](std::size_t s, std::size_t label) { out[label] += row[s]; });
+        }
         std::fill_n(change.shared, chain_.parts().n_shared, 0.0);
         const std::size_t n_tables = chain_.with_edges() ? length_ - 1 : 1;
         for (std::size_t e = 0; e < n_tables; ++e)
@@ -163,6 +201,9 @@ class ChainSlope final : public Slope {
     const ChainTopology& topology_;
     std::size_t width_, size_, n_labels_, length_ = 0;
     ChainWorkspace workspace_;
+    TransitionTable table_;     // of the transition scores that were seen last
+    std::vector<double> kept_;  // which are these
+    double kept_temperature_ = 0.0;
     Buffer shares_, states_, node_, cliques_, rows_, steps_;
 };
 

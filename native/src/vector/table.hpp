@@ -56,6 +56,8 @@ constexpr Routines make_routines(const char* name, bool (*is_supported)()) {
             .interleaved_max = &interleaved_max,
             .outer_sums = &outer_sums,
             .step_shares = &step_shares,
+            .walk_states = &walk_states,
+            .plain_shares = &plain_shares,
             .chain_slopes = &chain_slopes,
             .junction_products = &junction_up<Sums::products>,
             .junction_logarithms = &junction_up<Sums::logarithms>,

@@ -10,6 +10,19 @@
 
 namespace dualfield {
 
+// The probabilities of the steps and states of a chain of order 1, by one pass back and one pass forth. Nothing is
+// forbidden between labels, and no two scores of transitions are further apart than kMostRange: then no sum can vanish.
+struct ChainSharesTask {
+    static constexpr double kMostRange = 400.0;
+
+    const ChainTopology* topology;
+    std::size_t length;   // at least 1
+    const double* table;  // [size]: exponentials of transitions, the largest is 1
+    double* rows;         // [length][width]: scores of the labels, -inf in the padding; overwritten
+    double *shares, *states;
+    double* memory;  // [width]
+};
+
 // One example and one direction. `size` is that of a forward table, `width` the number of states with padding.
 struct ChainSlopeTask {
     const ChainTopology* topology;
@@ -20,6 +33,7 @@ struct ChainSlopeTask {
     const double* cliques;
     std::size_t clique_stride;  // 0, or size
     double *behind, *whole;     // [length][width]: memory
+    double* rest;               // [2 width]: memory
     double* change;             // [length][width]: of the states
     double* steps;              // of the steps; added up over the edges, or edge by edge; zeros at first
     std::size_t step_stride;    // 0, or size
