@@ -195,6 +195,16 @@ auto argmax(Oracle& self) {
     return labels.release();
 }
 
+// The best labellings that were found, and bounds on the scores of all labellings.
+auto bounded_argmax(Oracle& self) {
+    Output<std::int32_t> labels({self.bound().n_places()});
+    Output<double> bounds({self.n_examples()});
+    self.ask([&](Examples examples, const ScoreView& scores, std::size_t n_threads, Status* statuses) {
+        self.structure().bounded_argmax(examples, scores, n_threads, labels.data(), bounds.data(), statuses);
+    });
+    return std::make_pair(labels.release(), bounds.release());
+}
+
 auto max_marginals(Oracle& self) {
     Output<double> nodes({self.n_rows(0), self.width(0)});
     self.ask([&](Examples examples, const ScoreView& scores, std::size_t n_threads, Status* statuses) {
@@ -263,6 +273,7 @@ void register_questions(nb::module_& module) {
         .def("best_point", &best_point, "Nodes, edges, shared parts, highest scores or bounds of them, and slacks.")
         .def("k_best", &k_best, "k"_a)
         .def("argmax", &argmax)
+        .def("bounded_argmax", &bounded_argmax, "Best labels, and bounds on the scores of all labellings.")
         .def("max_marginals", &max_marginals)
         .def("sample", &sample, "n_samples"_a, "seed"_a)
         .def("score", &score, "labels"_a.noconvert())

@@ -10,7 +10,17 @@ from itertools import pairwise, product
 import numpy as np
 
 from dualfield.data.shapes import Shape
-from dualfield.structures import Chain, Graph, GraphShape, SemiMarkov, Single, Tree, TreeShape
+from dualfield.structures import (
+    Chain,
+    Graph,
+    GraphShape,
+    Hypergraph,
+    HypergraphShape,
+    SemiMarkov,
+    Single,
+    Tree,
+    TreeShape,
+)
 
 
 class Enumerator:
@@ -120,6 +130,39 @@ class Graphs(Enumerator):
         return (nodes, edges) if self.shape.types is None else (nodes, edges, self.shape.types[self._edges(i)])
 
 
+class Hypergraphs(Enumerator):
+    """Tables by number of nodes and type; rows of edges have the parts of every number of nodes."""
+
+    def _edges(self, i):
+        """(nodes, type) of each edge."""
+        shape, found = self.shape, []
+        for e in range(*shape.edge_offsets[i : i + 2].tolist()):
+            nodes = shape.nodes[shape.scopes[e] : shape.scopes[e + 1]].tolist()
+            found.append((nodes, 0 if shape.types is None else int(shape.types[e])))
+        return found
+
+    def _part(self, nodes, labels):
+        """The place of the labels of some nodes among all labels that so many nodes may have."""
+        return list(product(range(self.n_labels), repeat=len(nodes))).index(tuple(labels[node] for node in nodes))
+
+    def edges(self, i, labels):
+        sizes = sorted({size for size, _ in self.structure.tables})
+        before = {size: sum(self.n_labels**less for less in sizes if less < size) for size in sizes}
+        found = enumerate(self._edges(i))
+        return [(row, before[len(nodes)] + self._part(nodes, labels)) for row, (nodes, _) in found]
+
+    def shared(self, i, labels):
+        tables, found = self.structure.tables, []
+        for nodes, kind in self._edges(i):
+            at = tables.index((len(nodes), kind))
+            found.append(sum(self.n_labels**size for size, _ in tables[:at]) + self._part(nodes, labels))
+        return found
+
+    def input(self, i, nodes):
+        edges, types = [edge for edge, _ in self._edges(i)], [kind for _, kind in self._edges(i)]
+        return (nodes, edges) if self.shape.types is None else (nodes, edges, np.array(types, dtype=int))
+
+
 class Segments(Enumerator):
     """Labels as in BIO, BIOES or runs; segments are found letter by letter."""
 
@@ -215,6 +258,18 @@ def draw_graph(rng, lengths, n_types=1, n_node_types=None):
     return GraphShape(_offsets(lengths), flat, _offsets([len(one) for one in edges]), types=types, node_types=kinds)
 
 
+def draw_hypergraph(rng, lengths, tables):
+    """Edges of all sizes that fit, in any order of their nodes; each table has at least one edge somewhere."""
+    edges, types = [[] for _ in lengths], [[] for _ in lengths]
+    for i, n in enumerate(lengths):
+        for size, kind in tables:
+            for _ in range(2 if size <= n else 0):
+                edges[i].append(rng.permutation(n)[:size].tolist())
+                types[i].append(kind)
+    has_types = any(kind for _, kind in tables)
+    return HypergraphShape.of_edges(lengths, edges, np.concatenate(types).astype(int) if has_types else None)
+
+
 def enumerators(rng):
     """Small batches of every structure, with and without constraints."""
     lengths = [3, 0, 1, 4, 2]
@@ -241,5 +296,11 @@ def enumerators(rng):
             Graph(3, 2, label_sets=np.array([[True, True, False], [False, True, True], [False, False, True]])),
             draw_graph(rng.spawn(1)[0], [5, 2, 0, 5, 4], 2, 3),  # what is drawn after it stays the same
             3,
+        ),
+        "hypergraph": Hypergraphs(Hypergraph(3, [3]), draw_hypergraph(rng.spawn(1)[0], [4, 0, 1, 3], [(3, 0)]), 3),
+        "hypergraph types": Hypergraphs(
+            Hypergraph(2, [2, (3, 0), (3, 2), 4]),
+            draw_hypergraph(rng.spawn(1)[0], [4, 2, 0, 5], [(2, 0), (3, 0), (3, 2), (4, 0)]),
+            2,
         ),
     }

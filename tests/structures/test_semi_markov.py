@@ -186,7 +186,7 @@ def test_refused_settings():
         SemiMarkov(max_length=2, segment_features=7)
     with pytest.raises(ValueError, match="'max_length' parameter of SemiMarkov must be given where segments"):
         SemiMarkov(segment_features=["%n"])
-    with pytest.raises(ValueError, match="needs tokens with a column 1"):
+    with pytest.raises(ValueError, match=r"X\[0\]\[0\] has 1 column; the 'segment_features' .* reads 2"):
         SemiMarkov(max_length=2, segment_features=["%x[all,1]"]).open([["a", "b"]])
     with pytest.raises(ValueError, match=r"X\[0\]\[1\] must have 3 rows, one for each segment of at most 2"):
         CRF(SemiMarkov(max_length=2)).fit([(np.zeros((2, 1)), np.zeros((4, 1)))], [["B-x", "O"]])
@@ -205,3 +205,12 @@ def test_threads_give_the_same_bits():
     y = [["B-a" if t % 3 == 0 else "I-a" if t % 3 == 1 else "O" for t in range(len(row))] for row in rows]
     one, two = (CRF("semi_markov", n_jobs=n_jobs, solver="lbfgs").fit(rows, y) for n_jobs in (1, 2))
     np.testing.assert_array_equal(one.parameters_, two.parameters_)
+
+
+def test_known_labels_leave_features_of_segments_in_place():
+    structure = SemiMarkov(max_length=3, segment_features=["%x[all]"])
+    model = CRF(structure, C=10.0, tol=1e-8, template="U:%x[0,0]").fit(X, Y)
+    free, nothing_known = (model.k_best(X, 2, known=known) for known in (None, [[None] * len(one) for one in X]))
+    for one, other in zip(free, nothing_known, strict=True):
+        assert [labels for labels, _ in one] == [labels for labels, _ in other]
+        np.testing.assert_allclose([p for _, p in one], [p for _, p in other], rtol=1e-9)

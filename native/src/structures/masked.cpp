@@ -63,6 +63,11 @@ void MaskedStructure::argmax(Examples examples, const ScoreView& view, std::size
     inner_.argmax(examples, Masked(*this).of(examples, view), n_threads, labels, statuses);
 }
 
+void MaskedStructure::bounded_argmax(Examples examples, const ScoreView& view, std::size_t n_threads,
+                                     std::int32_t* labels, double* bounds, Status* statuses) const {
+    inner_.bounded_argmax(examples, Masked(*this).of(examples, view), n_threads, labels, bounds, statuses);
+}
+
 void MaskedStructure::best_point(Examples examples, const ScoreView& view, std::size_t n_threads, const PartSums& sums,
                                  double* out, Status* statuses) const {
     inner_.best_point(examples, Masked(*this).of(examples, view), n_threads, sums, out, statuses);

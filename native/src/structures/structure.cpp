@@ -1,6 +1,7 @@
 #include "dualfield/structures/structure.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "dualfield/core/layout.hpp"
@@ -168,6 +169,12 @@ void Structure::indicate(Examples examples, const std::int32_t* labels, const Pa
     }
 }
 
+void Structure::bounded_argmax(Examples examples, const ScoreView& view, std::size_t n_threads, std::int32_t* labels,
+                               double* bounds, Status* statuses) const {
+    argmax(examples, view, n_threads, labels, statuses);
+    maximum(examples, view, n_threads, bounds, statuses);
+}
+
 void Structure::best_point(Examples examples, const ScoreView& view, std::size_t n_threads, const PartSums& sums,
                            double* out, Status* statuses) const {
     std::vector<std::int32_t> labels(first(examples.last) - first(examples.first));
@@ -237,18 +244,24 @@ void Structure::score(Examples examples, const ScoreView& view, std::size_t, con
 }
 
 double Structure::score_parts(std::size_t, const ScoreView& scores, const PartSpan& parts) const {
-    double total = 0.0;
+    // What rounding takes from the sum is added at the end (Neumaier 1974): labellings of large examples are compared.
+    double total = 0.0, lost = 0.0;
+    const auto add = [&](double score) {
+        const double sum = total + score;
+        lost += std::abs(total) >= std::abs(score) ? (total - sum) + score : (score - sum) + total;
+        total = sum;
+    };
     for (std::size_t g = 0; g < parts_.tables.size(); ++g) {
         if (!scores.own[g]) continue;
         const double* row = scores.own[g];
         for (const std::int32_t part : parts.own[g]) {
-            if (part >= 0) total += row[part];
+            if (part >= 0) add(row[part]);
             row += parts_.tables[g].width;
         }
     }
     if (scores.shared)
-        for (const std::int32_t part : parts.shared) total += scores.shared[part];
-    return total;
+        for (const std::int32_t part : parts.shared) add(scores.shared[part]);
+    return std::abs(total) < kInfinity ? total + lost : total;
 }
 
 void Structure::add_cost(std::size_t example, const std::int32_t* truth, const double* cost, double scale,

@@ -9,6 +9,8 @@ from dualfield.structures.factor_graph import FactorGraph
 from dualfield.structures.graph import Graph
 from dualfield.structures.graph_input import FlatGraphs, grid_edges
 from dualfield.structures.graph_shape import GraphShape
+from dualfield.structures.hypergraph import Hypergraph
+from dualfield.structures.hypergraph_input import HypergraphShape
 from dualfield.structures.label_graph import LabelGraph
 from dualfield.structures.label_sets import LabelSets
 from dualfield.structures.learnt_trees import mutual_information, spanning_tree
@@ -33,6 +35,8 @@ __all__ = [
     "FlatGraphs",
     "Graph",
     "GraphShape",
+    "Hypergraph",
+    "HypergraphShape",
     "KBest",
     "LabelGraph",
     "LabelSets",

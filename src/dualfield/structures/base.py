@@ -249,8 +249,9 @@ class Structure(Parts):
         (array([0, 1], dtype=int32), array([1.5]), array([1.5]))
         """
         oracle = self._bind(scores, cost, 1.0, n_jobs)
-        labels = oracle.argmax()
-        return BoundedLabels(labels, Bounds(oracle.score(labels), oracle.maximum()))
+        labels, bound = oracle.bounded_argmax()
+        score = oracle.score(labels)
+        return BoundedLabels(labels, Bounds(score, np.maximum(bound, score)))  # but for rounding it is above
 
     def best_point(
         self, scores: Scores | ArrayLike, *, cost: ArrayLike | None = None, n_jobs: int | None = None
@@ -376,8 +377,8 @@ class Structure(Parts):
                 f"The 'cliques' parameter of marginals must be 'each', 'sum' or None. Got {cliques!r} instead."
             )
         if temperature == 0.0:
-            oracle = self._bind(scores, cost, 1.0, n_jobs)
-            return Marginals(*self._indicator(scores, oracle.argmax(), cliques), oracle.maximum())
+            labels, highest = self._bind(scores, cost, 1.0, n_jobs).bounded_argmax()
+            return Marginals(*self._indicator(scores, labels, cliques), highest)
         each = cliques == "each"
         oracle = self._bind(scores, cost, temperature, n_jobs, with_edges=each)
         node, edges, shared, log_partition = oracle.marginals(cliques == "sum", each and self.has_edges)

@@ -122,6 +122,8 @@ class Structure {
         return static_cast<std::size_t>(label_offsets_[example + 1] - label_offsets_[example]);
     }
     virtual std::size_t n_labels() const = 0;  // label codes are below it
+    // The label of candidates that are not part of the output, where rows stand for candidates; -1: there is none.
+    virtual std::int32_t empty_label() const { return -1; }
 
     // [examples]: log sum_y exp(score(y)).
     virtual void log_partition(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*) const = 0;
@@ -133,6 +135,10 @@ class Structure {
     virtual void maximum(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*) const = 0;
     // The best labelling; among equals the one whose last label is lowest, then the one before it, and so on.
     virtual void argmax(Examples, const ScoreView&, std::size_t n_threads, std::int32_t* labels, Status*) const = 0;
+    // The same, and bounds [examples] that no labelling scores more than. By argmax and maximum, unless one pass finds
+    // both.
+    virtual void bounded_argmax(Examples, const ScoreView&, std::size_t n_threads, std::int32_t* labels, double* bounds,
+                                Status*) const;
     // A point with the highest score: the indicator of the best labelling. A relaxation has a point of its larger set,
     // which may be fractional, and a slack: out [examples] is the highest score, or a bound above it, and the point
     // scores less by the slack. All sums are wanted. By argmax.
