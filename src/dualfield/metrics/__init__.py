@@ -1,4 +1,4 @@
-"""Metrics of label sequences and trees: tokens, whole sequences, spans, brackets, arcs, probabilities."""
+"""Metrics of predicted label sequences and trees: tokens, sequences, spans, brackets, arcs, probabilities."""
 
 from dualfield.data.span_labels import SchemeError, convert_scheme, span_labels, spans
 from dualfield.metrics.attachment import AttachmentScores, attachment_scores
