@@ -178,6 +178,10 @@ void Structure::best_point(Examples examples, const ScoreView& view, std::size_t
     score(examples, view, n_threads, labels.data(), out, statuses);
 }
 
+std::string Structure::no_labelling(std::size_t) const {
+    return {};
+}
+
 std::string Structure::refusal(std::size_t, const std::int32_t*) const {
     return {};
 }

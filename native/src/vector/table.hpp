@@ -14,6 +14,7 @@
 #include "smo_scan.hpp"
 #include "softmax_blocks.hpp"
 #include "softmax_columns.hpp"
+#include "split_rows.hpp"
 #include "trace_back.hpp"
 #include "tree_passes.hpp"
 
@@ -75,7 +76,10 @@ constexpr Routines make_routines(const char* name, bool (*is_supported)()) {
             .double_precision = make_kernel_routines<double>(),
             .tree_sums = &tree_sums,
             .send_sums = &send_sums,
-            .entropy = &entropy};
+            .entropy = &entropy,
+            .split_sums = &split_sums,
+            .split_maxima = &split_maxima,
+            .split_down = &split_down};
 }
 
 }  // namespace

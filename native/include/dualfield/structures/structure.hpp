@@ -159,6 +159,8 @@ class Structure {
     virtual void k_best(Examples, const ScoreView&, std::size_t n_threads, std::size_t k, std::int32_t* labels,
                         double* scores, Status*) const;
 
+    // Why an example has no labelling, where the structure knows; empty: scores of -inf and constraints leave none.
+    virtual std::string no_labelling(std::size_t example) const;
     // Why a labelling is forbidden; empty if it is not.
     virtual std::string refusal(std::size_t example, const std::int32_t* labels) const;
     // The score of a labelling whose parts are known, without the inverse temperature; the scores are of that example.
