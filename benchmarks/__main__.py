@@ -16,6 +16,7 @@ FOLDER = Path(__file__).parent
 CASES = (
     "chain_inference",
     "graph_inference",
+    "segment_inference",
     "interning",
     "kernel_logistic_peers",
     "kernel_logistic_alternatives",

@@ -205,3 +205,12 @@ def test_threads_give_the_same_bits():
     y = [["B-a" if t % 3 == 0 else "I-a" if t % 3 == 1 else "O" for t in range(len(row))] for row in rows]
     one, two = (CRF("semi_markov", n_jobs=n_jobs, solver="lbfgs").fit(rows, y) for n_jobs in (1, 2))
     np.testing.assert_array_equal(one.parameters_, two.parameters_)
+
+
+def test_known_labels_leave_features_of_segments_in_place():
+    structure = SemiMarkov(max_length=3, segment_features=["%x[all]"])
+    model = CRF(structure, C=10.0, tol=1e-8, template="U:%x[0,0]").fit(X, Y)
+    free, nothing_known = (model.k_best(X, 2, known=known) for known in (None, [[None] * len(one) for one in X]))
+    for one, other in zip(free, nothing_known, strict=True):
+        assert [labels for labels, _ in one] == [labels for labels, _ in other]
+        np.testing.assert_allclose([p for _, p in one], [p for _, p in other], rtol=1e-9)

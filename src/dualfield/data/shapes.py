@@ -8,6 +8,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dualfield.data.labels import Labels
+from dualfield.data.partial_labels import PartialLabels, read_labels
+
 __all__ = ["Shape", "rows_of_examples"]
 
 
@@ -115,6 +118,56 @@ class Shape:
         if not partly or not isinstance(y, (list, tuple)) or len(y) != self.n_examples:
             return y
         return [[None] * n if one is None else one for one, n in zip(y, self.lengths.tolist(), strict=True)]
+
+    def read_labels(self, y: Any, known: Labels | None = None, name: str = "y") -> PartialLabels:
+        """Read labels as users pass them into codes, one for each node.
+
+        Parameters
+        ----------
+        y : list
+            For each example its labels, or what a derived class reads them from, such as a tree.
+        known : Labels, default=None
+            Labels of an earlier fit; None: those that occur.
+        name : str, default="y"
+            What errors call them.
+
+        Returns
+        -------
+        PartialLabels
+            Names, codes, and which labels each node may have where they are known only in part.
+
+        Examples
+        --------
+        >>> from dualfield.data.shapes import Shape
+        >>> Shape.of([0, 2, 3]).read_labels([["b", "a"], ["b"]]).codes
+        array([1, 0, 1], dtype=int32)
+        """
+        return read_labels(self.flat_labels(y, name), self.offsets, known, name=name)
+
+    def decode(self, labels: Labels, codes: NDArray[np.int32]) -> Any:
+        """Return labellings as users pass them.
+
+        Parameters
+        ----------
+        labels : Labels
+            The names.
+        codes : int32 array of shape (n_nodes,)
+            A label for each node.
+
+        Returns
+        -------
+        list
+            One entry for each example; the way back from :meth:`read_labels`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.data import Labels
+        >>> from dualfield.data.shapes import Shape
+        >>> Shape.of([0, 2, 3]).decode(Labels.fit(["a", "b"]), np.array([1, 0, 1]))
+        [['b', 'a'], ['b']]
+        """
+        return self.arranged(labels.decode(codes, self.offsets))
 
     def arranged(self, rows: Any) -> Any:
         """Return what there is for each example, with an entry for each node, as users arrange the nodes.

@@ -75,7 +75,7 @@ class GraphicalPredictor:
             assert model.n_nodes is not None
             labels = model.classes[answer.labels].reshape(-1, model.n_nodes)
         else:
-            labels = shape.arranged(model.labels.decode(answer.labels, shape.offsets))
+            labels = shape.decode(model.labels, answer.labels)
         return (labels, answer.bounds) if return_bound else labels
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]

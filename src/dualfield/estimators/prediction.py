@@ -407,7 +407,7 @@ class StructuredPredictor:
         return model.sample(self._input(X), n_samples, random_state, lengths, threads, known=known)
 
     def score(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> float:
-        """Return the share of nodes whose label is predicted right.
+        """Return the share of nodes whose label is predicted right; for trees what their structure says of agreement.
 
         Parameters
         ----------
@@ -428,6 +428,9 @@ class StructuredPredictor:
         0.5
         """
         predicted, structure = self.predict(X, lengths=lengths), self.structure_
+        found = structure.agreement(predicted, y)
+        if found is not None:
+            return found
         if not structure.is_flat:
             y = structure.as_labels(y, [len(one) for one in predicted])
         return share_right(predicted, y, flat=structure.is_flat)

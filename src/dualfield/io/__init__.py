@@ -1,7 +1,8 @@
-"""Files of other tools: CoNLL columns, JSON of annotation tools, graphs, CRFsuite's items and models, svmlight."""
+"""Files of other tools: CoNLL columns, JSON of annotation tools, graphs, trees, CRFsuite's files, svmlight."""
 
 from dualfield.io.annotated_text import AnnotatedText
 from dualfield.io.atomic import atomic_write
+from dualfield.io.bracket_files import read_trees, write_trees
 from dualfield.io.conll import iter_conll, read_conll, write_conll
 from dualfield.io.crfsuite_items import read_crfsuite_items, write_crfsuite_items
 from dualfield.io.crfsuite_model import CrfsuiteModel, StateWeights, TransitionWeights, read_crfsuite_model
@@ -28,6 +29,7 @@ __all__ = [
     "read_json_spans",
     "read_json_tokens",
     "read_svmlight",
+    "read_trees",
     "split_tokens",
     "write_conll",
     "write_crfsuite_items",
@@ -36,4 +38,5 @@ __all__ = [
     "write_json_spans",
     "write_json_tokens",
     "write_svmlight",
+    "write_trees",
 ]

@@ -102,7 +102,7 @@ class SubstateModel:
     def named(self, codes: NDArray[Any], shape: Shape) -> Any:
         """Return labels in the form in which those of training came."""
         if not self.is_flat:
-            return shape.arranged(self.labels.decode(codes, shape.offsets))
+            return shape.decode(self.labels, codes)
         names = self.labels.classes[codes]
         return names if self.arrays else names.tolist()
 

@@ -285,12 +285,15 @@ class StructuredModel:
         """Return labels as users pass them: for each example, or in a row where every node is one."""
         if self.structure.is_flat:
             return self.labels.decode(codes, None)
-        return shape.arranged(self.labels.decode(codes, shape.offsets))
+        return shape.decode(self.labels, codes)
 
     def encoded(self, y: Any, shape: Shape) -> NDArray[np.int32]:
         """Return the codes of labels that users pass."""
         if not self.structure.is_flat:
-            return self.labels.encode(shape.flat_labels(y), shape.offsets)
+            read = shape.read_labels(y, self.labels)
+            if read.allowed is not None:
+                raise ValueError("y must have the label of every node: the probability is that of one labelling.")
+            return read.codes
         targets, n = np.asarray(y), shape.n_nodes
         if targets.shape != (n,):
             raise ValueError(f"y must have shape ({n},), a label for each row of X. Got {targets.shape}.")

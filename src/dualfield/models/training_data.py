@@ -13,7 +13,7 @@ from dualfield.data import Batch, Labels
 from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_column_names
 from dualfield.data.costs import cost_table
-from dualfield.data.partial_labels import PartialLabels, read_labels
+from dualfield.data.partial_labels import PartialLabels
 from dualfield.data.weights import example_weights
 from dualfield.features import Template
 from dualfield.features.reading import read_examples
@@ -173,11 +173,16 @@ def read_training_data(
     if grown_from is not None and grown_from.structure.label_sets is not None:
         prototype, constraints = grown_from.structure, None  # a part of the data may not have all types and labels
     nodes, pairs = _read_nodes(prototype, template, X, lengths, grown_from)
-    read = y if isinstance(y, PartialLabels) else read_labels(nodes.shape.flat_labels(y), nodes.offsets, known)
+    read = y if isinstance(y, PartialLabels) else nodes.shape.read_labels(y, known)
     labels, codes, allowed = read
     structure = prototype.for_labels(labels.classes.tolist(), codes, nodes.shape, constraints, owner)
     chosen = pair_columns(settings.pair_features, nodes, owner)
     kernel_on = None if settings.kernel is None else settings.kernel_on
+    if kernel_on is not None and structure.empty_label is not None:
+        raise ValueError(
+            f"The 'kernel' parameter of {owner} must be None: the candidates of a {type(structure).__name__} have "
+            "linear scores."
+        )
     if kernel_on in ("pairs", "both"):
         _check_pairs(structure, nodes, kernel_on)
     elif kernel_on == "nodes" and pairs is not None:

@@ -44,26 +44,30 @@ class FeatureTable:
     n_outputs: int
 
     @classmethod
-    def all(cls, n_columns: int, n_outputs: int) -> FeatureTable:
-        """Give every column a weight for every output.
+    def all(cls, n_columns: int, n_outputs: int, without: int | None = None) -> FeatureTable:
+        """Give every column a weight for every output, or for all but one.
 
         Parameters
         ----------
         n_columns, n_outputs : int
             Sizes.
+        without : int, default=None
+            An output that has no weights.
 
         Returns
         -------
         FeatureTable
-            With n_columns * n_outputs features.
+            With n_columns features for each output that has weights.
 
         Examples
         --------
         >>> FeatureTable.all(2, 2).indptr
         array([0, 2, 4])
         """
-        indptr = n_outputs * np.arange(n_columns + 1, dtype=np.int64)
-        return cls(indptr, np.tile(np.arange(n_outputs, dtype=np.int32), n_columns), n_outputs)
+        outputs = np.setdiff1d(np.arange(n_outputs, dtype=np.int32), [] if without is None else [without])
+        outputs = outputs.astype(np.int32)
+        indptr = outputs.size * np.arange(n_columns + 1, dtype=np.int64)
+        return cls(indptr, np.tile(outputs, n_columns), n_outputs)
 
     @classmethod
     def none(cls, n_columns: int, n_outputs: int) -> FeatureTable:

@@ -71,9 +71,10 @@ def build_score_map(
     elif sets is not None:
         node = _possible(nodes, sets.set_of_node, sets.nodes)
     elif everything:
-        node = FeatureTable.all(nodes.n_columns, structure.n_labels)
+        node = FeatureTable.all(nodes.n_columns, structure.n_labels, without=structure.empty_label)
     else:
-        node = FeatureTable.observed(nodes, codes, structure.n_labels, min_freq)
+        outputs = codes if structure.empty_label is None else np.where(codes == structure.empty_label, -1, codes)
+        node = FeatureTable.observed(nodes, outputs.astype(np.int32, copy=False), structure.n_labels, min_freq)
     pair = None
     if kernel_on in ("pairs", "both"):
         pair = Expansion.table(structure.edge_width)

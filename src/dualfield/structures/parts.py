@@ -28,6 +28,8 @@ class Parts(ABC):
     has_edges: ClassVar[bool] = False  # whether edges may have scores of their own
     is_flat: ClassVar[bool] = False  # whether every node is an example: X is a matrix, y a vector
     has_same_parts: ClassVar[bool] = True  # whether all labellings of an example have parts in the same places
+    # The label of candidates that are not part of the output, where rows stand for candidates: it has no weights.
+    empty_label: ClassVar[int | None] = None
     label_sets: LabelSets | None = None  # the labels of each node type; None: nodes have no types
     n_labels: int
 
@@ -468,6 +470,21 @@ class Parts(ABC):
         [['B-x', 'I-x', 'O']]
         """
         return y
+
+    def agreement(self, predicted: Any, y: Any) -> float | None:
+        """Return how well predictions agree with the truth, for outputs that are not labels of nodes.
+
+        Parameters
+        ----------
+        predicted, y : list
+            For each example an output in the form that users pass.
+
+        Returns
+        -------
+        float or None
+            In [0, 1]; None: the share of nodes with the right label.
+        """
+        return None
 
     def edge_scores(self, cliques: Floats, shape: Shape) -> Floats:
         """Return what each edge scores by scores that all edges share.

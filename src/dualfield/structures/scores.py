@@ -126,7 +126,15 @@ class Scores:
         array([[  1., -inf]])
         """
         node = np.where(allowed, self.node, -np.inf)
-        return Scores(node, None, self.transition, start=self.start, stop=self.stop, shape=self.shape)
+        return Scores(
+            node,
+            None,
+            self.transition,
+            start=self.start,
+            stop=self.stop,
+            shape=self.shape,
+            segment=self.segment,
+        )
 
 
 @dataclass(frozen=True, eq=False)

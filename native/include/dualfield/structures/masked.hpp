@@ -20,6 +20,7 @@ class MaskedStructure final : public Structure {
     MaskedStructure(const Structure& inner, const std::uint8_t* sets, const std::int32_t* set_of);
 
     std::size_t n_labels() const override { return inner_.n_labels(); }
+    std::int32_t empty_label() const override { return inner_.empty_label(); }
     void log_partition(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*) const override;
     void marginals(Examples, const ScoreView&, std::size_t n_threads, const PartSums&, double* out,
                    Status*) const override;

@@ -121,6 +121,8 @@ class Structure {
         return static_cast<std::size_t>(label_offsets_[example + 1] - label_offsets_[example]);
     }
     virtual std::size_t n_labels() const = 0;  // label codes are below it
+    // The label of candidates that are not part of the output, where rows stand for candidates; -1: there is none.
+    virtual std::int32_t empty_label() const { return -1; }
 
     // [examples]: log sum_y exp(score(y)).
     virtual void log_partition(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*) const = 0;
