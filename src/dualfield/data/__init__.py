@@ -3,7 +3,18 @@
 from dualfield.data.attributes import Vocabulary
 from dualfield.data.batch import Batch
 from dualfield.data.labels import Labels
+from dualfield.data.partial_trees import PartialTree
 from dualfield.data.tree_cleaning import clean_tree, join_unaries, split_unaries
 from dualfield.data.trees import Constituent, ParseTree
 
-__all__ = ["Batch", "Constituent", "Labels", "ParseTree", "Vocabulary", "clean_tree", "join_unaries", "split_unaries"]
+__all__ = [
+    "Batch",
+    "Constituent",
+    "Labels",
+    "ParseTree",
+    "PartialTree",
+    "Vocabulary",
+    "clean_tree",
+    "join_unaries",
+    "split_unaries",
+]

@@ -18,9 +18,7 @@ from dualfield.data.input_forms import unwrapped
 __all__ = ["AnchoredRows", "arc_anchors", "segment_anchors"]
 
 
-def segment_anchors(
-    lengths: ArrayLike, max_length: int | None = None
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def segment_anchors(lengths: ArrayLike, max_length: int | None = None) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Return first and last token of every segment of sentences, and where the segments of each sentence begin.
 
     Those that begin at the first token come first, the shorter ones before the longer ones.
@@ -232,12 +230,8 @@ class AnchoredRows:
         if n_columns is not None:
             raise ValueError(f"{name} has rows with attributes; the training data had {n_columns} columns of numbers.")
         words = Vocabulary() if vocabulary is None else vocabulary
-        indptr, indices, n_unknown = self._native.read(
-            vocabulary=words._native, grow=grow, mask=mask, n_threads=n_jobs
-        )
-        return Batch(
-            self.offsets, len(words), indptr=indptr, indices=indices, vocabulary=words, n_unknown=n_unknown
-        )
+        indptr, indices, n_unknown = self._native.read(vocabulary=words._native, grow=grow, mask=mask, n_threads=n_jobs)
+        return Batch(self.offsets, len(words), indptr=indptr, indices=indices, vocabulary=words, n_unknown=n_unknown)
 
     def _from_items(
         self,

@@ -19,6 +19,7 @@ from dualfield.structures.scores import KBest, Marginals, Scores
 from dualfield.structures.segments import SegmentShape
 from dualfield.structures.semi_markov import SemiMarkov
 from dualfield.structures.single import Single
+from dualfield.structures.span_shape import SpanShape
 from dualfield.structures.tree import Tree, TreeShape
 from dualfield.structures.user import UserStructure
 
@@ -43,6 +44,7 @@ __all__ = [
     "SegmentShape",
     "SemiMarkov",
     "Single",
+    "SpanShape",
     "Structure",
     "Tree",
     "TreeShape",
