@@ -315,8 +315,8 @@ void tag(const Problem& problem, const double* w, std::size_t n_threads, bool wi
             const std::string reason = problem.structure->no_labelling(i);
             throw std::invalid_argument(
                 status == Status::impossible
-                    ? "Example " + std::to_string(i) + " has no allowed labelling: " +
-                          (reason.empty() ? "the constraints leave none." : reason)
+                    ? "Example " + std::to_string(i) +
+                          " has no allowed labelling: " + (reason.empty() ? "the constraints leave none." : reason)
                     : "The scores of example " + std::to_string(i) + " are not finite: its features are too large.");
         }
     });

@@ -6,6 +6,7 @@ from dualfield.structures.chain import Chain
 from dualfield.structures.constraints import span_constraints
 from dualfield.structures.custom import CustomProblem, check_custom_problem
 from dualfield.structures.factor_graph import FactorGraph
+from dualfield.structures.grammar import Grammar
 from dualfield.structures.graph import Graph
 from dualfield.structures.graph_input import FlatGraphs, grid_edges
 from dualfield.structures.graph_shape import GraphShape
@@ -32,6 +33,7 @@ __all__ = [
     "CustomProblem",
     "FactorGraph",
     "FlatGraphs",
+    "Grammar",
     "Graph",
     "GraphShape",
     "KBest",

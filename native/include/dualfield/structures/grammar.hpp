@@ -65,6 +65,7 @@ class GrammarStructure final : public Structure {
     }
 
     std::size_t n_labels() const override { return rules_.n_labels; }
+    std::int32_t empty_label() const override { return 0; }
     void log_partition(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*) const override;
     void marginals(Examples, const ScoreView&, std::size_t n_threads, const PartSums&, double* out,
                    Status*) const override;
