@@ -25,6 +25,7 @@ class GrammarProducts {
         chart_.begin(index_, n_, 0.0);
         cells_.assign((n_ + 1) * (n_ + 1), {});
         sums_.assign(index_.n_symbols(), 0.0);
+        used_.clear();
         labels_.resize(rules_.n_labels);
         for (std::size_t i = 0; i < n_; ++i)
             if (!read_word(i)) return false;
@@ -45,8 +46,7 @@ class GrammarProducts {
         own_ = own;
         shared_ = shared;
         chart_.clear_above(0.0);
-        weight_.assign(index_.n_pairs(), 0.0);
-        value_.assign(index_.n_pairs(), 0.0);
+        std::ranges::fill(sums_, 0.0);
         factors_.require(chart_.width());
         std::fill_n(own, n_ * (n_ + 1) / 2 * rules_.n_labels, 0.0);
         if (shared) std::fill_n(shared, structure_.parts().n_shared, 0.0);
@@ -66,13 +66,14 @@ class GrammarProducts {
 
   private:
     struct Cell {
-        double scale = -kInfinity;  // of its numbers; -inf: it has none
-        double least = 0.0;         // logarithm of its smallest number
-        double norm = 1.0;          // by which its sums were multiplied
-        double most = 0.0;          // label score that they were divided by
+        double scale = -kInfinity;                  // of its numbers; -inf: it has none
+        double least = 0.0;                         // logarithm of its smallest number
+        double norm = 1.0;                          // by which its sums were multiplied
+        double most = 0.0;                          // label score that they were divided by
+        std::size_t first_pair = 0, last_pair = 0;  // of the pairs that it is made of
     };
     static constexpr double kLeast = -650.0;
-    static constexpr double kNothing = 1e-100;
+    static constexpr double kNothing = 1e-40;
 
     Cell& cell(std::size_t i, std::size_t j) { return cells_[i * (n_ + 1) + j]; }
     double root(std::size_t r) {
@@ -109,7 +110,7 @@ class GrammarProducts {
         chart_.open(i, j);
         if (top > 0.0) {
             const double norm = 1.0 / top;
-            cell(i, j) = {scale + most + std::log(top), std::log(least * norm), norm, most};
+            cell(i, j) = {scale + most + std::log(top), std::log(least * norm), norm, most, 0, 0};
             for (const std::int32_t a : touched_)
                 if (const double sum = sums_[static_cast<std::size_t>(a)]; sum > 0.0) chart_.put(i, j, a, sum * norm);
         }
@@ -157,10 +158,12 @@ class GrammarProducts {
             });
         routines().split_sums(pairs_);
         const double* weights = scores_.weights();
+        const std::size_t first_pair = used_.size();
         for (std::size_t at = 0; at < live_.size(); ++at) {
             const double sum = pairs_[at].value;
             if (!(sum > 0.0)) continue;
             const auto p = static_cast<std::size_t>(live_[at]);
+            used_.push_back({live_[at], sum});
             for (auto q = static_cast<std::size_t>(index_.pair_first[p]),
                       end = static_cast<std::size_t>(index_.pair_first[p + 1]);
                  q < end; ++q) {
@@ -173,6 +176,8 @@ class GrammarProducts {
         double most = 0.0;
         const bool is_whole = add_labels(i, j, most);
         keep(i, j, scale + scores_.highest(), most);
+        cell(i, j).first_pair = first_pair;
+        cell(i, j).last_pair = used_.size();
         return is_whole;
     }
 
@@ -201,7 +206,7 @@ class GrammarProducts {
         double* own = own_ + scores_.row(i, j) * rules_.n_labels;
         const Cell& here = cell(i, j);
         bool is_read = scores_.is_plain();
-        heavy_.clear();
+        touched_.clear();
         for (const std::int32_t a : chart_.members(i, j)) {
             const double above = chart_.above_left(i, j, a) + chart_.above_right(i, j, a);
             const double p = chart_.at(i, j, a) * above;
@@ -212,53 +217,38 @@ class GrammarProducts {
                 is_read = true;
             }
             const double by_label = scores_.is_plain() ? 1.0 : std::exp(label_score(a) - here.most);
-            heavy_.push_back({a, above * here.norm * by_label});
+            sums_[static_cast<std::size_t>(a)] = above * here.norm * by_label;
+            touched_.push_back(a);
         }
-        if (heavy_.empty()) return;
+        if (touched_.empty()) return;
         double scale;
         read_factors(i, j, scale);
         gather(i, j);
         routines().split_down(pairs_, factors_.data());
-        for (std::size_t at = 0; at < live_.size(); ++at)
-            value_[static_cast<std::size_t>(live_[at])] = pairs_[at].value;
-        const double* weights = scores_.weights();
-        for (const Heavy& one : heavy_)
-            for_rules(one.symbol, [&](std::size_t rule, std::size_t q, std::size_t p) {
-                weight_[p] = 0.0;
-                if (shared_ && value_[p] > 0.0) shared_[rule] += weights[q] * one.above * value_[p];
-            });
-        for (const std::int32_t p : live_) value_[static_cast<std::size_t>(p)] = 0.0;
+        for (const std::int32_t a : touched_) sums_[static_cast<std::size_t>(a)] = 0.0;
+        touched_.clear();
     }
 
-    // The pairs of the rules of heavy symbols that may make up the span, with the weights that come from above.
+    // The pairs that make up the span, with the weights that come from above; counts their rules.
     void gather(std::size_t i, std::size_t j) {
-        const double* weights = scores_.weights();
-        pairs_.clear();
-        live_.clear();
-        for (const Heavy& one : heavy_)
-            for_rules(one.symbol, [&](std::size_t, std::size_t q, std::size_t p) {
-                const double more = weights[q] * one.above;
-                if (weight_[p] == 0.0 && more > 0.0) live_.push_back(static_cast<std::int32_t>(p));
-                weight_[p] += more;
-            });
-        std::size_t kept = 0;
+        const double *weights = scores_.weights(), *above = sums_.data();
+        const std::int32_t *parent = index_.parent.data(), *rule = index_.rule.data();
         const std::size_t width = chart_.width();
-        for (const std::int32_t live : live_) {
-            const auto p = static_cast<std::size_t>(live);
+        const std::uint32_t first = GrammarChart::rounded_down(i + 1), last = GrammarChart::rounded_up(j);
+        pairs_.clear();
+        for (std::size_t at = cell(i, j).first_pair; at < cell(i, j).last_pair; ++at) {
+            const auto p = static_cast<std::size_t>(used_[at].pair);
+            double weight = 0.0;
+            for (auto q = static_cast<std::size_t>(index_.pair_first[p]),
+                      end = static_cast<std::size_t>(index_.pair_first[p + 1]);
+                 q < end; ++q) {
+                const double more = weights[q] * above[parent[q]];
+                weight += more;
+                if (shared_) shared_[rule[q]] += more * used_[at].sum;
+            }
+            if (weight * used_[at].sum < kNothing) continue;
             double *left = chart_.left(i, index_.pair_left[p]), *right = chart_.right(j, index_.pair_right[p]);
-            if (!left || !right || weight_[p] < kNothing) continue;
-            live_[kept++] = live;
-            pairs_.push_back({left, right, left + width, right + width, GrammarChart::rounded_down(i + 1),
-                              GrammarChart::rounded_up(j), weight_[p], 0.0});
-        }
-        live_.resize(kept);
-    }
-    template <class Use>
-    void for_rules(std::int32_t symbol, Use use) const {
-        const auto a = static_cast<std::size_t>(symbol);
-        for (auto at = index_.by_parent[a]; at < index_.by_parent[a + 1]; ++at) {
-            const auto rule = static_cast<std::size_t>(index_.parents[static_cast<std::size_t>(at)]);
-            use(rule, static_cast<std::size_t>(index_.place_of[rule]), static_cast<std::size_t>(index_.pair_of[rule]));
+            pairs_.push_back({left, right, left + width, right + width, first, last, weight, 0.0});
         }
     }
 
@@ -284,9 +274,9 @@ class GrammarProducts {
     }
 
     static constexpr double kSmall = 1e-300;
-    struct Heavy {
-        std::int32_t symbol;
-        double above;
+    struct Used {
+        std::int32_t pair;
+        double sum;
     };
     const GrammarStructure& structure_;
     const GrammarRules& rules_;
@@ -297,10 +287,10 @@ class GrammarProducts {
     double inside_ = 0.0;
     double *own_ = nullptr, *shared_ = nullptr;
     std::vector<Cell> cells_;
-    std::vector<double> sums_, labels_, weight_, value_;
+    std::vector<double> sums_, labels_;
     std::vector<std::int32_t> touched_, live_;
     std::vector<SplitPair> pairs_;
-    std::vector<Heavy> heavy_;
+    std::vector<Used> used_;
     Buffer factors_, scaled_;
 };
 

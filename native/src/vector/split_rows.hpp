@@ -27,18 +27,14 @@ void split_maxima(std::span<SplitPair> pairs) {
     }
 }
 
-void split_down(std::span<SplitPair> pairs, const double* factors) {
-    for (SplitPair& pair : pairs) {
-        Vec total[1] = {splat(0.0)};
+void split_down(std::span<const SplitPair> pairs, const double* factors) {
+    for (const SplitPair& pair : pairs) {
         const Vec weight = splat(pair.weight);
         for (std::size_t k = pair.first; k < pair.last; k += kLanes) {
-            const Vec factor = load(factors + k), left = load(pair.left + k) * factor;
-            const Vec right = load(pair.right + k), both = weight * factor;
-            total[0] += left * right;
-            store(pair.left_sums + k, load(pair.left_sums + k) + both * right);
-            store(pair.right_sums + k, load(pair.right_sums + k) + weight * left);
+            const Vec factor = weight * load(factors + k);
+            store(pair.left_sums + k, load(pair.left_sums + k) + factor * load(pair.right + k));
+            store(pair.right_sums + k, load(pair.right_sums + k) + factor * load(pair.left + k));
         }
-        reduce<Add, 1>(total, &pair.value);
     }
 }
 

@@ -195,12 +195,11 @@ struct Routines {
     // - sum_i p[i] log(p[i]) of n numbers that are not negative; those below 1e-300 count as zeros.
     double (*entropy)(const double* p, std::size_t n);
 
-    // For each pair of parts, over the places where they meet: the sum of products, the largest sum, and the sum of
-    // products times factors, which also adds weight * factor * right to left_sums and weight * factor * left to
-    // right_sums. See split_task.hpp.
+    // For each pair of parts, over the places where they meet: the sum of products; the largest sum; and weight *
+    // factor times what is on the other side, added to left_sums and to right_sums. See split_task.hpp.
     void (*split_sums)(std::span<SplitPair>);
     void (*split_maxima)(std::span<SplitPair>);
-    void (*split_down)(std::span<SplitPair>, const double* factors);
+    void (*split_down)(std::span<const SplitPair>, const double* factors);
 
     template <class S>
     const StateRoutines<S>& state() const {
