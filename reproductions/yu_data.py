@@ -1,7 +1,6 @@
 """The sequences on which the method of Yu, Bertsekas and Rousu is tried: tagged sentences, and letters as symbols."""
 
 import itertools
-import os
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -13,10 +12,10 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
 from dualfield.data.symbols import SymbolTable
-from dualfield.datasets.benchmark_data import DATA_VARIABLE
 from dualfield.io import read_conll
 from reproductions.perezcruz_data import Words, handwritten_words
 from reproductions.records import Settings
+from reproductions.text_data import read_text
 
 TAGGED = "treebank_pos"
 SENTENCES, MORE_SENTENCES, LETTERS = "600 sentences", "3000 sentences", "letters"
@@ -124,24 +123,17 @@ def attributes(X: list[list[Any]], table: SymbolTable) -> list[list[list[str]]]:
     return [[["first", *first], *rest] for first, *rest in sequences]
 
 
+def _two_columns(path: Path) -> list[list[tuple[str, ...]]]:
+    sentences = read_conll(path)
+    if any(len(row) != 2 for rows in sentences for row in rows[:1]):
+        raise ValueError("it must have two columns, word and tag.")
+    return sentences
+
+
 @lru_cache(maxsize=1)
 def tagged_sentences(settings: Settings) -> Sequences:
     """Read the words of the treebank and the classes of their tags."""
-    folder = settings.folder if settings.folder is not None else os.environ.get(DATA_VARIABLE, "")
-    path = Path(folder) / f"{TAGGED}.txt.gz"
-    if not path.is_file():
-        where = f"in the folder '{folder}'" if folder else "known"
-        raise click.BadParameter(
-            f"There is no data set '{TAGGED}' {where}: a file {path.name} of words and tags. Name its folder, or set "
-            f"the environment variable {DATA_VARIABLE} to it.",
-            param_hint="'--data'",
-        )
-    try:
-        sentences = read_conll(path)
-    except (OSError, EOFError, ValueError) as error:
-        raise click.BadParameter(f"The file '{path}' cannot be read: {error}", param_hint="'--data'") from error
-    if any(len(row) != 2 for rows in sentences for row in rows[:1]):
-        raise click.BadParameter(f"The file '{path}' must have two columns, word and tag.", param_hint="'--data'")
+    sentences = read_text(settings, TAGGED, "words and tags", _two_columns)
     words = [[word for word, _ in rows] for rows in sentences]
     return Sequences(words, [[coarse_tag(tag) for _, tag in rows] for rows in sentences])
 

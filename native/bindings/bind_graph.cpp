@@ -1,4 +1,4 @@
-// Graphs as Python passes them: exact ones, and relaxations.
+// Graphs as Python passes them: exact ones, relaxations, and hypergraphs.
 #include <nanobind/stl/optional.h>
 
 #include "dualfield/structures/graph.hpp"
@@ -15,6 +15,14 @@ using MaybeCodes = std::optional<Codes>;
 using MaybeVector = std::optional<Input<double, 1>>;
 using Pairs = Input<std::int32_t, 2>;
 
+// The largest of what a member function says of the examples.
+template <class OfGraphs>
+std::size_t largest(const OfGraphs& structure, std::size_t (OfGraphs::*question)(std::size_t) const) {
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < structure.n_examples(); ++i) found = std::max(found, (structure.*question)(i));
+    return found;
+}
+
 // How: what the structure needs beside the graphs.
 template <class OfGraphs, class How>
 class BoundGraph final : public BoundStructure {
@@ -30,13 +38,8 @@ class BoundGraph final : public BoundStructure {
                      {edge_offsets_.data(), edge_offsets_.size()},
                      {n_types, with_edges, data_or_null(types_), data_or_null(limits_)}, how) {}
     const Structure& structure() const override { return structure_; }
-    // The largest of what a member function says of the examples.
-    template <class Question>
-    std::size_t most(Question question) const {
-        std::size_t largest = 0;
-        for (std::size_t i = 0; i < structure_.n_examples(); ++i)
-            largest = std::max(largest, (structure_.*question)(i));
-        return largest;
+    std::size_t most(std::size_t (OfGraphs::*question)(std::size_t) const) const {
+        return largest(structure_, question);
     }
 
   private:
@@ -64,6 +67,50 @@ class BoundGraph final : public BoundStructure {
 using BoundExact = BoundGraph<GraphStructure, std::size_t>;
 using BoundRelaxed = BoundGraph<RelaxedGraphStructure, RelaxedGraphStructure::Accuracy>;
 
+// Edges of any number of nodes.
+class BoundHypergraph final : public BoundStructure {
+  public:
+    BoundHypergraph(std::size_t n_labels, Offsets offsets, Codes nodes, Offsets scopes, Offsets edge_offsets,
+                    Codes types, Codes sizes, bool with_edges, std::size_t budget)
+        : offsets_(checked_offsets(offsets)),
+          scopes_(checked_offsets(scopes)),
+          edge_offsets_(checked_offsets(edge_offsets)),
+          nodes_(nodes),
+          types_(types),
+          sizes_(sizes),
+          structure_(
+              checked(n_labels), {offsets_.data(), offsets_.size()}, nodes_.data(),
+              {edge_offsets_.data(), edge_offsets_.size()},
+              {sizes_.size(), with_edges, types_.data(), nullptr, scopes_.data(), {sizes_.data(), sizes_.size()}},
+              budget) {}
+    const Structure& structure() const override { return structure_; }
+    std::size_t width() const { return largest(structure_, &GraphStructure::width); }
+
+  private:
+    std::size_t checked(std::size_t n_labels) const {
+        const auto n_edges = static_cast<std::size_t>(edge_offsets_.data()[edge_offsets_.size() - 1]);
+        require(n_labels > 0, "n_labels must be positive");
+        require(edge_offsets_.size() == offsets_.size(), "edge_offsets must have an entry for each example");
+        require(scopes_.size() == n_edges + 1, "scopes must have an entry for each edge, and one behind them");
+        require(nodes_.size() == static_cast<std::size_t>(scopes_.data()[n_edges]),
+                "nodes must have one entry for each node of each edge");
+        require(types_.size() == n_edges, "types must have one entry for each edge");
+        for (std::size_t type = 0; type < sizes_.size(); ++type)
+            require(sizes_.data()[type] >= 1, "sizes must be positive");
+        for (std::size_t e = 0; e < n_edges; ++e) {
+            const std::int32_t type = types_.data()[e];
+            require(type >= 0 && static_cast<std::size_t>(type) < sizes_.size(), "types must be in [0, n_types)");
+            require(scopes_.data()[e + 1] - scopes_.data()[e] == sizes_.data()[type],
+                    "edges must have as many nodes as their type");
+        }
+        return n_labels;
+    }
+
+    Offsets offsets_, scopes_, edge_offsets_;
+    Codes nodes_, types_, sizes_;
+    GraphStructure structure_;
+};
+
 }  // namespace
 
 void register_graph(nb::module_& module) {
@@ -90,6 +137,11 @@ void register_graph(nb::module_& module) {
         .def_prop_ro(
             "n_forests", [](const BoundRelaxed& self) { return self.most(&RelaxedGraphStructure::n_forests); },
             "The largest number of forests of an example.");
+    nb::class_<BoundHypergraph, BoundStructure>(module, "HypergraphStructure", "Hypergraphs, exact by elimination.")
+        .def(nb::init<std::size_t, Offsets, Codes, Offsets, Offsets, Codes, Codes, bool, std::size_t>(), "n_labels"_a,
+             "offsets"_a.noconvert(), "nodes"_a.noconvert(), "scopes"_a.noconvert(), "edge_offsets"_a.noconvert(),
+             "types"_a.noconvert(), "sizes"_a.noconvert(), "with_edges"_a, "budget"_a)
+        .def_prop_ro("width", &BoundHypergraph::width, "The longest separator of all examples.");
 }
 
 }  // namespace dualfield::bindings

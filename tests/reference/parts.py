@@ -10,7 +10,22 @@ from itertools import pairwise, product
 import numpy as np
 
 from dualfield.data.shapes import Shape
-from dualfield.structures import Chain, Grammar, Graph, GraphShape, SemiMarkov, Single, Tree, TreeShape
+from dualfield.structures import (
+    ArcShape,
+    Chain,
+    Dependency,
+    Grammar,
+    Graph,
+    GraphShape,
+    Hypergraph,
+    HypergraphShape,
+    SemiMarkov,
+    Single,
+    Spans,
+    SpanShape,
+    Tree,
+    TreeShape,
+)
 
 
 class Enumerator:
@@ -43,6 +58,14 @@ class Enumerator:
         """An example as users pass it."""
         return nodes
 
+    def output(self, i, labels):
+        """A labelling as users pass it."""
+        return list(labels)
+
+    def listed(self, outputs):
+        """Outputs as a list for each example."""
+        return [list(one) for one in outputs]
+
     def columns(self, nodes):
         """The features that have weights."""
         return nodes
@@ -51,6 +74,9 @@ class Enumerator:
 class Singles(Enumerator):
     def input(self, i, nodes):
         return nodes[0]
+
+    def listed(self, outputs):
+        return [[one] for one in outputs]
 
 
 class Chains(Enumerator):
@@ -120,8 +146,44 @@ class Graphs(Enumerator):
         return (nodes, edges) if self.shape.types is None else (nodes, edges, self.shape.types[self._edges(i)])
 
 
+class Hypergraphs(Enumerator):
+    """Tables by number of nodes and type; rows of edges have the parts of every number of nodes."""
+
+    def _edges(self, i):
+        """(nodes, type) of each edge."""
+        shape, found = self.shape, []
+        for e in range(*shape.edge_offsets[i : i + 2].tolist()):
+            nodes = shape.nodes[shape.scopes[e] : shape.scopes[e + 1]].tolist()
+            found.append((nodes, 0 if shape.types is None else int(shape.types[e])))
+        return found
+
+    def _part(self, nodes, labels):
+        """The place of the labels of some nodes among all labels that so many nodes may have."""
+        return list(product(range(self.n_labels), repeat=len(nodes))).index(tuple(labels[node] for node in nodes))
+
+    def edges(self, i, labels):
+        sizes = sorted({size for size, _ in self.structure.tables})
+        before = {size: sum(self.n_labels**less for less in sizes if less < size) for size in sizes}
+        found = enumerate(self._edges(i))
+        return [(row, before[len(nodes)] + self._part(nodes, labels)) for row, (nodes, _) in found]
+
+    def shared(self, i, labels):
+        tables, found = self.structure.tables, []
+        for nodes, kind in self._edges(i):
+            at = tables.index((len(nodes), kind))
+            found.append(sum(self.n_labels**size for size, _ in tables[:at]) + self._part(nodes, labels))
+        return found
+
+    def input(self, i, nodes):
+        edges, types = [edge for edge, _ in self._edges(i)], [kind for _, kind in self._edges(i)]
+        return (nodes, edges) if self.shape.types is None else (nodes, edges, np.array(types, dtype=int))
+
+
 class Segments(Enumerator):
     """Labels as in BIO, BIOES or runs; segments are found letter by letter."""
+
+    def output(self, i, labels):
+        return [self.structure.labels[label] for label in labels]
 
     def segments(self, labels):
         """(first node, length, kind) of each segment; None if labels make none."""
@@ -215,6 +277,75 @@ class Grammars(Enumerator):
         return self.shape.tokens[i], nodes
 
 
+def projective_trees(n, single=True):
+    """All projective trees of n words: tuples of heads, counted from 1, 0 for the root."""
+    for heads in product(range(n + 1), repeat=n):
+        if (not single or heads.count(0) == min(n, 1)) and _is_tree(heads) and not _crosses(heads):
+            yield heads
+
+
+def _is_tree(heads):
+    for word in range(1, len(heads) + 1):
+        for _ in heads:
+            word = heads[word - 1] if word else 0
+        if word:
+            return False
+    return True
+
+
+def _crosses(heads):
+    arcs = [(min(head, word), max(head, word)) for word, head in enumerate(heads, 1)]
+    return any(a < c < b < d for a, b in arcs for c, d in arcs)
+
+
+class Arcs(Enumerator):
+    """Labels of the arcs of dependency trees, the empty one for those that are not in the tree."""
+
+    def labellings(self, i):
+        n = round(self.length(i) ** 0.5)
+        for heads in projective_trees(n, self.structure.root == "single"):
+            for kinds in product(range(1, self.n_labels), repeat=n):
+                chosen = dict(zip(enumerate(heads), kinds, strict=True))
+                yield tuple(
+                    chosen.get((child, head), 0) for child in range(n) for head in range(n + 1) if head != child + 1
+                )
+
+    def output(self, i, labels):
+        n, names = round(self.length(i) ** 0.5), self.structure.labels
+        places = [(child, head) for child in range(n) for head in range(n + 1) if head != child + 1]
+        found = [(head, names[label]) for (_, head), label in zip(places, labels, strict=True) if label]
+        return found if self.structure.is_labelled else [head for head, _ in found]
+
+
+class Bracketings(Enumerator):
+    """Rows are the spans of a sentence, label 0 is no bracket; brackets do not cross."""
+
+    def spans(self, i):
+        n = 0
+        while n * (n + 1) // 2 < self.length(i):
+            n += 1
+        return [(a, b) for a in range(n) for b in range(a + 1, n + 1)]
+
+    def labellings(self, i):
+        spans = self.spans(i)
+        n = max((b for _, b in spans), default=0)
+        crossing = [[q for q, (c, d) in enumerate(spans) if a < c < b < d or c < a < d < b] for a, b in spans]
+
+        def extend(labels):
+            at = len(labels)
+            if at == len(spans):
+                yield tuple(labels)
+                return
+            for label in range(self.n_labels):
+                if label and any(q < at and labels[q] for q in crossing[at]):
+                    continue
+                if not label and spans[at] == (0, n) and self.structure.root == "labelled":
+                    continue
+                yield from extend([*labels, label])
+
+        yield from extend([])
+
+
 class TypedGraphs(Graphs):
     """Nodes have types, with weights and label sets of their own."""
 
@@ -278,6 +409,18 @@ def _grammar_of_rules():
     return Grammar.from_rules(rules)
 
 
+def draw_hypergraph(rng, lengths, tables):
+    """Edges of all sizes that fit, in any order of their nodes; each table has at least one edge somewhere."""
+    edges, types = [[] for _ in lengths], [[] for _ in lengths]
+    for i, n in enumerate(lengths):
+        for size, kind in tables:
+            for _ in range(2 if size <= n else 0):
+                edges[i].append(rng.permutation(n)[:size].tolist())
+                types[i].append(kind)
+    has_types = any(kind for _, kind in tables)
+    return HypergraphShape.of_edges(lengths, edges, np.concatenate(types).astype(int) if has_types else None)
+
+
 def enumerators(rng):
     """Small batches of every structure, with and without constraints."""
     lengths = [3, 0, 1, 4, 2]
@@ -310,9 +453,20 @@ def enumerators(rng):
             grammar.shape([list(words) for words in ("bab", "", "b", "aaba")]),
             grammar.n_labels,
         ),
+        "arcs": Arcs(Dependency(["", "arc"]), ArcShape(_offsets([9, 0, 1, 16, 4])), 2),
+        "arcs with labels": Arcs(Dependency(["", "x", "y"]), ArcShape(_offsets([4, 9, 0, 1, 9])), 3),
+        "arcs from the root": Arcs(Dependency(["", "arc"], "any"), ArcShape(_offsets([9, 0, 1, 16])), 2),
+        "spans": Bracketings(Spans(["", "a", "b"]), SpanShape.of_words([3, 0, 1, 2, 1]), 3),
+        "spans any root": Bracketings(Spans(["", "a"], root="any"), SpanShape.of_words([4, 1, 3]), 2),
         "graph node types": TypedGraphs(
             Graph(3, 2, label_sets=np.array([[True, True, False], [False, True, True], [False, False, True]])),
             draw_graph(rng.spawn(1)[0], [5, 2, 0, 5, 4], 2, 3),  # what is drawn after it stays the same
             3,
+        ),
+        "hypergraph": Hypergraphs(Hypergraph(3, [3]), draw_hypergraph(rng.spawn(1)[0], [4, 0, 1, 3], [(3, 0)]), 3),
+        "hypergraph types": Hypergraphs(
+            Hypergraph(2, [2, (3, 0), (3, 2), 4]),
+            draw_hypergraph(rng.spawn(1)[0], [4, 2, 0, 5], [(2, 0), (3, 0), (3, 2), (4, 0)]),
+            2,
         ),
     }

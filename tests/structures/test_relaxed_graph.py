@@ -1,5 +1,8 @@
 """Tree-reweighted bounds: above the exact answer, met from below by points of the local polytope, tight on trees."""
 
+import math
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -243,3 +246,36 @@ def test_what_bounds_do_not_answer_is_refused():
         Graph(2, inference="loopy")
     with pytest.raises(ValueError, match=r"Example 0 needs tables of more than 200 bytes"):
         Graph(3, budget=200, allowed=np.ones((3, 3), dtype=bool)).argmax(drawn.scores)
+
+
+@pytest.mark.parametrize("inference", ["trw", "exact"])
+def test_labels_and_bounds_of_one_pass_are_those_of_two(inference):
+    rng = np.random.default_rng(3)
+    shape = GraphShape(
+        np.array([0, 12, 12, 24]), np.tile(grid(3, 4), (2, 1)).astype(np.int32), np.array([0, 17, 17, 34])
+    )
+    scores = Scores(rng.normal(size=(24, 3)), transition=2.0 * rng.normal(size=(34, 3, 3)), shape=shape)
+    for sets in (None, np.array([[True, True, False], [False, True, True]])):
+        kinds = None if sets is None else rng.integers(2, size=24).astype(np.int32)
+        asked = scores if sets is None else replace(scores, shape=replace(shape, node_types=kinds))
+        graph = Graph(3, inference=inference, label_sets=sets)
+        found = graph.bounded_argmax(asked)
+        np.testing.assert_array_equal(found.labels, graph.argmax(asked))
+        np.testing.assert_allclose(found.bounds.bound, graph.log_partition(asked, temperature=0.0), rtol=1e-14)
+        assert (found.bounds.score <= found.bounds.bound).all()
+
+
+def test_scores_of_large_pictures_are_summed_without_loss():
+    rng = np.random.default_rng(0)
+    shape, labels = shape_of(10000, grid(100, 100)), rng.integers(3, size=10000)
+    node, pair = 1e3 * rng.normal(size=(10000, 3)), 1e-3 * rng.normal(size=(3, 3))
+    node[::2] += 1e6
+    parts = [
+        *node[np.arange(10000), labels].tolist(),
+        *pair[labels[shape.edges[:, 0]], labels[shape.edges[:, 1]]].tolist(),
+    ]
+    found = Graph(3, inference="trw").score(Scores(node, transition=pair, shape=shape), labels)[0]
+    assert found == pytest.approx(math.fsum(parts), rel=2.3e-16, abs=0.0)
+    forbidden = node.copy()
+    forbidden[7] = -np.inf
+    assert Graph(3, inference="trw").score(Scores(forbidden, transition=pair, shape=shape), labels)[0] == -np.inf

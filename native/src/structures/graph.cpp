@@ -10,6 +10,7 @@
 #include "dualfield/core/random.hpp"
 #include "dualfield/structures/elimination.hpp"
 #include "dualfield/structures/junction_parts.hpp"
+#include "dualfield/structures/slope.hpp"
 #include "graph_pass.hpp"
 
 namespace dualfield {
@@ -24,18 +25,20 @@ GraphStructure::GraphStructure(std::size_t n_labels, std::span<const std::int64_
         sizes.assign(length(i), static_cast<std::int32_t>(n_labels));
         nodes.resize(length(i));
         std::iota(nodes.begin(), nodes.end(), 0);
-        nodes.insert(nodes.end(), edges_of(i), edges_of(i) + 2 * n_edges(i));
-        begins.resize(length(i) + n_edges(i) + 1);
-        for (std::size_t f = 0; f < begins.size(); ++f)
-            begins[f] = static_cast<std::int64_t>(f <= length(i) ? f : 2 * f - length(i));
+        begins.resize(length(i) + 1);
+        std::iota(begins.begin(), begins.end(), 0);
+        for (std::size_t e = first_edge(i); e < first_edge(i + 1); ++e) {
+            nodes.insert(nodes.end(), scope(e).begin(), scope(e).end());
+            begins.push_back(static_cast<std::int64_t>(nodes.size()));
+        }
         plans_.push_back(
             std::make_unique<const EliminationPlan>(plan_elimination(sizes, {nodes, begins}, {most, most})));
         if (plans_.back()->is_too_large)
             throw TooWide("Example " + std::to_string(i) + " needs tables of more than " + std::to_string(budget) +
                           " bytes for exact answers: a node of it has " + std::to_string(plans_.back()->width) +
-                          " neighbours when it is eliminated, with " + std::to_string(n_labels) +
-                          " labels each. Use inference='trw', which bounds, raise the budget, leave out edges, or cut "
-                          "the graph into smaller ones.");
+                          " neighbours when it is eliminated, with " + std::to_string(n_labels) + " labels each. " +
+                          (has_pairs_only() ? "Use inference='trw', which bounds, raise" : "Raise") +
+                          " the budget, leave out edges, or cut the graph into smaller ones.");
     }
 }
 
@@ -125,7 +128,7 @@ void GraphStructure::marginals(Examples examples, const ScoreView& view, std::si
             pass.spread([&](std::size_t i) -> typename Pass::Place {
                 const std::size_t example = group[i];
                 return {sums.own[0] + (first(example) - base) * n_labels_,
-                        edges ? edges + (first_edge(example) - base_edge) * n_labels_ * n_labels_ : nullptr,
+                        edges ? edges + (first_edge(example) - base_edge) * edge_width_ : nullptr,
                         sums.shared ? sums.shared + (example - examples.first) * parts_.n_shared : nullptr};
             });
         });
@@ -134,10 +137,16 @@ void GraphStructure::marginals(Examples examples, const ScoreView& view, std::si
 
 void GraphStructure::argmax(Examples examples, const ScoreView& view, std::size_t n_threads, std::int32_t* labels,
                             Status* statuses) const {
+    bounded_argmax(examples, view, n_threads, labels, nullptr, statuses);
+}
+
+void GraphStructure::bounded_argmax(Examples examples, const ScoreView& view, std::size_t n_threads,
+                                    std::int32_t* labels, double* bounds, Status* statuses) const {
     for_groups(examples, view, n_threads, true, [&](Pass& pass, std::span<const std::size_t> group) {
         pass.junction.up_max();
-        answer(pass, group, examples.first, false, statuses, [&](std::size_t i, std::size_t) {
+        answer(pass, group, examples.first, false, statuses, [&](std::size_t i, std::size_t at) {
             pass.junction.decode(i, labels + (first(group[i]) - first(examples.first)));
+            if (bounds) bounds[at] = pass.total(i);
         });
     });
 }
@@ -214,15 +223,21 @@ std::unique_ptr<Block> GraphStructure::block() const {
     return std::make_unique<OneGraph>(*this);
 }
 
+std::unique_ptr<Slope> GraphStructure::slope() const {
+    return junction_slope(*this);
+}
+
 bool GraphStructure::list_junction(std::size_t example, JunctionParts& out) const {
+    if (!has_pairs_only()) return false;
     const auto n_pairs = static_cast<std::int64_t>(n_labels_ * n_labels_);
     out.clear();
     for (const EliminationStep& step : plan(example).steps) out.steps.push_back(step.nodes);
     for (std::size_t e = 0; e < n_edges(example); ++e) {
         const auto edge = static_cast<std::int32_t>(e);
         const auto type = static_cast<std::int64_t>(type_of(first_edge(example) + e));
-        out.factors.push_back(
-            {edges_of(example)[2 * e], edges_of(example)[2 * e + 1], options_.with_edges ? edge : -1, type * n_pairs});
+        const std::int32_t* ends = edges_of(example) + 2 * e;
+        out.factors.push_back({ends[0], ends[1], options_.with_edges ? edge : -1, type * n_pairs});
+        if (options_.limits) out.limits.push_back({ends[0], ends[1], options_.limits + type * n_pairs});
     }
     return true;
 }

@@ -14,9 +14,9 @@ class GraphStructure::Pass {
   public:
     explicit Pass(const GraphStructure& graph)
         : graph_(graph),
-          n_pairs_(graph.n_labels_ * graph.n_labels_),
-          shared_scores_(graph.options_.n_types * n_pairs_),
-          ready_(graph.options_.n_types, graph.options_.n_types * n_pairs_) {}
+          width_(graph.edge_width_),
+          shared_scores_(graph.parts_.n_shared),
+          ready_(graph.options_.n_types, graph.parts_.n_shared) {}
 
     // Takes the scores of some examples of one shape from a view whose first example is `from`.
     void begin(std::span<const std::size_t> examples, std::size_t from, const ScoreView& view) {
@@ -33,9 +33,9 @@ class GraphStructure::Pass {
             for (std::size_t e = 0; e < n_edges_; ++e) {
                 FactorScores& factor = junction.factor(n_nodes_ + e);
                 const std::size_t type = type_of(i, e);
-                if (edges) factor.own[lane] = edges + e * n_pairs_;
+                if (edges) factor.own[lane] = edges + e * width_ + graph_.row_begin(type);
                 if (edges && !has_shared_) continue;
-                factor.shared[lane] = shared_scores_.data() + type * n_pairs_;
+                factor.shared[lane] = shared_scores_.data() + graph_.table(type);
                 if (edges) continue;
                 // Lanes with other types than the first read their tables one by one.
                 const bool is_same = lane == 0 || (factor.ready && factor.shared[0] == factor.shared[lane]);
@@ -63,8 +63,14 @@ class GraphStructure::Pass {
             for (std::size_t t = 0; t < n_nodes_; ++t) nodes_[t].own[i] = to.nodes + t * graph_.n_labels_;
             for (std::size_t e = 0; e < n_edges_; ++e) {
                 FactorSums& sums = factors_[n_nodes_ + e];
-                if (to.edges) sums.own[i] = to.edges + e * n_pairs_;
-                if (to.shared) sums.shared[i] = to.shared + type_of(i, e) * n_pairs_;
+                const std::size_t type = type_of(i, e);
+                if (to.edges) {
+                    double* row = to.edges + e * width_;
+                    sums.own[i] = row + graph_.row_begin(type);
+                    std::fill(row, sums.own[i], 0.0);
+                    std::fill(sums.own[i] + graph_.table_cells(type), row + width_, 0.0);
+                }
+                if (to.shared) sums.shared[i] = to.shared + graph_.table(type);
             }
             if (to.shared) std::fill_n(to.shared, graph_.parts_.n_shared, 0.0);
         }
@@ -94,11 +100,11 @@ class GraphStructure::Pass {
                 (shared_ ? shared_[j] : 0.0) + (graph_.options_.limits ? graph_.options_.limits[j] : 0.0);
         ready_.clear();
         for (std::size_t type = 0; type < graph_.options_.n_types; ++type)
-            ready_.add(type, shared_scores_.data() + type * n_pairs_, n_pairs_, factor_);
+            ready_.add(type, shared_scores_.data() + graph_.table(type), graph_.table_cells(type), factor_);
     }
 
     const GraphStructure& graph_;
-    std::size_t n_pairs_, n_nodes_ = 0, n_edges_ = 0;
+    std::size_t width_, n_nodes_ = 0, n_edges_ = 0;
     std::span<const std::size_t> examples_;
     const double* shared_ = nullptr;
     double factor_ = 0.0, shared_factor_ = 0.0;

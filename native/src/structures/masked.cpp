@@ -5,6 +5,7 @@
 
 #include "dualfield/core/buffer.hpp"
 #include "dualfield/core/layout.hpp"
+#include "dualfield/structures/slope.hpp"
 
 namespace dualfield {
 
@@ -60,6 +61,11 @@ void MaskedStructure::maximum(Examples examples, const ScoreView& view, std::siz
 void MaskedStructure::argmax(Examples examples, const ScoreView& view, std::size_t n_threads, std::int32_t* labels,
                              Status* statuses) const {
     inner_.argmax(examples, Masked(*this).of(examples, view), n_threads, labels, statuses);
+}
+
+void MaskedStructure::bounded_argmax(Examples examples, const ScoreView& view, std::size_t n_threads,
+                                     std::int32_t* labels, double* bounds, Status* statuses) const {
+    inner_.bounded_argmax(examples, Masked(*this).of(examples, view), n_threads, labels, bounds, statuses);
 }
 
 void MaskedStructure::best_point(Examples examples, const ScoreView& view, std::size_t n_threads, const PartSums& sums,
@@ -139,6 +145,28 @@ class MaskedStructure::OneExample final : public Block {
 
 std::unique_ptr<Block> MaskedStructure::block() const {
     return std::make_unique<OneExample>(*this);
+}
+
+class MaskedStructure::OneSlope final : public Slope {
+  public:
+    OneSlope(const MaskedStructure& structure, std::unique_ptr<Slope> inner)
+        : masked_(structure), inner_(std::move(inner)) {}
+
+    Status begin(std::size_t example, const ScoreView& scores) override {
+        return inner_->begin(example, masked_.of({example, example + 1}, scores));
+    }
+    double derive(const ScoreView& direction, const PartSums& change) override {
+        return inner_->derive(direction, change);
+    }
+
+  private:
+    Masked masked_;
+    std::unique_ptr<Slope> inner_;
+};
+
+std::unique_ptr<Slope> MaskedStructure::slope() const {
+    std::unique_ptr<Slope> inner = inner_.slope();
+    return inner ? std::make_unique<OneSlope>(*this, std::move(inner)) : nullptr;
 }
 
 }  // namespace dualfield

@@ -18,6 +18,8 @@ RelaxedGraphStructure::RelaxedGraphStructure(std::size_t n_labels, std::span<con
     if (options.limits)
         throw std::invalid_argument(
             "Pairs of labels that are forbidden need inference='exact': a relaxation would give them a share.");
+    if (!has_pairs_only())
+        throw std::invalid_argument("Edges of more than two nodes need exact answers: forests are made of pairs.");
     for (const std::size_t i : first_of_shape_)
         forests_.push_back(std::make_unique<const Forests>(cut_into_forests(length(i), edges_of(i), n_edges(i))));
 }
@@ -232,9 +234,15 @@ void RelaxedGraphStructure::best_point(Examples examples, const ScoreView& view,
 
 void RelaxedGraphStructure::argmax(Examples examples, const ScoreView& view, std::size_t n_threads,
                                    std::int32_t* labels, Status* statuses) const {
+    bounded_argmax(examples, view, n_threads, labels, nullptr, statuses);
+}
+
+void RelaxedGraphStructure::bounded_argmax(Examples examples, const ScoreView& view, std::size_t n_threads,
+                                           std::int32_t* labels, double* bounds, Status* statuses) const {
     for_examples<Pass>(*this, examples, view, n_threads, statuses, false,
                        [&](const Pass& pass, std::size_t i, std::size_t row) {
                            if (length(examples.first + i)) std::ranges::copy(pass.labels(), labels + row);
+                           if (bounds) bounds[i] = pass.total();
                        });
 }
 

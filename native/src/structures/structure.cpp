@@ -1,10 +1,12 @@
 #include "dualfield/structures/structure.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "dualfield/core/layout.hpp"
 #include "dualfield/core/parallel.hpp"
+#include "dualfield/structures/slope.hpp"
 
 namespace dualfield {
 namespace {
@@ -167,6 +169,12 @@ void Structure::indicate(Examples examples, const std::int32_t* labels, const Pa
     }
 }
 
+void Structure::bounded_argmax(Examples examples, const ScoreView& view, std::size_t n_threads, std::int32_t* labels,
+                               double* bounds, Status* statuses) const {
+    argmax(examples, view, n_threads, labels, statuses);
+    maximum(examples, view, n_threads, bounds, statuses);
+}
+
 void Structure::best_point(Examples examples, const ScoreView& view, std::size_t n_threads, const PartSums& sums,
                            double* out, Status* statuses) const {
     std::vector<std::int32_t> labels(first(examples.last) - first(examples.first));
@@ -182,6 +190,25 @@ std::string Structure::no_labelling(std::size_t) const {
     return {};
 }
 
+std::unique_ptr<Slope> Structure::slope() const {
+    return nullptr;
+}
+
+void Structure::directional(Examples examples, const ScoreView& scores, const ScoreView& direction,
+                            std::size_t n_threads, const PartSums& change, double* out, Status* statuses) const {
+    n_threads = std::max<std::size_t>(1, std::min(n_threads, examples.size()));
+    std::vector<std::unique_ptr<Slope>> slopes;
+    for (std::size_t i = 0; i < n_threads; ++i) slopes.push_back(slope());
+    if (!slopes[0]) not_answered("directional");
+    parallel_for(examples.size(), n_threads, [&](std::size_t worker, std::size_t i) {
+        const std::size_t example = examples.first + i;
+        statuses[i] = slopes[worker]->begin(example, view_of(example, examples.first, scores));
+        if (statuses[i] == Status::ok)
+            out[i] = slopes[worker]->derive(view_of(example, examples.first, direction),
+                                            sums_of(example, examples.first, change));
+    });
+}
+
 std::string Structure::refusal(std::size_t, const std::int32_t*) const {
     return {};
 }
@@ -192,6 +219,16 @@ ScoreView Structure::view_of(std::size_t example, std::size_t from, const ScoreV
         const OwnTable& table = parts_.tables[g];
         if (own.own[g]) own.own[g] += (table.first(example) - table.first(from)) * table.width;
     }
+    return own;
+}
+
+PartSums Structure::sums_of(std::size_t example, std::size_t from, const PartSums& sums) const {
+    PartSums own = sums;
+    for (std::size_t g = 0; g < parts_.tables.size(); ++g) {
+        const OwnTable& table = parts_.tables[g];
+        if (own.own[g]) own.own[g] += (table.first(example) - table.first(from)) * table.width;
+    }
+    if (own.shared) own.shared += (example - from) * parts_.n_shared;
     return own;
 }
 
@@ -211,18 +248,24 @@ void Structure::score(Examples examples, const ScoreView& view, std::size_t, con
 }
 
 double Structure::score_parts(std::size_t, const ScoreView& scores, const PartSpan& parts) const {
-    double total = 0.0;
+    // What rounding takes from the sum is added at the end (Neumaier 1974): labellings of large examples are compared.
+    double total = 0.0, lost = 0.0;
+    const auto add = [&](double score) {
+        const double sum = total + score;
+        lost += std::abs(total) >= std::abs(score) ? (total - sum) + score : (score - sum) + total;
+        total = sum;
+    };
     for (std::size_t g = 0; g < parts_.tables.size(); ++g) {
         if (!scores.own[g]) continue;
         const double* row = scores.own[g];
         for (const std::int32_t part : parts.own[g]) {
-            if (part >= 0) total += row[part];
+            if (part >= 0) add(row[part]);
             row += parts_.tables[g].width;
         }
     }
     if (scores.shared)
-        for (const std::int32_t part : parts.shared) total += scores.shared[part];
-    return total;
+        for (const std::int32_t part : parts.shared) add(scores.shared[part]);
+    return std::abs(total) < kInfinity ? total + lost : total;
 }
 
 void Structure::add_cost(std::size_t example, const std::int32_t* truth, const double* cost, double scale,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from dualfield import _native
 from dualfield.data.anchored_texts import SEGMENT, AnchoredTexts, read_row_features
 from dualfield.data.attributes import Vocabulary
 from dualfield.data.batch import Batch
-from dualfield.data.input_forms import unwrapped
+from dualfield.data.input_forms import opened_tokens
 
 __all__ = ["AnchoredRows", "arc_anchors", "segment_anchors"]
 
@@ -148,14 +148,14 @@ class AnchoredRows:
             self._names = found.names
             self._native = _native.AnchoredRows(
                 sentences=sentences,
-                opened=_opened,
+                opened=opened_tokens,
                 anchors=self.anchors,
                 offsets=self.offsets,
                 pieces=found.pieces,
                 macros=found.macros,
                 n_texts=len(found.texts),
                 are_arcs=found.are_arcs,
-                owner=found.argument,
+                owner=found.argument[:1].lower() + found.argument[1:],
                 name=name,
             )
         else:
@@ -254,11 +254,3 @@ class AnchoredRows:
 
 def _begins(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-
-
-def _opened(sentence: Any) -> Any:
-    """Open a sentence that is neither a list nor a tuple."""
-    sentence = unwrapped(sentence)
-    if isinstance(sentence, np.ndarray):
-        return sentence.tolist()
-    return list(sentence) if isinstance(sentence, Iterator) else sentence

@@ -15,7 +15,7 @@ from dualfield.data.checks import check_choice
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
 from dualfield.structures.checks import add_cost, check_int, n_threads
-from dualfield.structures.graph_input import FlatEdges, FlatGraphs, GraphExample, read_graphs
+from dualfield.structures.graph_input import FlatEdges, FlatGraphs, edge_features, read_graphs
 from dualfield.structures.graph_shape import GraphShape
 from dualfield.structures.label_sets import LabelSets
 from dualfield.structures.max_flow_oracle import NO_SUMS, MaxFlowOracle
@@ -449,7 +449,7 @@ class Graph(Pairwise):
         flat = FlatEdges.of(graphs)
         if not graphs and self.label_sets is not None:
             flat = flat._replace(by_type=FlatTypes.none())
-        connect, features = self._connecting(flat, "X[{}][1]"), _edge_features(graphs)
+        connect, features = self._connecting(flat, "X[{}][1]"), edge_features(graphs)
         if flat.by_type is None:
             return Opened([graph.nodes for graph in graphs], connect=connect, edges=features)
         kinds, tables = flat.by_type.nodes.tolist(), flat.by_type.tables
@@ -490,15 +490,6 @@ class Graph(Pairwise):
             )
 
         return connect
-
-
-def _edge_features(graphs: list[GraphExample]) -> Any:
-    """Return the features of the edges of each graph, in the form that one with edges has; None if there are none."""
-    some: Any = next((graph.features for graph in graphs if graph.features is not None and len(graph.edges)), None)
-    if some is None:
-        return None
-    none: Any = np.zeros((0, some.shape[1])) if np.ndim(some) == 2 and hasattr(some, "shape") else []
-    return [graph.features if len(graph.edges) else none for graph in graphs]
 
 
 def _connected(shape: Shape) -> GraphShape:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import numbers
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
@@ -195,12 +195,26 @@ def read_graphs(X: Any, neighbours: int) -> list[GraphExample]:
     if isinstance(X, (str, bytes, dict)) or not isinstance(X, Iterable) or _is_network(X):
         raise ValueError(f"X must be a list of graphs. Got {type(X).__name__} instead.")
     found = [_read_graph(f"X[{i}]", example, neighbours) for i, example in enumerate(X)]
-    with_edges = [i for i, graph in enumerate(found) if len(graph.edges)]
+    check_alike(found)
+    return found
+
+
+def check_alike(graphs: Sequence[Any]) -> None:
+    """Raise an error unless all graphs that have edges have edge types, or none has, and so for edge features."""
+    with_edges = [i for i, graph in enumerate(graphs) if len(graph.edges)]
     for what, of in (("edge types", "types"), ("edge features", "features")):
-        has = [getattr(found[i], of) is not None for i in with_edges]
+        has = [getattr(graphs[i], of) is not None for i in with_edges]
         if any(has) and not all(has):
             raise ValueError(f"X[{with_edges[has.index(False)]}] has no {what}, as other graphs have.")
-    return found
+
+
+def edge_features(graphs: Sequence[Any]) -> Any:
+    """Return the features of the edges of each graph, in the form that one with edges has; None if there are none."""
+    some: Any = next((graph.features for graph in graphs if graph.features is not None and len(graph.edges)), None)
+    if some is None:
+        return None
+    none: Any = np.zeros((0, some.shape[1])) if np.ndim(some) == 2 and hasattr(some, "shape") else []
+    return [graph.features if len(graph.edges) else none for graph in graphs]
 
 
 def _read_graph(name: str, example: Any, neighbours: int) -> GraphExample:
@@ -222,17 +236,23 @@ def _read_graph(name: str, example: Any, neighbours: int) -> GraphExample:
         joined, tables, by_table = edges_by_type(name, *example)
         return GraphExample(example[0], joined, features=by_table, by_type=ByType(kinds_of(example[0]), True, tables))
     edges = _read_edges(f"{name}[1]", example[1])
+    types, features = read_rest(name, example, len(edges))
+    return GraphExample(example[0], edges, types, features=features)
+
+
+def read_rest(name: str, example: tuple[Any, ...], n_edges: int) -> tuple[NDArray[np.int32] | None, Any]:
+    """Return types and features of edges, which stand behind nodes and edges; None where there are none."""
     types: NDArray[np.int32] | None = None
     features = None
     for at, entry in enumerate(example[2:], start=2):
         if at == 2 and (len(example) == 4 or _is_types(entry)):
             types = integers(f"{name}[2]", entry, "integers, one for each edge")
-            _check_size(f"{name}[2]", "types", len(types), len(edges), name)
+            _check_size(f"{name}[2]", "types", len(types), n_edges, name)
         else:
             features = entry
             n = entry.shape[0] if hasattr(entry, "shape") and entry.shape else len(entry)
-            _check_size(f"{name}[{at}]", "rows of edge features", n, len(edges), name)
-    return GraphExample(example[0], edges, types, features=features)
+            _check_size(f"{name}[{at}]", "rows of edge features", n, n_edges, name)
+    return types, features
 
 
 def _check_size(place: str, what: str, n: int, n_edges: int, name: str) -> None:

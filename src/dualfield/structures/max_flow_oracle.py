@@ -148,9 +148,9 @@ class MaxFlowOracle:
 
     def _expanded(self) -> tuple[list[Codes], Floats]:
         every = np.arange(len(self._graphs))
-        oracle = self._sweeps(every)
-        starts = self._cut(every, oracle.argmax())
-        return [self._expand(*one) for one in zip(self._graphs, starts, strict=True)], oracle.maximum()
+        labels, bounds = self._sweeps(every).bounded_argmax()
+        starts = self._cut(every, labels)
+        return [self._expand(*one) for one in zip(self._graphs, starts, strict=True)], bounds
 
     def _expand(self, graph: _Graph, labels: Codes) -> Codes:
         score, idle = graph.score(labels), 0
@@ -183,6 +183,10 @@ class MaxFlowOracle:
         """Return bounds on the scores of all labellings."""
         found = zip(self._graphs, self._best[0], self._best[1].tolist(), strict=True)
         return np.array([max(graph.score(labels), bound) for graph, labels, bound in found])
+
+    def bounded_argmax(self) -> tuple[Codes, Floats]:
+        """Return the best labellings that were found, and bounds."""
+        return self.argmax(), self.maximum()
 
     def best_point(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
         """Return the best points of the local polytope, as :class:`dualfield.structures.BestPoints` has them."""

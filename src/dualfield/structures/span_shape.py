@@ -96,6 +96,17 @@ class SpanShape(Shape):
             )
         return np.asarray(found)
 
+    def checked(self) -> Self:
+        """Return the shape itself, or raise an error if a sentence has a number of rows that no sentence has.
+
+        Returns
+        -------
+        SpanShape
+            This one.
+        """
+        _ = self.n_words
+        return self
+
     @cached_property
     def spans(self) -> NDArray[np.int32]:
         """First word of each row, and the one behind the last; shape (n_rows, 2)."""
@@ -144,7 +155,8 @@ class SpanShape(Shape):
     def read_labels(self, y: Any, known: Labels | None = None, name: str = "y") -> PartialLabels:
         """Read trees, spans or row labels into codes of rows; None and partial trees leave rows open."""
         found = self._read(y, name, is_complete=True)
-        self.forms.extend(form for form in map(_form_of, found) if form in FORMS)
+        with_words = (one for one, n in zip(found, self.n_words, strict=True) if n)
+        self.forms.extend(form for form in map(_form_of, with_words) if form in FORMS)
         if known is None:
             if found and all(one is None for one in found):
                 raise ValueError(f"{name} must have at least one tree or bracket. Got None everywhere.")

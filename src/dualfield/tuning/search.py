@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from dualfield.data import Batch
 from dualfield.features.reading import read_examples
-from dualfield.models.training_data import template_of
+from dualfield.models.training_data import TrueLabels, template_of
 from dualfield.solvers import Status
 from dualfield.structures import Structure
 from dualfield.structures.registry import structure_of
@@ -142,7 +142,9 @@ def _read(base: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Examples, Any]
     if not isinstance(given, Batch) and _is_batched(base):
         template = template_of(base.template, given)
         base = base.set_params(template=template)
-        nodes, pairs = read_examples(structure_of(type(base).__name__, base.structure), given, None, template, None)
+        structure = structure_of(type(base).__name__, base.structure)
+        growing = TrueLabels(labels).growing(structure, base.features) or True
+        nodes, pairs = read_examples(structure, given, None, template, None, grow=growing)
         read = given if pairs is not None else nodes  # pairs of a template are read with each fold
     if len(labels) != _count(read):
         raise ValueError(f"X and y must have as many examples. Got {_count(read)} and {len(labels)}.")

@@ -40,11 +40,14 @@ class GraphStructure final : public GraphParts {
     void maximum(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*) const override;
     // Among equals the one whose node that is eliminated last has the lowest label, then the node before it, and so on.
     void argmax(Examples, const ScoreView&, std::size_t n_threads, std::int32_t* labels, Status*) const override;
+    void bounded_argmax(Examples, const ScoreView&, std::size_t n_threads, std::int32_t* labels, double* bounds,
+                        Status*) const override;
     void max_marginals(Examples, const ScoreView&, std::size_t n_threads, double* own, Status*) const override;
     void entropy(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*) const override;
     void sample(Examples, const ScoreView&, std::size_t n_threads, std::size_t n_samples, std::uint64_t seed,
                 std::int32_t* labels, Status*) const override;
     std::unique_ptr<Block> block() const override;
+    std::unique_ptr<Slope> slope() const override;
     bool list_junction(std::size_t example, JunctionParts& out) const override;
 
   private:

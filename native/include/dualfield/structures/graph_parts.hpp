@@ -16,13 +16,19 @@ namespace dualfield {
 //
 // Own parts: a row of K labels for each node; where edges have scores of their own, a row of K x K pairs for each edge,
 // label of the node that it comes from first. Shared parts: K x K pairs for each edge type.
+//
+// Edges may also have more than two nodes, as many as their type says: m of them have K^m parts, the label of the last
+// node being the one that changes fastest. Own rows then have the parts of edges of every size, the smallest first, and
+// an edge uses those of its own size: edges of different sizes have no part in common.
 class GraphParts : public Structure {
   public:
     struct Options {
         std::size_t n_types = 1;
         bool with_edges = false;
-        const std::int32_t* types = nullptr;  // [E]: type of each edge; null: all are 0
-        const double* limits = nullptr;       // [n_types][K][K]: 0, or -inf for pairs that are forbidden; may be null
+        const std::int32_t* types = nullptr;    // [E]: type of each edge; null: all are 0
+        const double* limits = nullptr;         // [n_types][K][K]: 0, or -inf for pairs that are forbidden; may be null
+        const std::int64_t* scopes = nullptr;   // [E + 1]: where the nodes of each edge begin; null: all are pairs
+        std::span<const std::int32_t> sizes{};  // [n_types], with scopes: nodes of the edges of each type
     };
 
     std::size_t n_labels() const override { return n_labels_; }
@@ -37,18 +43,41 @@ class GraphParts : public Structure {
         return options_.types ? static_cast<std::size_t>(options_.types[edge]) : 0;
     }
     bool with_edges() const { return options_.with_edges; }
+    bool has_pairs_only() const { return !options_.scopes; }
+    // The nodes of an edge, counted over all examples.
+    std::span<const std::int32_t> scope(std::size_t edge) const {
+        if (!options_.scopes) return {edges_ + 2 * edge, 2};
+        const auto begin = static_cast<std::size_t>(options_.scopes[edge]);
+        return {edges_ + begin, static_cast<std::size_t>(options_.scopes[edge + 1]) - begin};
+    }
+    // Where the shared parts of the edges of a type begin, and how many they are.
+    std::size_t table(std::size_t type) const { return tables_[type]; }
+    std::size_t table_cells(std::size_t type) const { return tables_[type + 1] - tables_[type]; }
+    // Where the parts of edges of a type begin in an own row.
+    std::size_t row_begin(std::size_t type) const { return row_begins_[type]; }
+    // Which of the parts of its type an edge has.
+    std::size_t part_of(std::size_t edge, const std::int32_t* labels) const {
+        std::size_t part = 0;
+        for (const std::int32_t node : scope(edge)) part = part * n_labels_ + static_cast<std::size_t>(labels[node]);
+        return part;
+    }
 
   protected:
-    // All must outlive the structure. edges [E][2]: nodes of the same example, counted from its first; edge_offsets
-    // [n + 1]: where the edges of each example begin. Throws std::invalid_argument, naming the example, where an edge
-    // is none.
+    // All must outlive the structure. edges [E][2], or the nodes of one scope after another: nodes of the same example,
+    // counted from its first; edge_offsets [n + 1]: where the edges of each example begin. Throws
+    // std::invalid_argument, naming the example, where an edge is none.
     GraphParts(std::size_t n_labels, std::span<const std::int64_t> offsets, const std::int32_t* edges,
                std::span<const std::int64_t> edge_offsets, const Options& options);
+
+    void check_edge(std::size_t example, std::size_t edge) const;
 
     std::size_t n_labels_;
     const std::int32_t* edges_;
     std::span<const std::int64_t> edge_offsets_;
     const Options options_;
+    std::vector<std::size_t> tables_;          // [n_types + 1]: where the shared parts of each type begin
+    std::vector<std::size_t> row_begins_;      // [n_types]
+    std::size_t edge_width_ = 0;               // parts of an own row of an edge
     std::vector<std::size_t> shape_of_;        // [n]: examples with the same nodes and edges have the same shape
     std::vector<std::size_t> first_of_shape_;  // the first example of each shape
 };

@@ -26,6 +26,8 @@ class MaskedStructure final : public Structure {
                    Status*) const override;
     void maximum(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*) const override;
     void argmax(Examples, const ScoreView&, std::size_t n_threads, std::int32_t* labels, Status*) const override;
+    void bounded_argmax(Examples, const ScoreView&, std::size_t n_threads, std::int32_t* labels, double* bounds,
+                        Status*) const override;
     void best_point(Examples, const ScoreView&, std::size_t n_threads, const PartSums&, double* out,
                     Status*) const override;
     void score(Examples, const ScoreView&, std::size_t n_threads, const std::int32_t* labels, double* out,
@@ -45,10 +47,12 @@ class MaskedStructure final : public Structure {
     double expected_cost(std::size_t example, const std::int32_t* truth, const double* cost,
                          const double* own) const override;
     std::unique_ptr<Block> block() const override;
+    std::unique_ptr<Slope> slope() const override;
 
   private:
     class Masked;
     class OneExample;
+    class OneSlope;
 
     bool allows(std::size_t node, std::size_t label) const {
         return sets_[static_cast<std::size_t>(set_of_[node]) * n_labels() + label] != 0;

@@ -41,6 +41,8 @@ class RelaxedGraphStructure final : public GraphParts {
     void best_point(Examples, const ScoreView&, std::size_t n_threads, const PartSums&, double* out,
                     Status*) const override;
     void argmax(Examples, const ScoreView&, std::size_t n_threads, std::int32_t* labels, Status*) const override;
+    void bounded_argmax(Examples, const ScoreView&, std::size_t n_threads, std::int32_t* labels, double* bounds,
+                        Status*) const override;
     // Refused, with a sentence: bounds do not answer them.
     void max_marginals(Examples, const ScoreView&, std::size_t n_threads, double* own, Status*) const override;
     void entropy(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*) const override;

@@ -24,6 +24,7 @@
 namespace dualfield {
 
 class ChainStructure;
+class Slope;
 struct JunctionParts;
 
 enum class Status : std::uint8_t {
@@ -134,6 +135,10 @@ class Structure {
     virtual void maximum(Examples, const ScoreView&, std::size_t n_threads, double* out, Status*) const = 0;
     // The best labelling; among equals the one whose last label is lowest, then the one before it, and so on.
     virtual void argmax(Examples, const ScoreView&, std::size_t n_threads, std::int32_t* labels, Status*) const = 0;
+    // The same, and bounds [examples] that no labelling scores more than. By argmax and maximum, unless one pass finds
+    // both.
+    virtual void bounded_argmax(Examples, const ScoreView&, std::size_t n_threads, std::int32_t* labels, double* bounds,
+                                Status*) const;
     // A point with the highest score: the indicator of the best labelling. A relaxation has a point of its larger set,
     // which may be fractional, and a slack: out [examples] is the highest score, or a bound above it, and the point
     // scores less by the slack. All sums are wanted. By argmax.
@@ -163,11 +168,20 @@ class Structure {
 
     // Why an example has no labelling, where the structure knows; empty: scores of -inf and constraints leave none.
     virtual std::string no_labelling(std::size_t example) const;
+    // The change of the marginals, laid out as they are, along a direction of the scores, which is laid out as scores
+    // are and finite; all sums are wanted. out [examples]: that of the log-partition. By slopes.
+    void directional(Examples, const ScoreView& scores, const ScoreView& direction, std::size_t n_threads,
+                     const PartSums& change, double* out, Status*) const;
+    // What finds them; null where the question is not answered.
+    virtual std::unique_ptr<Slope> slope() const;
+
     // Why a labelling is forbidden; empty if it is not.
     virtual std::string refusal(std::size_t example, const std::int32_t* labels) const;
     // The score of a labelling whose parts are known, without the inverse temperature; the scores are of that example.
     // The scores of one of the examples that a view shows, the first of which is `from`.
     ScoreView view_of(std::size_t example, std::size_t from, const ScoreView& view) const;
+    // The same for sums.
+    PartSums sums_of(std::size_t example, std::size_t from, const PartSums& sums) const;
     virtual double score_parts(std::size_t example, const ScoreView& scores, const PartSpan& parts) const;
     // Adds cost[truth][label] / scale to the scores of the first table: the cost of wrong labels, [K][K].
     virtual void add_cost(std::size_t example, const std::int32_t* truth, const double* cost, double scale,
