@@ -41,6 +41,9 @@ def attributes(texts, names, tokens, one, two):
         far = str(distance) if distance < 5 else "5-9" if distance < 10 else "10+"
         return "_ROOT" if one < 0 else ("R" if one < two else "L") + far
 
+    def direction():
+        return "_ROOT" if one < 0 else "R" if one < two else "L"
+
     for place, text in enumerate(texts):
         parts = re.split(r"(%x\[[^]]*\]|%n|%b\[\d+\])", text)
         sets = [part for part in parts if part.startswith("%b")]
@@ -49,7 +52,7 @@ def attributes(texts, names, tokens, one, two):
         )) if sets else [None]  # fmt: skip
         for inside in between:
             made = "".join(
-                inside if part.startswith("%b") else size() if part == "%n"
+                inside if part.startswith("%b") else size() if part == "%n" else direction() if part == "%d"
                 else re.sub(r"%x\[(\w+)([+-]\d+)?(?:,(\d+))?\]", value, part) if part.startswith("%x") else part
                 for part in parts
             )  # fmt: skip
@@ -185,7 +188,7 @@ def test_tokens_may_be_anything_where_no_column_is_read():
     [
         ("%x[head]", SEGMENT), ("%x[first]", ARC), ("%x[all]", ARC), ("%x[all+1]", SEGMENT), ("100%", SEGMENT),
         ("%x[first+]", SEGMENT), ("%x[first,]", SEGMENT), ("%x[first", SEGMENT), ("%x[first+12345]", SEGMENT),
-        ("%b", SEGMENT), ("%b[x]", ARC), ("%y[first]", SEGMENT), (7, SEGMENT), ("%%n", ARC), ("%x[first,١]", SEGMENT),
+        ("%b", SEGMENT), ("%b[x]", ARC), ("%y[first]", SEGMENT), (7, SEGMENT), ("%%n", ARC), ("%d", SEGMENT), ("%x[first,١]", SEGMENT),
     ],
 )  # fmt: skip
 def test_macros_that_are_none(text, names):

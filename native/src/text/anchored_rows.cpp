@@ -141,6 +141,10 @@ AnchoredRowMaker::View AnchoredRowMaker::view_of(const Step& step, std::int32_t 
             const std::string& text = size_text(one, two);
             return {text.data(), text.size(), text.size()};
         }
+        case AnchoredMacro::Kind::direction: {
+            const std::string& text = size_text(one, two);  // begins with it
+            return {text.data(), one < 0 ? text.size() : 1, text.size()};
+        }
     }
 }
 

@@ -266,6 +266,9 @@ class StructuredModel:
 
     def allowed_labels(self, known: Any, shape: Shape, name: str = "known") -> NDArray[np.bool_]:
         """Return which labels nodes may have, given labels, sets of labels, and None where nothing is known."""
+        if self.structure.empty_label is not None:
+            read = shape.read_labels(known, self.labels, name)
+            return read.codes[:, None] == np.arange(len(self.labels)) if read.allowed is None else read.allowed
         rows = known if self.structure.is_flat else shape.flat_labels(known, name, partly=True)
         if isinstance(rows, (list, tuple)):  # arrays of objects may hold sets and None
             rows = [one.tolist() if isinstance(one, np.ndarray) and one.dtype == object else one for one in rows]
