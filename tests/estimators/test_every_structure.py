@@ -11,7 +11,7 @@ import pytest
 import dualfield
 from dualfield import CRF, StructuredSVM
 from dualfield.data.shapes import Shape
-from dualfield.structures import Chain, Dependency, FlatGraphs, Graph, SemiMarkov, Tree, UserStructure
+from dualfield.structures import Chain, Dependency, FlatGraphs, Graph, SemiMarkov, Spans, Tree, UserStructure
 from tests.reference.parts import Enumerator, Singles, Trees, TypedGraphs, draw_tree, enumerators
 
 N_COLUMNS, C = 2, 0.7
@@ -104,6 +104,8 @@ def named(table):
         return SemiMarkov(max_length=structure.max_length)
     if isinstance(structure, Dependency):
         return Dependency(root=structure.root)
+    if isinstance(structure, Spans):
+        return Spans(root=structure.root)
     if getattr(structure, "order", 1) == 2 or getattr(structure, "allowed", None) is not None:
         return structure
     if isinstance(table, TypedGraphs):
@@ -128,7 +130,9 @@ def check(model, best):
     assert model.objective_ - best <= model.dual_gap_ + 1e-6 * max(1.0, abs(best))
 
 
-NAMES = list(enumerators(np.random.default_rng(0)))
+TABLES = enumerators(np.random.default_rng(0))
+NAMES = list(TABLES)
+WITH_EDGES = [name for name, table in TABLES.items() if table.structure.has_edges]
 
 
 @pytest.mark.parametrize("solver", ["auto", "block_dual", "lbfgs"])
@@ -166,7 +170,7 @@ def test_penalty_on_absolute_values(name, l1_ratio):
 
 
 def has_swaps(name):
-    others = ("arcs", "graph node types", "hypergraph", "segments")
+    others = ("arcs", "graph node types", "hypergraph", "segments", "spans")
     return not any(other in name for other in others)
 
 
@@ -188,7 +192,7 @@ def test_structured_svm(name, solver):
     assert len(model.predict(X)) == len(y)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if "single" not in name and "arcs" not in name])
+@pytest.mark.parametrize("name", WITH_EDGES)
 def test_pair_features(name):
     table, nodes, codes = drawn(name)
     X, y = users_input(table, nodes, codes)

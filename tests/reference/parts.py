@@ -20,6 +20,8 @@ from dualfield.structures import (
     HypergraphShape,
     SemiMarkov,
     Single,
+    Spans,
+    SpanShape,
     Tree,
     TreeShape,
 )
@@ -271,6 +273,35 @@ class Arcs(Enumerator):
         return found if self.structure.is_labelled else [head for head, _ in found]
 
 
+class Bracketings(Enumerator):
+    """Rows are the spans of a sentence, label 0 is no bracket; brackets do not cross."""
+
+    def spans(self, i):
+        n = 0
+        while n * (n + 1) // 2 < self.length(i):
+            n += 1
+        return [(a, b) for a in range(n) for b in range(a + 1, n + 1)]
+
+    def labellings(self, i):
+        spans = self.spans(i)
+        n = max((b for _, b in spans), default=0)
+        crossing = [[q for q, (c, d) in enumerate(spans) if a < c < b < d or c < a < d < b] for a, b in spans]
+
+        def extend(labels):
+            at = len(labels)
+            if at == len(spans):
+                yield tuple(labels)
+                return
+            for label in range(self.n_labels):
+                if label and any(q < at and labels[q] for q in crossing[at]):
+                    continue
+                if not label and spans[at] == (0, n) and self.structure.root == "labelled":
+                    continue
+                yield from extend([*labels, label])
+
+        yield from extend([])
+
+
 class TypedGraphs(Graphs):
     """Nodes have types, with weights and label sets of their own."""
 
@@ -351,6 +382,8 @@ def enumerators(rng):
         "arcs": Arcs(Dependency(["", "arc"]), ArcShape(_offsets([9, 0, 1, 16, 4])), 2),
         "arcs with labels": Arcs(Dependency(["", "x", "y"]), ArcShape(_offsets([4, 9, 0, 1, 9])), 3),
         "arcs from the root": Arcs(Dependency(["", "arc"], "any"), ArcShape(_offsets([9, 0, 1, 16])), 2),
+        "spans": Bracketings(Spans(["", "a", "b"]), SpanShape.of_words([3, 0, 1, 2, 1]), 3),
+        "spans any root": Bracketings(Spans(["", "a"], root="any"), SpanShape.of_words([4, 1, 3]), 2),
         "graph node types": TypedGraphs(
             Graph(3, 2, label_sets=np.array([[True, True, False], [False, True, True], [False, False, True]])),
             draw_graph(rng.spawn(1)[0], [5, 2, 0, 5, 4], 2, 3),  # what is drawn after it stays the same

@@ -246,7 +246,11 @@ class DependencyStructure::Pass {
         double* row = is_max ? row_.require(width_) : shares_.data() + at * width_;
         const RowBounds bounds = routines().read_row(in, nullptr, n_labels_ - 1, factor_, row);
         if (bounds.bad_number) return kInfinity;
-        if (is_max || !(bounds.highest > -kInfinity)) return bounds.highest;
+        if (is_max) return bounds.highest;
+        if (!(bounds.highest > -kInfinity)) {
+            std::fill_n(row, width_, 0.0);
+            return -kInfinity;
+        }
         const double sum = routines().exponentials(row, bounds.highest, width_, row);
         for (std::size_t k = 0; k < width_; ++k) row[k] /= sum;
         return bounds.highest + std::log(sum);

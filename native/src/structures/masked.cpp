@@ -5,6 +5,7 @@
 
 #include "dualfield/core/buffer.hpp"
 #include "dualfield/core/layout.hpp"
+#include "dualfield/structures/slope.hpp"
 
 namespace dualfield {
 
@@ -140,6 +141,28 @@ class MaskedStructure::OneExample final : public Block {
 
 std::unique_ptr<Block> MaskedStructure::block() const {
     return std::make_unique<OneExample>(*this);
+}
+
+class MaskedStructure::OneSlope final : public Slope {
+  public:
+    OneSlope(const MaskedStructure& structure, std::unique_ptr<Slope> inner)
+        : masked_(structure), inner_(std::move(inner)) {}
+
+    Status begin(std::size_t example, const ScoreView& scores) override {
+        return inner_->begin(example, masked_.of({example, example + 1}, scores));
+    }
+    double derive(const ScoreView& direction, const PartSums& change) override {
+        return inner_->derive(direction, change);
+    }
+
+  private:
+    Masked masked_;
+    std::unique_ptr<Slope> inner_;
+};
+
+std::unique_ptr<Slope> MaskedStructure::slope() const {
+    std::unique_ptr<Slope> inner = inner_.slope();
+    return inner ? std::make_unique<OneSlope>(*this, std::move(inner)) : nullptr;
 }
 
 }  // namespace dualfield

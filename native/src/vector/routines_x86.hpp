@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "dualfield/structures/arc_task.hpp"
+#include "dualfield/structures/chain_slope.hpp"
 #include "dualfield/structures/junction.hpp"
 #include "dualfield/structures/tree_task.hpp"
 #include "dualfield/vector/routines.hpp"

@@ -5,6 +5,7 @@
 #include "bit_rows.hpp"
 #include "block_rows.hpp"
 #include "chain_passes.hpp"
+#include "chain_slopes.hpp"
 #include "expand.hpp"
 #include "interleaved.hpp"
 #include "junction_passes.hpp"
@@ -55,6 +56,10 @@ constexpr Routines make_routines(const char* name, bool (*is_supported)()) {
             .interleaved_scaled = &interleaved_scaled,
             .interleaved_max = &interleaved_max,
             .outer_sums = &outer_sums,
+            .step_shares = &step_shares,
+            .walk_states = &walk_states,
+            .plain_shares = &plain_shares,
+            .chain_slopes = &chain_slopes,
             .junction_products = &junction_up<Sums::products>,
             .junction_logarithms = &junction_up<Sums::logarithms>,
             .junction_maxima = &junction_up<Sums::maxima>,

@@ -42,6 +42,44 @@ class DependencySentence:
     rows: tuple[tuple[str, ...], ...]
     comments: tuple[str, ...] = ()
 
+    @classmethod
+    def from_tokens(
+        cls,
+        tokens: Sequence[str | Sequence[str]],
+        heads: Sequence[int | None] | None = None,
+        labels: Sequence[str | None] | None = None,
+    ) -> DependencySentence:
+        """Make a sentence of tokens.
+
+        Parameters
+        ----------
+        tokens : sequence of str, or of tuples of str
+            Forms; or form, universal tag, tag of the language, lemma and features, as in :attr:`tokens`, or the first
+            few of them.
+        heads : sequence of int or None, default=None
+            The head of each word, counted from 1, 0 for the root; None: not known.
+        labels : sequence of str or None, default=None
+            Labels of the arcs.
+
+        Returns
+        -------
+        DependencySentence
+            The sentence.
+
+        Examples
+        --------
+        >>> from dualfield.data import DependencySentence
+        >>> DependencySentence.from_tokens(["Stop", "it"], [0, 1]).rows[1]
+        ('2', 'it', '_', '_', '_', '_', '1', '_', '_', '_')
+        """
+        rows = []
+        for number, token in enumerate(tokens, start=1):
+            columns = (token,) if isinstance(token, str) else tuple(token)
+            form, upos, xpos, lemma, feats = (*columns[:5], *["_"] * (5 - len(columns)))
+            rows.append((str(number), form, lemma, upos, xpos, feats, "_", "_", "_", "_"))
+        made = cls(tuple(rows))
+        return made if heads is None else made.with_heads(heads, labels)
+
     @cached_property
     def _places(self) -> list[int]:
         """The lines of words."""

@@ -147,6 +147,11 @@ class _Search(StructuredPredictor, BaseEstimator):  # type: ignore[misc]
         self.model_  # noqa: B018
         return self.best_estimator_._input(X)
 
+    def calibrate(self, X: Any, y: Any, *, lengths: ArrayLike | None = None, cv: Any = None) -> Self:
+        self.model_  # noqa: B018
+        self.best_estimator_.calibrate(X, y, lengths=lengths, cv=cv)
+        return self
+
     def score(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> float:
         """Return the score that the search went by.
 

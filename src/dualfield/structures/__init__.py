@@ -23,6 +23,9 @@ from dualfield.structures.scores import KBest, Marginals, Scores
 from dualfield.structures.segments import SegmentShape
 from dualfield.structures.semi_markov import SemiMarkov
 from dualfield.structures.single import Single
+from dualfield.structures.span_features import default_texts
+from dualfield.structures.span_shape import SpanShape
+from dualfield.structures.spans import Spans
 from dualfield.structures.tree import Tree, TreeShape
 from dualfield.structures.user import UserStructure
 
@@ -51,11 +54,14 @@ __all__ = [
     "SegmentShape",
     "SemiMarkov",
     "Single",
+    "SpanShape",
+    "Spans",
     "Structure",
     "Tree",
     "TreeShape",
     "UserStructure",
     "check_custom_problem",
+    "default_texts",
     "grid_edges",
     "head_probabilities",
     "mutual_information",

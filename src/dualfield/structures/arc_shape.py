@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -70,6 +70,7 @@ class ArcShape(Shape):
     [[2, 0]]
     """
 
+    _: KW_ONLY
     is_single: bool = True
     non_projective: str = "error"
     is_labelled: bool | None = None
@@ -99,6 +100,11 @@ class ArcShape(Shape):
         labels = self._labels_of(read, name) if known is None else known
         codes, allowed = self._coded(read, labels, name)
         return PartialLabels(labels, codes, allowed, left_out)
+
+    def read_known(self, known: Any, labels: Labels, name: str = "known") -> NDArray[np.bool_]:
+        """Read heads that are known, with None where they are not."""
+        read = self.read_labels(known, labels, name)
+        return np.asarray(read.codes[:, None] == np.arange(len(labels))) if read.allowed is None else read.allowed
 
     def _projective(self, read: Heads, name: str) -> tuple[Heads, NDArray[np.bool_] | None]:
         """Refuse what is no tree; refuse, skip or lift trees whose arcs cross."""

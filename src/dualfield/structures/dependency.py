@@ -18,6 +18,7 @@ from dualfield.data.dependency_sentence import DependencySentence
 from dualfield.data.input_forms import opened
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
+from dualfield.structures.arc_features import ARGUMENT, default_arc_texts
 from dualfield.structures.arc_shape import ARC, EMPTY, NON_PROJECTIVE, ArcShape, n_words_of
 from dualfield.structures.base import Structure
 from dualfield.structures.opened import Opened
@@ -59,8 +60,9 @@ class Dependency(Structure):
         up to the head of their head until none cross, which is pseudo-projective parsing without a way back.
     arc_features : "default", list of str, callable or None, default="default"
         What features of arcs are made of. Texts with macros for tokens that are str or tuples of str:
-        ``"%x[head,1]/%x[child,1]"`` for column 1 of both words, ``"%x[head-1]"`` for the word before the head, ``"%n"``
-        for direction and distance, ``"%b[1]"`` for each value of column 1 between the two. A function of a sentence, a
+        ``"%x[head,1]/%x[child,1]"`` for column 1 of both words, ``"%x[head-1]"`` for the word before the head, ``"%d"``
+        for the direction, ``"%n"`` for direction and distance, ``"%b[1]"`` for each value of column 1 between the two. A
+        function of a sentence, a
         head, -1 for the root, and a child, counted from 0, that returns attributes; a model with a function cannot be
         saved. None: X has a row for each arc. "default": a first-order set of words, tags (column 1), their neighbours,
         what is between, distance and direction.
@@ -107,7 +109,7 @@ class Dependency(Structure):
         self.n_labels = len(self.labels or ())
         self._n_columns: int | None = None
         given = None if isinstance(arc_features, str) and arc_features == "default" else arc_features
-        self._features = read_row_features(given, ANCHORS, "The 'arc_features' parameter of Dependency")
+        self._features = read_row_features(given, ANCHORS, ARGUMENT)
 
     @property
     def n_cliques(self) -> int:
@@ -206,8 +208,9 @@ class Dependency(Structure):
 
     def agreement(self, predicted: Any, y: Any) -> float | None:
         """Return the share of words with the right head, and the right label where trees have labels (UAS, LAS)."""
-        counts = attached(y, predicted)
-        return (counts.n_labelled if counts.has_labels else counts.n_heads) / max(counts.n_words, 1)
+        found = attached(y, predicted)
+        right = found.right_head if found.right_label is None else found.right_label
+        return float(right.sum() / max(int(found.is_known.sum()), 1))
 
     def record(self) -> Fields:
         """Return the record of the structure."""
@@ -232,9 +235,9 @@ class Dependency(Structure):
         """Build a structure from its record, which is checked."""
         record.text("kind", (cls.name,))
         labels = record.items("labels", str) if record.has("labels") else None
-        features: Any = record.items("arc_features", str) if record.has("arc_features") else None
-        if features is None and record.flag("has_default_features"):
-            features = "default"
+        features: Any = "default" if record.flag("has_default_features") else None
+        if record.has("arc_features"):
+            features = record.items("arc_features", str)
         root, crossing = record.text("root", ROOTS), record.text("non_projective", NON_PROJECTIVE)
         with record.source.at_fault():
             found = cls(labels, root, non_projective=crossing, arc_features=features)
@@ -260,21 +263,3 @@ class Dependency(Structure):
         is_default = isinstance(self.arc_features, str) and self.arc_features == "default"
         given += [] if is_default else [f"arc_features={self.arc_features!r}"]
         return f"Dependency({', '.join(given)})"
-
-
-def default_arc_texts(n_columns: int) -> AnchoredTexts:
-    """Return the texts of the default features for tokens with so many columns, words first, then tags."""
-    h, c = "%x[head]", "%x[child]"
-    texts = ["%n", f"{h}/%n", f"{c}/%n", f"{h}/{c}", f"{h}/{c}/%n"]
-    if n_columns == 1:
-        texts += [f"{h}/{c}/%x[{one}{step}]/%n" for one in ("head", "child") for step in ("-1", "+1")]
-    else:
-        th, tc = "%x[head,1]", "%x[child,1]"
-        texts += [f"{th}/%n", f"{tc}/%n", f"{th}/{tc}", f"{th}/{tc}/%n", f"{h}/{tc}/%n", f"{th}/{c}/%n"]
-        texts += [f"{h}/{tc}", f"{th}/{c}", f"{h}/{th}/{c}/{tc}", f"{th}/%b[1]/{tc}"]
-        around = [(a, b) for a in ("-1", "+1") for b in ("-1", "+1")]
-        texts += [f"{th}/%x[head{a},1]/{tc}/%x[child{b},1]/%n" for a, b in around]
-        texts += [f"{th}/%x[head{a},1]/{tc}/%x[child{b},1]" for a, b in around]
-        texts += [f"{th}/%x[head{a},1]/{tc}/%n" for a in ("-1", "+1")]
-        texts += [f"{th}/{tc}/%x[child{b},1]/%n" for b in ("-1", "+1")]
-    return AnchoredTexts(tuple(texts), ANCHORS, "The 'arc_features' parameter of Dependency")

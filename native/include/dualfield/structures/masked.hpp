@@ -46,10 +46,12 @@ class MaskedStructure final : public Structure {
     double expected_cost(std::size_t example, const std::int32_t* truth, const double* cost,
                          const double* own) const override;
     std::unique_ptr<Block> block() const override;
+    std::unique_ptr<Slope> slope() const override;
 
   private:
     class Masked;
     class OneExample;
+    class OneSlope;
 
     bool allows(std::size_t node, std::size_t label) const {
         return sets_[static_cast<std::size_t>(set_of_[node]) * n_labels() + label] != 0;

@@ -22,6 +22,8 @@
 namespace dualfield {
 
 struct ArcTask;             // see arc_task.hpp
+struct ChainSharesTask;     // see chain_slope.hpp
+struct ChainSlopeTask;      // see chain_slope.hpp
 struct JunctionTask;        // see junction.hpp
 struct SharedExponentials;  // see junction.hpp
 struct TreeTask;            // see tree_task.hpp
@@ -140,6 +142,14 @@ struct Routines {
 
     // sums[forward entry of (i, j)] = sum_t alpha[t - 1][i] emission[t][j], after forward_scaled and backward_scaled.
     void (*outer_sums)(const ChainTopology&, const ChainLane&, double* sums);
+
+    // See chain_slope.hpp. The probabilities of the steps into a node, from a forward table of exponentials and from
+    // emission[t] after backward_scaled; those of the states after the first node; both at once, or false where there
+    // is no labelling or no number; and changes along a direction, with that of the log-partition.
+    void (*step_shares)(const ChainTopology&, const double* entries, const double* pulled, double* out);
+    void (*walk_states)(const ChainTopology&, std::size_t length, const double* shares, double* states);
+    bool (*plain_shares)(const ChainSharesTask&);
+    double (*chain_slopes)(const ChainSlopeTask&);
 
     // Passes over the junction trees of one or four examples, see junction.hpp: up with sums, as products or in
     // logarithms, or with maxima; down after sums, and after maxima of one example.
