@@ -17,6 +17,7 @@ from dualfield.cli.reading.json_data import JsonChoice
 from dualfield.cli.reading.sources import numbered, opened, placed, shown
 
 if TYPE_CHECKING:
+    from dualfield.cli.attachment_evaluation import AttachmentEvaluation
     from dualfield.cli.evaluation import Evaluation, Sentences
     from dualfield.cli.label_set_evaluation import LabelSetEvaluation
     from dualfield.cli.models import LoadedModel
@@ -67,7 +68,8 @@ def evaluate(
     Without --model, FILE has columns of which the last is the predicted label and the one before it the true one, as
     `dualfield tag` writes them; without FILE they are read from standard input. With --model, FILE is labelled data of
     the kind that the model was trained on, with as many columns, or those that --columns and --label name; if it has
-    probabilities, they are scored too. Graphs and label sets have scores of their own.
+    probabilities, they are scored too. Graphs and label sets have scores of their own, and dependency trees have
+    attachment scores: UAS and LAS.
     """
     from dualfield.cli.models import load_model
     from dualfield.data.span_labels import scheme_of
@@ -75,7 +77,9 @@ def evaluate(
     check_outputs([("FILE", file), ("--model", model)], [STANDARD_OUTPUT])
     if model is None:
         _refuse(columns, label, "needs --model: without it, the last column is compared with the one before it")
-        found: Evaluation | LabelSetEvaluation = _of_columns(opened(file, encoding), shown(file), delimiter, raw)
+        found: Evaluation | LabelSetEvaluation | AttachmentEvaluation = _of_columns(
+            opened(file, encoding), shown(file), delimiter, raw
+        )
     else:
         loaded = load_model(model, threads=threads)
         if loaded.kind != "conll":
@@ -92,6 +96,10 @@ def evaluate(
         )
         if loaded.kind == "multilabel":
             found = _of_label_sets(loaded, data)
+        elif loaded.kind == "conllu":
+            from dualfield.cli.attachment_evaluation import AttachmentEvaluation
+
+            found = AttachmentEvaluation.of(data.y, loaded.model.predict(data.X))
         else:
             found = _of_graphs(loaded, data) if loaded.kind == "graphs" else _of_model(loaded, data, raw)
     click.echo(json.dumps(found.record(), indent=2, ensure_ascii=False) if as_json else str(found))

@@ -36,6 +36,7 @@ _SECTIONS = {
     "Data": ("kind", "delimiter", "encoding", "columns", "label", "alignment", "label_names"),
     "Model and training": (
         *("template", "features", "constraints", "structure", "max_length", "segment_features", "inference", "budget"),
+        *("root", "non_projective", "arc_features"),
         *("tol", "threads", "seed"),
     ),
     "Output": ("target", "report", "as_json", "quiet"),
@@ -115,6 +116,9 @@ _EXAMPLES = [
 @options.structure
 @options.max_length
 @options.segment_features
+@options.root
+@options.non_projective
+@options.arc_features
 @options.inference
 @options.budget
 @click.option(

@@ -23,6 +23,7 @@ from dualfield.cli.reading.json_data import (
     token_lines,
 )
 from dualfield.cli.reading.sources import Kept, numbered, opened, placed, shown
+from dualfield.cli.reading.tree_data import TREES, read_tree_data, word_lines
 
 if TYPE_CHECKING:
     from dualfield.io import FileColumns
@@ -37,6 +38,7 @@ FORMATS = {
     "multilabel": "svmlight examples with several labels",
     **JSON_FORMATS,
     **GRAPHS,
+    **TREES,
 }
 MATRICES = ("svmlight", "multilabel")  # a row for each line
 DELIMITERS: dict[str, str | None] = {"blanks": None, "tab": "\t", "space": " "}
@@ -100,10 +102,10 @@ class LabelledData:
     Attributes
     ----------
     format : str
-        What models take: "conll", "crfsuite", "svmlight", "multilabel" or "graphs". JSON with texts has become rows of
-        one column.
+        What models take: "conll", "crfsuite", "svmlight", "multilabel", "graphs" or "conllu". JSON with texts has
+        become rows of one column.
     X, y : list of sequences and list of lists of labels; for svmlight a sparse matrix and an array or tuples of labels
-        What a model is fitted to. Rows of columns are without the label.
+        What a model is fitted to. Rows of columns are without the label. Sentences with trees are both.
     sources : tuple of (str, Source)
         What messages call each file, and the file.
     columns : FileColumns or None
@@ -144,8 +146,15 @@ class LabelledData:
     @property
     def labels(self) -> list[str]:
         """The distinct labels, sorted."""
-        flat = self.y.tolist() if self.format == "svmlight" else (label for labels in self.y for label in labels)
-        return sorted({str(label) for label in flat})
+        return sorted({str(label) for label in self._flat_labels() if label is not None})
+
+    def _flat_labels(self) -> Iterator[Any]:
+        """Yield the label of each token, or of the arc to each word."""
+        if self.format == "svmlight":
+            yield from self.y.tolist()
+        else:
+            for labels in self.y:
+                yield from labels.labels if self.format == "conllu" else labels
 
     @property
     def n_tokens(self) -> int:
@@ -171,8 +180,8 @@ class LabelledData:
         if self.format == "conll" and (kind := json_format_of(source)):
             yield from token_lines(source, kind)
             return
-        if self.format == "graphs":
-            yield from node_lines(source)
+        if self.format in ("graphs", "conllu"):
+            yield from node_lines(source) if self.format == "graphs" else word_lines(source)
             return
         for number, line in numbered(source):
             text = line.partition("#")[0] if self.format in MATRICES else line
@@ -183,8 +192,7 @@ class LabelledData:
 
     def place_of(self, label: str) -> str:
         """Return file and line where a label first occurs."""
-        flat = self.y.tolist() if self.format == "svmlight" else (label for labels in self.y for label in labels)
-        return self.place(next(at for at, found in enumerate(flat) if str(found) == label))
+        return self.place(next(at for at, found in enumerate(self._flat_labels()) if str(found) == label))
 
     def as_graphs(self, graph: LabelGraph) -> LabelledData:
         """Return rows with several labels as graphs."""
@@ -201,6 +209,9 @@ class LabelledData:
             nodes = f"{self.n_tokens:,} nodes with {self.graphs.nodes}"
             edges = f"{n_edges:,} edges with {self.graphs.edges or 'no features'}"
             return f"{len(self.y):,} {kind}s, {nodes}, {edges}, {len(self.labels)} labels"
+        if self.format == "conllu":
+            labels = f", {len(self.labels)} labels of arcs" if self.labels else ""
+            return f"{len(self.y):,} sentences, {self.n_tokens:,} words{labels}"
         columns = f", {counted(self.n_columns)} besides the label" * bool(self.n_columns)
         return f"{len(self.y):,} sentences, {self.n_tokens:,} tokens, {len(self.labels)} labels{columns}"
 
@@ -301,6 +312,9 @@ def _read_one(
                 raise ValueError(f"{name}, line {_first_line(source)}: no line has a label; expected such as 0,3.")
         elif kind == "crfsuite":
             X, y = read_crfsuite_items(source)
+        elif kind == "conllu":
+            X, columns = read_tree_data(source, name, DELIMITERS[delimiter])
+            y = X
         else:
             rows = read_conll(source, separator=DELIMITERS[delimiter])
             if rows:

@@ -13,6 +13,7 @@ _OF_ATTRIBUTES = (*_OF_SEQUENCES, "l1_ratio", "features", "min_freq", "checkpoin
 _OF_COLUMNS = ("columns", "label")
 _OF_GRAPHS = ("inference", "budget")
 _OF_SEGMENTS = ("max_length", "segment_features")
+_OF_TREES = ("root", "non_projective", "arc_features")
 _OF_KERNELS = ("kernel", "gamma", "degree", "coef0")
 _OF_LOG_LOSS = ("l1_ratio", *_OF_KERNELS)
 
@@ -44,7 +45,7 @@ def check_kind(kind: str, given: Options, chosen: set[str]) -> None:
     in_graphs = kind in ("graphs", "multilabel")
     groups = (
         (_OF_ATTRIBUTES, "sequences and graphs", kind == "svmlight"),
-        (_OF_SEQUENCES, "sequences", in_graphs),
+        (_OF_SEQUENCES, "sequences", in_graphs or kind == "conllu"),
         (_OF_KERNELS, "svmlight", kind != "svmlight"),
         (_OF_GRAPHS, "graphs and several labels", not in_graphs),
         (("warm_start",), "sequences and graphs", kind == "multilabel"),
@@ -69,12 +70,18 @@ def check_kind(kind: str, given: Options, chosen: set[str]) -> None:
 def _check_structure(kind: str, in_graphs: bool, given: Options, chosen: set[str]) -> None:
     """Refuse a structure that is not for such data, and options of another one."""
     wanted = given["structure"]
-    if wanted is not None and (kind == "svmlight" or (wanted == "semi-markov") == in_graphs):
-        data = "sequences" if wanted == "semi-markov" else "graphs and several labels"
+    suited = {"semi-markov": not in_graphs and kind not in ("svmlight", "conllu"), "dependency": kind == "conllu"}
+    if wanted is not None and not suited.get(wanted, in_graphs):
+        data = {"semi-markov": "sequences", "dependency": "trees"}.get(wanted, "graphs and several labels")
         raise click.UsageError(f"--structure {wanted} is for {data}; the data are {kind}.")
-    for name in _OF_SEGMENTS:
-        if name in chosen and wanted != "semi-markov":
-            raise click.UsageError(f"--{name.removesuffix('s').replace('_', '-')} is for --structure semi-markov.")
+    for names, structure, is_right in (
+        (_OF_SEGMENTS, "semi-markov", wanted == "semi-markov"),
+        (_OF_TREES, "dependency", kind == "conllu"),
+    ):
+        for name in names:
+            if name in chosen and not is_right:
+                option = name.removesuffix("s").replace("_", "-")
+                raise click.UsageError(f"--{option} is for --structure {structure}.")
     if wanted == "semi-markov":
         if chosen & {"order", "orders"}:
             raise click.UsageError("--order is for chains; --structure is semi-markov.")

@@ -28,6 +28,7 @@ from dualfield.cli.reading.graph_data import naming_examples
 from dualfield.cli.reading.json_data import JsonChoice
 from dualfield.cli.reading.sources import opened, shown
 from dualfield.cli.reading.templates import BUILT_IN, read_template
+from dualfield.cli.reading.tree_data import naming_sentences
 from dualfield.cli.training.calibration import calibrate, check_calibrate
 from dualfield.cli.training.choices import check_choice, is_kernel_machine
 from dualfield.cli.training.end import Options, complain, finish
@@ -53,7 +54,7 @@ def run(given: Options, chosen: set[str]) -> str:
     calibration = check_calibrate(given)
     say: Callable[[str], None] = (lambda text: None) if given["quiet"] else tell
     sources = [(shown(path), opened(path, given["encoding"])) for path in given["data"]]
-    kind = guess_format(sources[0][1], sources[0][0]) if given["kind"] == "auto" else given["kind"]
+    kind = kind_of(given, sources)
     check_choice(kind, given, chosen)
     data = read_data(given, sources, kind)
     say(f"{data.name}: {FORMATS[data.form]}: {data}")
@@ -80,6 +81,15 @@ def run(given: Options, chosen: set[str]) -> str:
         if not chosen & {"C", "warm_start"}:
             say("C is 1, the default: --C auto or `dualfield tune` may find a better one.")
     return ended
+
+
+def kind_of(given: Options, sources: Sequence[tuple[str, Source]]) -> str:
+    """Return the format of the data, as the options say or as it looks."""
+    if given["kind"] != "auto":
+        return str(given["kind"])
+    if given["structure"] == "dependency":
+        return "conllu"
+    return guess_format(sources[0][1], sources[0][0])
 
 
 def read_data(given: Options, sources: Sequence[tuple[str, Source]], kind: str) -> LabelledData:
@@ -200,8 +210,14 @@ def sequence_model(given: Options, data: LabelledData) -> Any:
 
 def _structure(given: Options, data: LabelledData) -> Any:
     """Return the structure that the options ask for."""
-    from dualfield.structures import Chain, Graph, SemiMarkov
+    from dualfield.structures import Chain, Dependency, Graph, SemiMarkov
 
+    if data.format == "conllu":
+        features = list(given["arc_features"]) or "default"
+        try:
+            return Dependency(root=given["root"], non_projective=given["non_projective"], arc_features=features)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
     if given["structure"] == "semi-markov":
         texts = list(given["segment_features"]) or None
         try:
@@ -252,7 +268,8 @@ def _fit_in_passes(
             table(moment, at)
             return ends
 
-        with naming_examples(data.example_place) if data.format == "graphs" else contextlib.nullcontext():
+        names = {"graphs": naming_examples, "conllu": naming_sentences}.get(data.format)
+        with names(data.example_place) if names is not None else contextlib.nullcontext():
             model.fit(data.X, data.y, monitor=look, checkpoint=kept)
     if stopping is not None and given["keep"] == "best":
         model = _of_best_pass(model, stopping)
@@ -321,7 +338,8 @@ def _scorer(dev: LabelledData | None, labels: list[str]) -> tuple[str, Callable[
         from dualfield.metrics import span_f1_scorer
 
         return "F1", lambda model: span_f1_scorer(model, dev.X, dev.y)
-    return "accuracy", lambda model: float(model.score(dev.X, dev.y))
+    name = "accuracy" if dev.format != "conllu" else "LAS" if labels and dev.labels else "UAS"
+    return name, lambda model: float(model.score(dev.X, dev.y))
 
 
 def _fit_kernel_machine(given: Options, data: LabelledData, dev: LabelledData | None) -> Any:
