@@ -164,7 +164,7 @@ class Grammar(Structure):
         if not read:
             raise ValueError("trees must have at least one tree. Got none.")
         shape = empty.shape([tree.tokens() for tree in read])
-        labels, codes, _ = shape.read_labels(read, name="trees")
+        labels, codes, *_ = shape.read_labels(read, name="trees")
         shape.forms.clear()  # predictions have the form of the trees that a model is trained on
         return empty.for_labels(labels.classes.tolist(), codes, shape, owner="Grammar")
 
