@@ -2,6 +2,7 @@
 
 from dualfield.data.attributes import Vocabulary
 from dualfield.data.batch import Batch
+from dualfield.data.dependency_sentence import DependencySentence
 from dualfield.data.labels import Labels
 from dualfield.data.partial_trees import PartialTree
 from dualfield.data.tree_cleaning import clean_tree, join_unaries, split_unaries
@@ -10,6 +11,7 @@ from dualfield.data.trees import Constituent, ParseTree
 __all__ = [
     "Batch",
     "Constituent",
+    "DependencySentence",
     "Labels",
     "ParseTree",
     "PartialTree",

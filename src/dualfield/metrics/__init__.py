@@ -1,6 +1,7 @@
-"""Metrics of predicted label sequences and trees: tokens, whole sequences, spans, brackets, probabilities."""
+"""Metrics of predicted label sequences and trees: tokens, sequences, spans, brackets, arcs, probabilities."""
 
 from dualfield.data.span_labels import SchemeError, convert_scheme, span_labels, spans
+from dualfield.metrics.attachment import AttachmentScores, attachment_scores
 from dualfield.metrics.calibration import CalibrationBins, calibration_bins, calibration_error
 from dualfield.metrics.cross_validation import cross_val_predict
 from dualfield.metrics.parse_metrics import ParseScores, parse_f1_score, parse_scores
@@ -27,12 +28,14 @@ from dualfield.metrics.token_metrics import (
 )
 
 __all__ = [
+    "AttachmentScores",
     "CalibrationBins",
     "ParseScores",
     "SchemeError",
     "SpanError",
     "SpanScore",
     "SpanScores",
+    "attachment_scores",
     "calibration_bins",
     "calibration_error",
     "convert_scheme",

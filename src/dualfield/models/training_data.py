@@ -177,9 +177,12 @@ def read_training_data(
     truth = TrueLabels(y, known)
     growing = truth.growing(prototype, settings.features)
     nodes, pairs = _read_nodes(prototype, template, X, lengths, grown_from, growing)
-    labels, codes, allowed = truth.of(nodes.shape)
+    labels, codes, allowed, left_out = truth.of(nodes.shape)
     structure = prototype.for_labels(labels.classes.tolist(), codes, nodes.shape, constraints, owner)
     chosen = pair_columns(settings.pair_features, nodes, owner)
+    if chosen is not None and not structure.has_edges:
+        name = type(structure).__name__
+        raise ValueError(f"The 'pair_features' parameter of {owner} must be False: a {name} has no edges.")
     kernel_on = None if settings.kernel is None else settings.kernel_on
     if kernel_on is not None and structure.empty_label is not None:
         raise ValueError(
@@ -213,6 +216,8 @@ def read_training_data(
         kernel_on=kernel_on,
     )
     weights = float(settings.C) * example_weights(nodes, labels, codes, sample_weight, settings.class_weight, owner)
+    if left_out is not None:
+        weights = np.where(left_out, 0.0, weights)
     if not weights.any():
         raise ValueError("sample_weight and class_weight must leave an example with a weight above zero.")
     cost = structured_cost(settings, labels, hinge=hinge)
@@ -269,7 +274,7 @@ class TrueLabels:
             return None
 
         def chosen(shape: Shape) -> NDArray[np.bool_]:
-            labels, codes, allowed = self.of(shape)
+            labels, codes, allowed, _ = self.of(shape)
             if allowed is None:
                 return np.asarray(codes != empty)
             return np.asarray(allowed[:, np.arange(len(labels)) != empty].any(axis=1))

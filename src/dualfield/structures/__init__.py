@@ -1,11 +1,14 @@
 """Structures: sets of labellings with an exact oracle on scores."""
 
+from dualfield.structures.arc_shape import ArcShape, head_probabilities
 from dualfield.structures.base import Structure
 from dualfield.structures.bounds import BestPoints, BoundedLabels, Bounds
 from dualfield.structures.chain import Chain
 from dualfield.structures.constraints import span_constraints
 from dualfield.structures.custom import CustomProblem, check_custom_problem
+from dualfield.structures.dependency import Dependency
 from dualfield.structures.factor_graph import FactorGraph
+from dualfield.structures.grammar import Grammar
 from dualfield.structures.graph import Graph
 from dualfield.structures.graph_input import FlatGraphs, grid_edges
 from dualfield.structures.graph_shape import GraphShape
@@ -28,14 +31,17 @@ from dualfield.structures.tree import Tree, TreeShape
 from dualfield.structures.user import UserStructure
 
 __all__ = [
+    "ArcShape",
     "BestPoints",
     "BoundedLabels",
     "Bounds",
     "Chain",
     "Conditioned",
     "CustomProblem",
+    "Dependency",
     "FactorGraph",
     "FlatGraphs",
+    "Grammar",
     "Graph",
     "GraphShape",
     "Hypergraph",
@@ -59,6 +65,7 @@ __all__ = [
     "check_custom_problem",
     "default_texts",
     "grid_edges",
+    "head_probabilities",
     "mutual_information",
     "span_constraints",
     "spanning_tree",
