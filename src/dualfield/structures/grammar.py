@@ -164,9 +164,9 @@ class Grammar(Structure):
         if not read:
             raise ValueError("trees must have at least one tree. Got none.")
         shape = empty.shape([tree.tokens() for tree in read])
-        labels, codes, _ = shape.read_labels(read, name="trees")
+        found = shape.read_labels(read, name="trees")
         shape.forms.clear()  # predictions have the form of the trees that a model is trained on
-        return empty.for_labels(labels.classes.tolist(), codes, shape, owner="Grammar")
+        return empty.for_labels(found.labels.classes.tolist(), found.codes, shape, owner="Grammar")
 
     @classmethod
     def from_rules(cls, rules: Any, start: str | None = None, *, column: int = 0) -> Grammar:
