@@ -164,7 +164,35 @@ class Structure(Parts):
         native = self.native(batch.shape, with_edges=with_edges, with_ends=with_ends)
         node = add_cost(batch.node, cost)
         own = [node, per_edge] if with_edges else [node]
-        return _native.Oracle(native, own, shared, 1.0 / temperature, n_threads(n_jobs))
+        oracle = _native.Oracle(native, own, shared, 1.0 / temperature, n_threads(n_jobs))
+        found: _native.Oracle = self._improved(oracle, native, batch, node)
+        return found
+
+    def _improved(self, oracle: _native.Oracle, native: _native.Structure, scores: Scores, node: Floats) -> Any:
+        """Return an oracle that answers some questions better than the native one; `node` has the costs."""
+        return oracle
+
+    def tags_natively(self, shape: Shape) -> bool:
+        """Return whether native code finds the best labellings of examples of given shapes.
+
+        Parameters
+        ----------
+        shape : Shape
+            The shapes of the examples.
+
+        Returns
+        -------
+        bool
+            False where :meth:`argmax` knows better.
+
+        Examples
+        --------
+        >>> from dualfield.data.shapes import Shape
+        >>> from dualfield.structures import Chain
+        >>> Chain(2).tags_natively(Shape.of([0, 3]))
+        True
+        """
+        return self.is_native
 
     def _indicator(
         self, scores: Scores | ArrayLike, labels: Codes, cliques: str | None
