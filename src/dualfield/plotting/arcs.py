@@ -141,19 +141,7 @@ class ArcDisplay(DrawnDisplay):
         found = parsed(model, [sentence], None if truth is None else [truth], None if words is None else [words])
         if not found.are_arcs:
             raise ValueError("ArcDisplay shows heads; the model predicts brackets. TreeDisplay shows them.")
-        return cls.of(found, 0, direction=direction)
-
-    @classmethod
-    def of(cls, found: Parsed, at: int, *, direction: str = "auto") -> Self:
-        """Show one of several sentences that a model has parsed."""
-        return cls(
-            found.words[at],
-            found.predicted[at],
-            None if found.chances is None else found.chances[at],
-            None if found.truth is None else found.truth[at],
-            tags=found.tags[at],
-            direction=direction,
-        )
+        return cls(**shown_arcs(found, 0), direction=direction)
 
     def _summary(self) -> str:
         return f"{len(self.words)} words" + f", {sum(self.wrong)} wrong" * (self.truth is not None)
@@ -198,3 +186,14 @@ def _read_arcs(name: str, heads: Any, n: int) -> list[tuple[int, str]]:
             )
         found.append((int(head), "" if label is None else str(label)))
     return found
+
+
+def shown_arcs(found: Parsed, at: int) -> dict[str, Any]:
+    """Return what is shown of one of several sentences that a model has parsed."""
+    return {
+        "words": found.words[at],
+        "heads": found.predicted[at],
+        "probabilities": None if found.chances is None else found.chances[at],
+        "truth": None if found.truth is None else found.truth[at],
+        "tags": found.tags[at],
+    }

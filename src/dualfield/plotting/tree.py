@@ -145,20 +145,7 @@ class TreeDisplay(DrawnDisplay):
         found = parsed(model, [sentence], None if truth is None else [truth], None if words is None else [words])
         if found.are_arcs:
             raise ValueError("TreeDisplay shows brackets; the model predicts heads. ArcDisplay shows them.")
-        return cls.of(found, 0, classes=model.classes_, direction=direction)
-
-    @classmethod
-    def of(cls, found: Parsed, at: int, *, classes: Any = None, direction: str = "auto") -> Self:
-        """Show one of several sentences that a model has parsed."""
-        return cls(
-            found.words[at],
-            found.predicted[at],
-            None if found.chances is None else found.chances[at],
-            None if found.truth is None else found.truth[at],
-            tags=found.tags[at],
-            classes=None if classes is None else [label for label in label_list(classes) if label],
-            direction=direction,
-        )
+        return cls(**shown_tree(found, 0, model.classes_), direction=direction)
 
     def _summary(self) -> str:
         known = f", {sum(self.wrong)} wrong, {len(self.missed)} missed" if self.truth is not None else ""
@@ -185,3 +172,15 @@ class TreeDisplay(DrawnDisplay):
 
     def _title(self) -> str:
         return f"Constituent tree: {self._summary()}"
+
+
+def shown_tree(found: Parsed, at: int, classes: Any) -> dict[str, Any]:
+    """Return what is shown of one of several sentences that a model has parsed."""
+    return {
+        "words": found.words[at],
+        "brackets": found.predicted[at],
+        "probabilities": None if found.chances is None else found.chances[at],
+        "truth": None if found.truth is None else found.truth[at],
+        "tags": found.tags[at],
+        "classes": [label for label in label_list(classes) if label],
+    }

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 
 from dualfield.metrics import parse_scores
 from dualfield.plotting import ArcDisplay, TreeDisplay
+from dualfield.plotting.arcs import shown_arcs
 from dualfield.plotting.markup import Html
 from dualfield.plotting.parsed import Parsed, parsed
 from dualfield.plotting.tables import table
+from dualfield.plotting.tree import shown_tree
 from dualfield.report.training_scores import counted
 
 _MOST_LABELS = 30  # rows of a table
@@ -41,8 +43,8 @@ class DevTrees:
     def display(self, at: int) -> TreeDisplay | ArcDisplay:
         """Draw one of them."""
         if self.found.are_arcs:
-            return ArcDisplay.of(self.found, at)
-        return TreeDisplay.of(self.found, at, classes=self.classes)
+            return ArcDisplay(**shown_arcs(self.found, at))
+        return TreeDisplay(**shown_tree(self.found, at, self.classes))
 
     @cached_property
     def displays(self) -> dict[int, TreeDisplay | ArcDisplay]:
