@@ -11,7 +11,7 @@ import pytest
 import dualfield
 from dualfield import CRF, StructuredSVM
 from dualfield.data.shapes import Shape
-from dualfield.structures import Chain, Dependency, FlatGraphs, Graph, SemiMarkov, Spans, Tree, UserStructure
+from dualfield.structures import Chain, Dependency, FlatGraphs, Grammar, Graph, SemiMarkov, Spans, Tree, UserStructure
 from tests.reference.parts import Enumerator, Singles, Trees, TypedGraphs, draw_tree, enumerators
 
 N_COLUMNS, C = 2, 0.7
@@ -100,6 +100,8 @@ def flat_graphs(shape, nodes):
 def named(table):
     """The structure as users pass it: one that does not know its labels yet, or one with constraints."""
     structure = table.structure
+    if isinstance(structure, Grammar):
+        return structure
     if isinstance(structure, SemiMarkov):
         return SemiMarkov(max_length=structure.max_length)
     if isinstance(structure, Dependency):
@@ -170,7 +172,7 @@ def test_penalty_on_absolute_values(name, l1_ratio):
 
 
 def has_swaps(name):
-    others = ("arcs", "graph node types", "hypergraph", "segments", "spans")
+    others = ("arcs", "grammar", "graph node types", "hypergraph", "segments", "spans")
     return not any(other in name for other in others)
 
 
@@ -196,6 +198,10 @@ def test_structured_svm(name, solver):
 def test_pair_features(name):
     table, nodes, codes = drawn(name)
     X, y = users_input(table, nodes, codes)
+    if not table.structure.has_edges:
+        with pytest.raises(ValueError, match=r"'pair_features' parameter of CRF must be False: a .* has no edges"):
+            CRF(named(table), pair_features=True).fit(X, y)
+        return
     for solver in ("lbfgs", "block_dual"):
         model = CRF(named(table), C, features="all", pair_features=True, tol=1e-7, solver=solver).fit(X, y)
         check(model, optimum(table, nodes, codes, hinge=False, with_pairs=True))
@@ -208,6 +214,36 @@ def test_pair_features(name):
         swapped = StructuredSVM(named(table), C, features="all", pair_features=True, tol=1e-6, solver="flow_swap")
         check(swapped.fit(X, y), best)
         assert swapped.dual_gap_ <= 1e-5 * best
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "single" not in name])
+def test_known_labels(name):
+    """Probabilities given label sets are those of the labellings that agree with them."""
+    table, nodes, codes = drawn(name)
+    X, y = users_input(table, nodes, codes)
+    model = CRF(named(table), C, features="all", pair_features=True, start_stop=bool(table.structure.n_ends)).fit(X, y)
+    rng, names, scores = np.random.default_rng(0), model.classes_.tolist(), model.decision_scores(X)
+    known = [[{label, names[rng.integers(len(names))]} for label in labels] for labels in y]
+    given, best, ranked = (ask(X, known=known) for ask in (model.predict_proba, model.predict, k_best(model)))
+    for i, labels in enumerate(known):
+        every = [one for one in table.labellings(i) if all(names[at] in labels[t] for t, at in enumerate(one))]
+        flat = np.zeros(table.shape.n_nodes, dtype=np.int32)
+        rest = np.concatenate([np.zeros(0, dtype=int), *codes]).astype(np.int32)
+        values = []
+        for one in every:
+            flat[:] = rest
+            flat[slice(*table.shape.offsets[i : i + 2])] = one
+            values.append(model.structure_.score(scores, flat)[i])
+        p = np.exp(values - np.logaddexp.reduce(values))
+        for t in range(len(labels)):
+            share = [sum(p[at] for at, one in enumerate(every) if one[t] == label) for label in range(len(names))]
+            np.testing.assert_allclose(given[i][t], share, atol=1e-9)
+        assert list(best[i]) == [names[at] for at in every[int(np.argmax(values))]]
+        np.testing.assert_allclose([share for _, share in ranked[i]], np.sort(p)[::-1][:3], atol=1e-9)
+
+
+def k_best(model):
+    return lambda X, known: model.k_best(X, 3, known=known)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -288,7 +324,7 @@ def test_files(name, kernel, mmap, tmp_path):
     if kernel is not None and refuses_kernels(table, X, y):
         return
     ends, has_pairs = bool(table.structure.n_ends), table.structure.no_pairs is None
-    settings = {"kernel": kernel and "rbf", "pair_features": kernel is None and ends}
+    settings = {"kernel": kernel and "rbf", "pair_features": kernel is None and ends and table.structure.has_edges}
     if kernel == "rbf on pairs" and has_pairs:
         settings["kernel_on"] = "pairs"
     model = CRF(named(table), C, start_stop=ends, **settings).fit(X, y)

@@ -180,6 +180,9 @@ def read_training_data(
     labels, codes, allowed, left_out = truth.of(nodes.shape)
     structure = prototype.for_labels(labels.classes.tolist(), codes, nodes.shape, constraints, owner)
     chosen = pair_columns(settings.pair_features, nodes, owner)
+    if chosen is not None and not structure.has_edges:
+        name = type(structure).__name__
+        raise ValueError(f"The 'pair_features' parameter of {owner} must be False: a {name} has no edges.")
     kernel_on = None if settings.kernel is None else settings.kernel_on
     if kernel_on is not None and structure.empty_label is not None:
         raise ValueError(

@@ -32,6 +32,7 @@ from dualfield.cli.training.calibration import calibrate, check_calibrate
 from dualfield.cli.training.choices import check_choice, is_kernel_machine
 from dualfield.cli.training.end import Options, complain, finish
 from dualfield.cli.training.pass_table import PassTable
+from dualfield.cli.training.tree_structures import tree_structure
 from dualfield.data.span_labels import marks_spans
 
 if TYPE_CHECKING:
@@ -208,6 +209,8 @@ def _structure(given: Options, data: LabelledData) -> Any:
             return SemiMarkov(max_length=given["max_length"], segment_features=texts)
         except ValueError as error:
             raise click.UsageError(str(error)) from None
+    if data.format == "trees":
+        return tree_structure(given)
     if data.format not in ("graphs", "multilabel"):
         return "chain" if given["order"] == 1 else Chain(order=given["order"])
     if data.graphs is not None and data.graphs.structure == "tree":
@@ -317,6 +320,10 @@ def _begun(old: LoadedModel, data: LabelledData, kind: type[Any]) -> Any:
 def _scorer(dev: LabelledData | None, labels: list[str]) -> tuple[str, Callable[[Any], float] | None]:
     if dev is None:
         return "", None
+    if dev.format == "trees":
+        from dualfield.metrics import parse_f1_score
+
+        return "F1", lambda model: parse_f1_score(dev.y, model.predict(dev.X))
     if dev.format in ("conll", "crfsuite") and marks_spans([*dev.labels, *labels]):
         from dualfield.metrics import span_f1_scorer
 
