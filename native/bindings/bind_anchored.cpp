@@ -83,7 +83,7 @@ class AnchoredHolder {
             AnchoredText& one = form_.texts[text];
             one.pieces.push_back(pieces[piece++]);
             for (; macro < macros.shape(0) && macros(macro, 0) == static_cast<std::int32_t>(text); ++macro) {
-                require(macros(macro, 1) >= 0 && macros(macro, 1) < 4, "kinds of macros must be in [0, 4).");
+                require(macros(macro, 1) >= 0 && macros(macro, 1) < 5, "kinds of macros must be in [0, 5).");
                 require(macros(macro, 2) == 0 || macros(macro, 2) == 1, "anchors of macros must be 0 or 1.");
                 const auto column = std::lower_bound(columns_.begin(), columns_.end(), macros(macro, 4));
                 one.macros.push_back({static_cast<AnchoredMacro::Kind>(macros(macro, 1)), macros(macro, 2),

@@ -16,7 +16,7 @@ from dualfield.data.anchored_texts import ARC, SEGMENT, AnchoredTexts, read_row_
 WORDS = ["a", "b", "New", "Ü", "a/b", "", "a long word of more than sixteen bytes"]
 MACROS = {
     SEGMENT: ["%x[first]", "%x[last]", "%x[first-1,1]", "%x[last+2]", "%x[all]", "%x[all,1]", "%n", "%b[1]", "/", "x "],
-    ARC: ["%x[head]", "%x[child,1]", "%x[head-1,1]", "%x[child+1]", "%x[child-3]", "%n", "%b[0]", "|", ""],
+    ARC: ["%x[head]", "%x[child,1]", "%x[head-1,1]", "%x[child+1]", "%x[child-3]", "%n", "%d", "%b[0]", "|", ""],
 }
 
 
@@ -41,15 +41,18 @@ def attributes(texts, names, tokens, one, two):
         far = str(distance) if distance < 5 else "5-9" if distance < 10 else "10+"
         return "_ROOT" if one < 0 else ("R" if one < two else "L") + far
 
+    def direction():
+        return "_ROOT" if one < 0 else "R" if one < two else "L"
+
     for place, text in enumerate(texts):
-        parts = re.split(r"(%x\[[^]]*\]|%n|%b\[\d+\])", text)
+        parts = re.split(r"(%x\[[^]]*\]|%n|%d|%b\[\d+\])", text)
         sets = [part for part in parts if part.startswith("%b")]
         between = list(dict.fromkeys(
             token[int(sets[0][3:-1])] for token in tokens[min(one, two) + 1 : max(one, two)]
         )) if sets else [None]  # fmt: skip
         for inside in between:
             made = "".join(
-                inside if part.startswith("%b") else size() if part == "%n"
+                inside if part.startswith("%b") else size() if part == "%n" else direction() if part == "%d"
                 else re.sub(r"%x\[(\w+)([+-]\d+)?(?:,(\d+))?\]", value, part) if part.startswith("%x") else part
                 for part in parts
             )  # fmt: skip
@@ -185,7 +188,8 @@ def test_tokens_may_be_anything_where_no_column_is_read():
     [
         ("%x[head]", SEGMENT), ("%x[first]", ARC), ("%x[all]", ARC), ("%x[all+1]", SEGMENT), ("100%", SEGMENT),
         ("%x[first+]", SEGMENT), ("%x[first,]", SEGMENT), ("%x[first", SEGMENT), ("%x[first+12345]", SEGMENT),
-        ("%b", SEGMENT), ("%b[x]", ARC), ("%y[first]", SEGMENT), (7, SEGMENT), ("%%n", ARC), ("%x[first,١]", SEGMENT),
+        ("%b", SEGMENT), ("%b[x]", ARC), ("%y[first]", SEGMENT), (7, SEGMENT), ("%%n", ARC), ("%d", SEGMENT),
+        ("%x[first,١]", SEGMENT),
     ],
 )  # fmt: skip
 def test_macros_that_are_none(text, names):

@@ -138,8 +138,9 @@ AnchoredRowMaker::View AnchoredRowMaker::view_of(const Step& step, std::int32_t 
             return {joined.text.data() + start, stop - start, joined.text.size() - start};
         }
         default: {
-            const std::string& text = size_text(one, two);
-            return {text.data(), text.size(), text.size()};
+            const std::string& text = size_text(one, two);  // begins with the direction
+            const bool is_letter = step.kind == AnchoredMacro::Kind::direction && one >= 0;
+            return {text.data(), is_letter ? 1 : text.size(), text.size()};
         }
     }
 }

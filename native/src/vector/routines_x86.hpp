@@ -9,6 +9,7 @@
 #include <span>
 #include <type_traits>
 
+#include "dualfield/structures/arc_task.hpp"
 #include "dualfield/structures/chain_slope.hpp"
 #include "dualfield/structures/junction.hpp"
 #include "dualfield/structures/tree_task.hpp"

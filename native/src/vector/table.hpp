@@ -1,6 +1,7 @@
 // The table of routines of one instruction set; included last by the file that sets it.
 #pragma once
 
+#include "arc_passes.hpp"
 #include "bit_rows.hpp"
 #include "block_rows.hpp"
 #include "chain_passes.hpp"
@@ -80,7 +81,13 @@ constexpr Routines make_routines(const char* name, bool (*is_supported)()) {
             .double_precision = make_kernel_routines<double>(),
             .tree_sums = &tree_sums,
             .send_sums = &send_sums,
-            .entropy = &entropy};
+            .entropy = &entropy,
+            .arc_products_up = &arcs_up<ArcProducts>,
+            .arc_logarithms_up = &arcs_up<ArcLogarithms>,
+            .arc_maxima_up = &arcs_up<ArcMaxima>,
+            .arc_products_down = &arcs_down<ArcProducts>,
+            .arc_logarithms_down = &arcs_down_logarithms,
+            .arc_maxima_down = &arcs_down<ArcMaxima>};
 }
 
 }  // namespace

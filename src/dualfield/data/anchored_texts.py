@@ -15,7 +15,7 @@ __all__ = ["AnchoredTexts", "read_row_features"]
 SEGMENT, ARC = ("first", "last"), ("head", "child")
 
 _PREFIXES = {SEGMENT: "S", ARC: "A"}
-_VALUE, _WHOLE, _SIZE, _BETWEEN = range(4)
+_VALUE, _WHOLE, _SIZE, _BETWEEN, _DIRECTION = range(5)
 
 
 class _Compiled(NamedTuple):
@@ -33,6 +33,7 @@ class AnchoredTexts:
     ``%x[first]``       column 0 of the token at an anchor; ``%x[last+1,2]`` is column 2 of the token behind the other
     ``%x[all]``         all tokens from the first to the last, with blanks between; ``%x[all,1]`` of column 1
     ``%n``              the number of tokens; of arcs direction and distance: L1 to L4, L5-9, L10+, R1 to R10+
+    ``%d``              of arcs the direction alone, L or R
     ``%b[1]``           the distinct values of column 1 strictly between the anchors, an attribute for each
     ==================  ==============================================================================================
 
@@ -94,7 +95,7 @@ class AnchoredTexts:
         whole = "" if self.are_arcs else "|all"
         macro = re.compile(
             rf"%x\[(?P<anchor>{one}|{two}{whole})(?P<offset>[+-][0-9]{{1,4}})?(?:,(?P<column>[0-9]{{1,4}}))?\]"
-            r"|%n|%b\[(?P<between>[0-9]{1,4})\]"
+            rf"|%n|%b\[(?P<between>[0-9]{{1,4}})\]{'|%d' if self.are_arcs else ''}"
         )
         pieces: list[str] = []
         macros: list[tuple[int, int, int, int, int]] = []
@@ -115,8 +116,8 @@ class AnchoredTexts:
         return _Compiled(pieces, np.array(macros, dtype=np.int32).reshape(-1, 5))
 
     def _macro(self, text: str, found: re.Match[str]) -> tuple[int, int, int, int]:
-        if found[0] == "%n":
-            return _SIZE, 0, 0, -1
+        if found[0] in ("%n", "%d"):
+            return (_SIZE if found[0] == "%n" else _DIRECTION), 0, 0, -1
         if found["between"] is not None:
             return _BETWEEN, 0, 0, int(found["between"])
         column = int(found["column"] or 0)
@@ -129,7 +130,7 @@ class AnchoredTexts:
     def _refused(self, text: Any) -> ValueError:
         one, two = self.names
         macros = [f"%x[{one}]", f"%x[{two}]", f"%x[{one}-1,column]", f"%x[{two}+1,column]"]
-        macros += [] if self.are_arcs else ["%x[all]", "%x[all,column]"]
+        macros += ["%d"] if self.are_arcs else ["%x[all]", "%x[all,column]"]
         return ValueError(
             f"{self.argument} must be texts with macros {', '.join(macros)}, %n and %b[column]. Got {text!r} instead."
         )

@@ -18,7 +18,7 @@ from dualfield.data.checks import check_column_names
 from dualfield.data.mapped_vocabulary import read_vocabulary
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
-from dualfield.data.states import read_states
+from dualfield.data.states import allowed_states
 from dualfield.data.value_records import names_record, read_names
 from dualfield.features import Template
 from dualfield.features.reading import read_examples
@@ -268,11 +268,10 @@ class StructuredModel:
 
     def allowed_labels(self, known: Any, shape: Shape, name: str = "known") -> NDArray[np.bool_]:
         """Return which labels nodes may have, given labels, sets of labels, and None where nothing is known."""
-        rows = known if self.structure.is_flat else shape.flat_labels(known, name, partly=True)
-        if isinstance(rows, (list, tuple)):  # arrays of objects may hold sets and None
-            rows = [one.tolist() if isinstance(one, np.ndarray) and one.dtype == object else one for one in rows]
-        found = read_states(rows, shape.offsets, self.labels, name=name)
-        allowed = found.codes[:, None] == np.arange(len(self.labels)) if found.allowed is None else found.allowed
+        if self.structure.is_flat:
+            allowed = allowed_states(known, shape.offsets, self.labels, name=name)
+        else:
+            allowed = shape.read_known(known, self.labels, name)
         sets = self.structure.part_sets(shape)
         if sets is not None:
             own = sets.nodes[sets.set_of_node]

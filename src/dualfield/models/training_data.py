@@ -177,7 +177,7 @@ def read_training_data(
     truth = TrueLabels(y, known)
     growing = truth.growing(prototype, settings.features)
     nodes, pairs = _read_nodes(prototype, template, X, lengths, grown_from, growing)
-    labels, codes, allowed = truth.of(nodes.shape)
+    labels, codes, allowed, left_out = truth.of(nodes.shape)
     structure = prototype.for_labels(labels.classes.tolist(), codes, nodes.shape, constraints, owner)
     chosen = pair_columns(settings.pair_features, nodes, owner)
     kernel_on = None if settings.kernel is None else settings.kernel_on
@@ -213,6 +213,8 @@ def read_training_data(
         kernel_on=kernel_on,
     )
     weights = float(settings.C) * example_weights(nodes, labels, codes, sample_weight, settings.class_weight, owner)
+    if left_out is not None:
+        weights = np.where(left_out, 0.0, weights)
     if not weights.any():
         raise ValueError("sample_weight and class_weight must leave an example with a weight above zero.")
     cost = structured_cost(settings, labels, hinge=hinge)
@@ -269,7 +271,7 @@ class TrueLabels:
             return None
 
         def chosen(shape: Shape) -> NDArray[np.bool_]:
-            labels, codes, allowed = self.of(shape)
+            labels, codes, allowed, _ = self.of(shape)
             if allowed is None:
                 return np.asarray(codes != empty)
             return np.asarray(allowed[:, np.arange(len(labels)) != empty].any(axis=1))

@@ -32,10 +32,11 @@ struct NumberedTokens {
 
 struct AnchoredMacro {
     enum class Kind {
-        value,    // of a column, of the token some places from an anchor
-        whole,    // all values of a column from the first anchor to the second, with blanks between
-        size,     // number of tokens from the first anchor to the second; of arcs direction and distance
-        between,  // the distinct values of a column strictly between the anchors: an attribute for each
+        value,      // of a column, of the token some places from an anchor
+        whole,      // all values of a column from the first anchor to the second, with blanks between
+        size,       // number of tokens from the first anchor to the second; of arcs direction and distance
+        between,    // the distinct values of a column strictly between the anchors: an attribute for each
+        direction,  // of arcs: L or R, where the child is of the head
     };
     Kind kind;
     std::int32_t anchor, offset;

@@ -21,6 +21,7 @@
 
 namespace dualfield {
 
+struct ArcTask;             // see arc_task.hpp
 struct ChainSharesTask;     // see chain_slope.hpp
 struct ChainSlopeTask;      // see chain_slope.hpp
 struct JunctionTask;        // see junction.hpp
@@ -203,6 +204,11 @@ struct Routines {
     bool (*send_sums)(MessageTask&);
     // - sum_i p[i] log(p[i]) of n numbers that are not negative; those below 1e-300 count as zeros.
     double (*entropy)(const double* p, std::size_t n);
+
+    // Passes over projective trees, see arc_task.hpp, which has a word at least.
+    using Arcs = void (*)(ArcTask&);
+    Arcs arc_products_up, arc_logarithms_up, arc_maxima_up;
+    Arcs arc_products_down, arc_logarithms_down, arc_maxima_down;
 
     template <class S>
     const StateRoutines<S>& state() const {
