@@ -122,7 +122,7 @@ class Binarisation:
                 raise ValueError(f"y[{i}] has brackets that cross.")
         if not n_known:
             raise ValueError("y must have a tree that is known as a whole, to read rules off it. Got none.")
-        return self.builder.finish(labels)[0]
+        return self.builder.finish(labels)
 
     def _bracket(self, label: str, around: tuple[str, ...]) -> Hashable:
         return self.builder.symbol(("bracket", label, *around), "^".join((label, *around)), label)
