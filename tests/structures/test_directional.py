@@ -103,9 +103,7 @@ def test_finite_differences_and_threads(name):
     rng, step = np.random.default_rng(7), 1e-5
     along = rng.normal(size=drawn.node.shape)
     found = structure.directional(drawn.scores(), Scores(along, shape=shape))
-    ahead, behind = (
-        structure.marginals(drawn.scores(), cost=sign * step * along).node for sign in (1.0, -1.0)
-    )
+    ahead, behind = (structure.marginals(drawn.scores(), cost=sign * step * along).node for sign in (1.0, -1.0))
     np.testing.assert_allclose(found.node, (ahead - behind) / (2 * step), atol=1e-8)
     for n_jobs in (2, 5):
         again = structure.directional(drawn.scores(), Scores(along, shape=shape), n_jobs=n_jobs)

@@ -64,6 +64,27 @@ class RuleLayout:
         sums, sizes = np.bincount(self.parents, counts)[self.parents], np.bincount(self.parents)[self.parents]
         return np.where(sums > 0.0, counts / np.where(sums > 0.0, sums, 1.0), 1.0 / sizes)
 
+    def tied(self, counts: Floats) -> Floats:
+        """Return counts in which words depend on their tags alone, where tags are predicted: others would be too few.
+
+        The count of a symbol with a label over a word is that of symbol and label, times the share of the word among
+        those with the same tag.
+        """
+        rules = self.structure.rules
+        if rules is None or self.structure.settings.tags == "given":
+            return counts
+        tag_names = [label.rpartition("+")[2] for label in rules.labels]
+        tags = np.unique(tag_names, return_inverse=True)[1][rules.lexical[2]]
+        lexical = slice(len(rules.binary[0]), len(rules.binary[0]) + len(rules.lexical[0]))
+        mine = counts[lexical]
+        sums = []
+        for keys in (rules.lexical[1:].T, np.stack([rules.lexical[0], tags], axis=1), tags[:, None]):
+            places = np.unique(keys, axis=0, return_inverse=True)[1].ravel()
+            sums.append(np.bincount(places, mine)[places])
+        found = counts.copy()
+        found[lexical] = np.where(sums[2] > 0.0, sums[0] * sums[1] / np.where(sums[2] > 0.0, sums[2], 1.0), 0.0)
+        return found
+
     def missing_mass(self, probabilities: Floats) -> Floats:
         """Return what the row of each rule lacks to one."""
         return np.asarray(np.maximum(1.0 - np.bincount(self.parents, probabilities), 0.0)[self.parents])
@@ -86,7 +107,8 @@ class PCFGData:
         structure, shape = self.layout.structure, self.batch.shape
         if self.allowed is None:
             parts = structure.parts_of(self.states, shape)
-            return np.bincount(parts.shared, self.weights[parts.owner], minlength=structure.n_cliques).astype(float)
+            found = np.bincount(parts.shared, self.weights[parts.owner], minlength=structure.n_cliques)
+            return self.layout.tied(found.astype(np.float64))
         known = np.add.reduceat(np.append(self.states < 0, False), shape.offsets[:-1])[: shape.n_examples] == 0
         known &= shape.lengths > 0
         whole = np.flatnonzero(known)
@@ -100,7 +122,7 @@ class PCFGData:
             if value - before <= EM_TOL * abs(value):
                 break
             before, tables = value, self.layout.normalised(counts + smoothing)
-        return counts
+        return self.layout.tied(counts)
 
     def _expected(self, tables: Floats, n_threads: int) -> tuple[Floats, float]:
         """Return expected counts given what is known, and the log-likelihood."""

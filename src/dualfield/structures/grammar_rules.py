@@ -170,6 +170,19 @@ class RuleBuilder:
         """Add a rule of a terminal; `label` is what a word then has."""
         self._lexical[terminal, symbol, label] = score
 
+    def share_tags(self) -> None:
+        """Let words that have a tag, the last part of a label, have every symbol and label that ends in it."""
+        words: dict[str, set[str]] = {}
+        ways: dict[str, set[tuple[Hashable, str]]] = {}
+        for terminal, symbol, label in self._lexical:
+            tag = label.rpartition("+")[2]
+            words.setdefault(tag, set()).add(terminal)
+            ways.setdefault(tag, set()).add((symbol, label))
+        for tag, found in words.items():
+            for terminal in found:
+                for symbol, label in ways[tag]:
+                    self._lexical.setdefault((terminal, symbol, label), 0.0)
+
     def add_root(self, symbol: Hashable, score: float = 0.0) -> None:
         """Add a symbol of whole sentences."""
         self._roots[symbol] = score
@@ -208,7 +221,7 @@ class RuleBuilder:
             symbols=tuple(names[key] for key in keys),
             labels=tuple(labels),
             terminals=tuple(terminals),
-            symbol_labels=np.array([label_code[self._labels[key]] for key in keys], dtype=np.int32),
+            symbol_labels=np.array([label_code.get(self._labels[key], 0) for key in keys], dtype=np.int32),
             binary=_columns([(a, b, c) for b, c, a, _ in binary]),
             lexical=_columns([row[:3] for row in lexical]),
             roots=np.array([row[0] for row in roots], dtype=np.int32),
