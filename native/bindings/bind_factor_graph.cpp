@@ -156,6 +156,21 @@ void register_factor_graph(nb::module_& module) {
                          "out must have an entry for each draw, example and node");
                  return unlocked([&] { return self.graph().sample(batch, out.shape(0), seed, out.data()); });
              })
+        .def(
+            "k_best",
+            [](const Graph& self, const FactorBatch& batch, nb::ndarray<std::int32_t, nb::ndim<3>, nb::c_contig> labels,
+               nb::ndarray<double, nb::ndim<2>, nb::c_contig> scores) {
+                const std::size_t k = labels.shape(0), n = self.graph().n_nodes();
+                require(labels.size() == checked_product(k, batch.n_examples, n) &&
+                            scores.shape(0) == batch.n_examples && scores.shape(1) == k,
+                        "labels must have an entry for each rank, example and node, scores for each example and rank");
+                const std::vector<std::size_t>& cells = self.plan().factor_cells;
+                require(cells.size() >= n, "the last factors must be those of single nodes");
+                for (std::size_t t = 0; t < n; ++t)
+                    require(cells[cells.size() - n + t] == self.graph().n_labels(t),
+                            "the last factors must be those of single nodes");
+                return unlocked([&] { return self.graph().k_best(batch, k, labels.data(), scores.data()); });
+            })
         .def("marginals",
              [](const Graph& self, const FactorBatch& batch, const std::vector<Answer>& answers) {
                  const std::vector<std::size_t>& cells = self.plan().factor_cells;

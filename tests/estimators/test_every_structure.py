@@ -216,6 +216,36 @@ def test_pair_features(name):
         assert swapped.dual_gap_ <= 1e-5 * best
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if "single" not in name])
+def test_known_labels(name):
+    """Probabilities given label sets are those of the labellings that agree with them."""
+    table, nodes, codes = drawn(name)
+    X, y = users_input(table, nodes, codes)
+    model = CRF(named(table), C, features="all", pair_features=True, start_stop=bool(table.structure.n_ends)).fit(X, y)
+    rng, names, scores = np.random.default_rng(0), model.classes_.tolist(), model.decision_scores(X)
+    known = [[{label, names[rng.integers(len(names))]} for label in labels] for labels in y]
+    given, best, ranked = (ask(X, known=known) for ask in (model.predict_proba, model.predict, k_best(model)))
+    for i, labels in enumerate(known):
+        every = [one for one in table.labellings(i) if all(names[at] in labels[t] for t, at in enumerate(one))]
+        flat = np.zeros(table.shape.n_nodes, dtype=np.int32)
+        rest = np.concatenate([np.zeros(0, dtype=int), *codes]).astype(np.int32)
+        values = []
+        for one in every:
+            flat[:] = rest
+            flat[slice(*table.shape.offsets[i : i + 2])] = one
+            values.append(model.structure_.score(scores, flat)[i])
+        p = np.exp(values - np.logaddexp.reduce(values))
+        for t in range(len(labels)):
+            share = [sum(p[at] for at, one in enumerate(every) if one[t] == label) for label in range(len(names))]
+            np.testing.assert_allclose(given[i][t], share, atol=1e-9)
+        assert list(best[i]) == [names[at] for at in every[int(np.argmax(values))]]
+        np.testing.assert_allclose([share for _, share in ranked[i]], np.sort(p)[::-1][:3], atol=1e-9)
+
+
+def k_best(model):
+    return lambda X, known: model.k_best(X, 3, known=known)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_stochastic_gradients_and_perceptron_lower_the_loss(name):
     table, nodes, codes = drawn(name)

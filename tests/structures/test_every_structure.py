@@ -183,3 +183,29 @@ def test_parts_of_labellings(name):
         assert sorted(mine.tolist()) == sorted(table.shared(i, labels))
         edges = found.edges[starts[i] : starts[i + 1]]
         assert [(row, part) for row, part in enumerate(edges.tolist()) if part >= 0] == sorted(table.edges(i, labels))
+
+
+@pytest.mark.parametrize(("name", "per_edge"), sorted({(name, each) for name, _, each in CASES}))
+def test_scores_of_fewer_labels_are_those_of_fewer_labellings(name, per_edge):
+    """Nothing but the scores of labels that are not allowed is left out: ends, edges, segments, shapes."""
+    n_seen = 0
+    for seed in range(8):
+        drawn = Drawn(name, seed, per_edge=per_edge)
+        structure, shape = drawn.table.structure, drawn.table.shape
+        if not all(drawn.every):
+            continue
+        rng = np.random.default_rng(seed)
+        allowed = rng.random((shape.n_nodes, drawn.table.n_labels)) < 0.5
+        for i, every in enumerate(drawn.every):  # one labelling is left in any case
+            labels = list(every[rng.integers(len(every))][1])
+            allowed[np.arange(*shape.offsets[i : i + 2]), labels] = True
+        left = drawn.scores().only(allowed)
+        total, best = structure.log_partition(left), structure.k_best(left, 2)
+        for i, every in enumerate(drawn.every):
+            first = shape.offsets[i]
+            fitting = [score for score, y in every if all(allowed[first + t, label] for t, label in enumerate(y))]
+            assert total[i] == pytest.approx(np.logaddexp.reduce(fitting), abs=1e-9)
+            ranked = [*sorted(fitting, reverse=True), -np.inf][:2]
+            np.testing.assert_allclose(best.scores[i], ranked, atol=1e-9)
+            n_seen += len(fitting) < len(every)
+    assert n_seen > 3

@@ -65,6 +65,24 @@ def test_argmax_and_its_rule_for_equals(problem):
 
 
 @many
+@given(problems(), st.integers(1, 9))
+def test_k_best(problem, k):
+    assume(problem.solvable)
+    got = problem.graph.k_best(problem.tables, k, evidence=problem.evidence)
+    assert got.labels.shape == (k, problem.n_examples, problem.graph.n_nodes)
+    np.testing.assert_array_equal(got.labels[0], problem.graph.argmax(problem.tables, evidence=problem.evidence))
+    for i in range(problem.n_examples):
+        known = {labels: score for score, labels in problem.labellings(i)}
+        ranked = sorted(known.values(), reverse=True)[:k]
+        np.testing.assert_allclose(got.scores[i, : len(ranked)], ranked, **TOLERANCE)
+        lists = [tuple(labels) for labels in got.labels[: len(ranked), i].tolist()]
+        assert len(set(lists)) == len(lists)
+        np.testing.assert_allclose([known[labels] for labels in lists], ranked, **TOLERANCE)
+        assert (got.scores[i, len(ranked) :] == -np.inf).all()
+        assert (got.labels[len(ranked) :, i] == -1).all()
+
+
+@many
 @given(problems())
 def test_maximum_and_score(problem):
     assume(problem.solvable)

@@ -7,6 +7,7 @@
 #include "dualfield/core/parallel.hpp"
 #include "dualfield/core/random.hpp"
 #include "junction_pass.hpp"
+#include "partition.hpp"
 
 namespace dualfield {
 
@@ -47,6 +48,11 @@ class FactorGraph::Pass {
             junction.for_lanes(
                 [&](std::size_t lane, std::size_t i) { factor.own[lane] = table + (first + i) * cells; });
         }
+    }
+    std::size_t first() const { return first_; }
+    // The scores of a factor in the first example.
+    const double* table(std::size_t f) const {
+        return batch_.tables[f] + (batch_.is_shared[f] ? 0 : first_ * graph_.plan_.factor_cells[f]);
     }
     // Calls body(i, example) for the examples that have an answer.
     template <class Body>
@@ -181,6 +187,28 @@ FactorReport FactorGraph::max_marginals(const FactorBatch& batch, double* const*
             for (std::size_t t = 0; t < n_nodes(); ++t) pass.nodes[t].own[0] = nodes[t] + example * n_labels(t);
             pass.junction.best_down(pass.nodes.data());
         });
+    });
+}
+
+FactorReport FactorGraph::k_best(const FactorBatch& batch, std::size_t k, std::int32_t* labels, double* scores) const {
+    std::vector<std::size_t> begins{0};
+    for (std::size_t t = 0; t < n_nodes(); ++t) begins.push_back(begins.back() + n_labels(t));
+    const std::size_t n_before = batch.tables.size() - n_nodes();
+    return for_groups(batch, false, [&](Pass& pass) {
+        std::vector<double> node(begins.back());
+        for (std::size_t t = 0; t < n_nodes(); ++t)
+            std::copy_n(pass.table(n_before + t), n_labels(t), node.data() + begins[t]);
+        Partition partition(begins, node.data(), [&](const double* masked, std::int32_t* best) -> Block::Answer {
+            for (std::size_t t = 0; t < n_nodes(); ++t)
+                pass.junction.factor(n_before + t) = {.own = {masked + begins[t]}};
+            pass.junction.up_max();
+            if (pass.junction.status(0) == Status::ok) pass.junction.decode(0, best);
+            return {pass.junction.total(0), pass.junction.status(0)};
+        });
+        const Status status = partition.begin();
+        pass.answer(false, [](std::size_t, std::size_t) {});
+        for (std::size_t r = 0; status == Status::ok && r < k; ++r)
+            scores[pass.first() * k + r] = partition.next(labels + (r * batch.n_examples + pass.first()) * n_nodes());
     });
 }
 

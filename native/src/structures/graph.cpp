@@ -224,7 +224,7 @@ std::unique_ptr<Block> GraphStructure::block() const {
 }
 
 std::unique_ptr<Slope> GraphStructure::slope() const {
-    return junction_slope(*this);
+    return has_pairs_only() ? junction_slope(*this) : nullptr;
 }
 
 bool GraphStructure::list_junction(std::size_t example, JunctionParts& out) const {

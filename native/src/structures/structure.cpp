@@ -7,6 +7,7 @@
 #include "dualfield/core/layout.hpp"
 #include "dualfield/core/parallel.hpp"
 #include "dualfield/structures/slope.hpp"
+#include "partition.hpp"
 
 namespace dualfield {
 namespace {
@@ -41,78 +42,6 @@ class PlainBlock final : public Block {
     const Structure& structure_;
 };
 
-// The best labellings of an example, one after another (Lawler 1972). What is left after the best one of a set is cut
-// into sets of labellings that agree with it in the nodes before t and differ from it in node t, for every t; each has
-// a best one of its own.
-class Partition {
-  public:
-    Partition(Block& block, std::size_t example, const ScoreView& scores, std::size_t n_nodes, std::size_t n_labels)
-        : block_(block), example_(example), scores_(scores), n_(n_nodes), n_labels_(n_labels) {
-        node_.resize(n_nodes * n_labels);
-    }
-    Status begin() {
-        Set all;
-        const Status status = solve(all);
-        if (status == Status::ok) push(std::move(all));
-        return status;
-    }
-    // The next labelling and its score; -1 and minus infinity when there are no more.
-    double next(std::int32_t* labels) {
-        if (sets_.empty()) {
-            std::fill_n(labels, n_, -1);
-            return -kInfinity;
-        }
-        std::ranges::pop_heap(sets_, is_worse);
-        const Set set = std::move(sets_.back());
-        sets_.pop_back();
-        std::ranges::copy(set.best, labels);
-        for (std::size_t t = set.n_fixed; t < n_; ++t) {
-            Set rest;
-            rest.best = set.best;
-            rest.n_fixed = t;
-            if (t == set.n_fixed) rest.excluded = set.excluded;
-            rest.excluded.push_back(set.best[t]);
-            if (rest.excluded.size() < n_labels_ && solve(rest) == Status::ok) push(std::move(rest));
-        }
-        return set.value;
-    }
-
-  private:
-    // Labellings that begin as `best` does, and have none of the excluded labels after that.
-    struct Set {
-        std::vector<std::int32_t> best;
-        std::size_t n_fixed = 0;
-        std::vector<std::int32_t> excluded;
-        double value = 0.0;
-    };
-    static bool is_worse(const Set& a, const Set& b) { return a.value < b.value; }
-    void push(Set&& set) {
-        sets_.push_back(std::move(set));
-        std::ranges::push_heap(sets_, is_worse);
-    }
-    Status solve(Set& set) {
-        std::copy_n(scores_.own[0], node_.size(), node_.data());
-        for (std::size_t t = 0; t < set.n_fixed; ++t)
-            for (std::size_t k = 0; k < n_labels_; ++k)
-                if (static_cast<std::int32_t>(k) != set.best[t]) node_[t * n_labels_ + k] = -kInfinity;
-        for (const std::int32_t label : set.excluded)
-            node_[set.n_fixed * n_labels_ + static_cast<std::size_t>(label)] = -kInfinity;
-        ScoreView view = scores_;
-        view.own[0] = node_.data();
-        set.best.resize(n_);
-        const Block::Answer answer = block_.best(example_, view, set.best.data());
-        set.value = answer.value;
-        return answer.status;
-    }
-
-    Block& block_;
-    std::size_t example_;
-    const ScoreView scores_;
-    std::size_t n_, n_labels_;
-    std::vector<double> node_;
-    std::vector<Set> sets_;
-};
-
 }  // namespace
 
 void Structure::max_marginals(Examples, const ScoreView&, std::size_t, double*, Status*) const {
@@ -140,7 +69,13 @@ void Structure::k_best(Examples examples, const ScoreView& view, std::size_t n_t
         const std::size_t example = examples.first + i, row = first(example) - first(examples.first);
         ScoreView own = view_of(example, examples.first, view);
         own.inverse_temperature = 1.0;
-        Partition partition(*blocks[worker], example, own, length(example), n_labels());
+        std::vector<std::size_t> begins(length(example) + 1);
+        for (std::size_t t = 0; t < begins.size(); ++t) begins[t] = t * n_labels();
+        Partition partition(begins, own.own[0], [&](const double* node, std::int32_t* best) {
+            ScoreView view_of_set = own;
+            view_of_set.own[0] = node;
+            return blocks[worker]->best(example, view_of_set, best);
+        });
         statuses[i] = partition.begin();
         if (statuses[i] != Status::ok) return;
         for (std::size_t r = 0; r < k; ++r) {

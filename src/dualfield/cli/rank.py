@@ -21,8 +21,8 @@ _SECTIONS = {
     "Output": ("output", "top", "sentences"),
 }
 _EXAMPLES = [
-    "dualfield rank --model names.model pool.txt --top 50",
-    "dualfield rank --model names.model --text letters.txt --top 20 --sentences --output next.txt",
+    "dualfield rank --model names.model test.txt --top 50",
+    "dualfield rank --model names.model --text letter.txt --top 20 --sentences --output next.txt",
 ]
 _LONGEST = 100  # characters of a sentence that are shown
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from dualfield.metrics.cross_validation import fitted_folds
 from dualfield.models.structured import StructuredModel
 from dualfield.models.temperature_scaling import Calibration, HeldOut, choose_temperature
+from dualfield.structures.checks import n_threads
 
 
 def calibrated(estimator: Any, X: Any, y: Any, lengths: ArrayLike | None, cv: Any) -> StructuredModel:
@@ -36,6 +37,5 @@ def chosen(
 
 def held_out(estimator: Any, X: Any, y: Any, lengths: ArrayLike | None) -> HeldOut:
     """Return the scores of examples, and their labels."""
-    model, scores = estimator._ask(), estimator.decision_scores(X, lengths=lengths)
-    model.need_exact("calibrate", scores)
-    return HeldOut(model.structure, scores, model.encoded(y, scores.shape))
+    read: HeldOut = estimator._ask().held_out(estimator._input(X), y, lengths, n_threads(estimator.n_jobs))
+    return read

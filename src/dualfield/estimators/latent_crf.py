@@ -265,7 +265,7 @@ class LatentCRF(LatentPredictor, Estimator):
         >>> from dualfield import CRF, LatentCRF, LatentMulticlass
         >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, -1.0], [-1.0, 0.0]] * 5)
         >>> y = ["up or down", "left or right"] * 10
-        >>> model = LatentCRF(CRF(C=0.1), LatentMulticlass(2), random_state=0).fit(X, y)
+        >>> model = LatentCRF(CRF(C=10.0), LatentMulticlass(2), random_state=0).fit(X, y)
         >>> model.calibrate(X, y).calibration_.temperature < 1.0           # it was too modest
         True
         """

@@ -19,7 +19,7 @@ from dualfield.metrics.accuracy import share_right
 from dualfield.models.explanation import Explanation, explain
 from dualfield.models.inspection import TopFeatures, state_features, top_features, transition_features
 from dualfield.models.labelling_order import LabellingOrder
-from dualfield.models.spans import PredictedSpan, predict_spans
+from dualfield.models.spans import PredictedSpan
 from dualfield.models.structured import StructuredModel
 from dualfield.models.temperature_scaling import Calibration
 from dualfield.scores import Expansion, LinearScores
@@ -510,7 +510,13 @@ class StructuredPredictor:
         return share_right(predicted, y, flat=structure.is_flat)
 
     def predict_spans(
-        self, X: Any, *, outside: str = "O", min_proba: float = 0.0, lengths: ArrayLike | None = None
+        self,
+        X: Any,
+        *,
+        outside: str = "O",
+        min_proba: float = 0.0,
+        lengths: ArrayLike | None = None,
+        return_std: bool = False,
     ) -> list[list[PredictedSpan]]:
         """Return the spans that the best labelling marks, each with the probability of exactly that span.
 
@@ -527,11 +533,15 @@ class StructuredPredictor:
             The label outside of all spans.
         min_proba : float, default=0.0
             Spans that are less probable are left out.
+        return_std : bool, default=False
+            For models that consist of several, :class:`dualfield.BaggedTagger` and :class:`dualfield.BayesianCRF`: also
+            the standard deviation of their probabilities.
 
         Returns
         -------
         list of lists of PredictedSpan
-            (type, start, stop, probability), for each sequence from left to right.
+            (type, start, stop, probability), for each sequence from left to right; with `return_std` SpanInterval,
+            which has ``std``, too.
 
         Examples
         --------
@@ -544,8 +554,7 @@ class StructuredPredictor:
         """
         check_number("predict_spans", "min_proba", min_proba, 0.0)
         model, threads = self._ask(), n_threads(self.n_jobs)
-        scores, structure = model.scores(self._input(X), lengths, threads), model.structure
-        return predict_spans(structure, scores, model.names, outside, min_proba, model.probability_temperature, threads)
+        return model.spans(self._input(X), outside, min_proba, lengths, threads, return_std=return_std)
 
     def explain(self, xseq: Any, top: int = 10, *, tokens: Any = None) -> Explanation:
         """Say why each token of a sequence has its label.

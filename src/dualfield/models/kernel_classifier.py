@@ -104,9 +104,9 @@ class KernelClassifier:
         if unknown:
             raise ValueError(f"y has labels not seen in training: {unknown}.")
         node = np.column_stack([np.zeros_like(scores), scores]) if scores.ndim == 1 else scores
-        structure = structure_of(type(self).__name__, "single").with_labels(len(self.classes))
-        codes = np.searchsorted(self.classes, targets).astype(np.int32)
-        return HeldOut(structure, Scores(node, np.arange(len(node) + 1)), codes)
+        codes, rows = np.searchsorted(self.classes, targets).astype(np.int32), Scores(node, np.arange(len(node) + 1))
+        single = structure_of(type(self).__name__, "single").for_labels(self.classes.tolist(), codes, rows.shape)
+        return HeldOut(single, rows, codes)
 
     def predict(self, X: Any, n_threads: int = 1) -> NDArray[Any]:
         """Return the most probable class of each point."""

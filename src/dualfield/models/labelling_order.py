@@ -70,7 +70,7 @@ def labelling_order(
     owner: str,
     by: str,
     per: str,
-    rows: Sequence[Any],
+    rows: Any,
     log_best: Floats | None = None,
     draws: Sequence[Sequence[Any]] | None = None,
 ) -> LabellingOrder:
@@ -123,7 +123,7 @@ def labelling_order(
     return LabellingOrder(np.argsort(-values, kind="stable"), np.asarray(values))
 
 
-def _in_a_row(rows: Sequence[Any]) -> Floats:
+def _in_a_row(rows: Any) -> Floats:
     tables = [np.reshape(one, (-1, np.shape(one)[-1])) for one in rows]
     return np.concatenate(tables) if tables else np.zeros((0, 1))
 

@@ -24,7 +24,8 @@ from dualfield.features import Template
 from dualfield.features.reading import read_examples
 from dualfield.models.labelling_order import LabellingOrder, labelling_order
 from dualfield.models.listings import RankedLabellings
-from dualfield.models.temperature_scaling import Calibration
+from dualfield.models.spans import predict_spans
+from dualfield.models.temperature_scaling import Calibration, HeldOut
 from dualfield.scores import Expansion, LinearScores
 from dualfield.scores.stored import LinearWeights, Scored, StoredWeights
 from dualfield.structures import Bounds, Scores, Structure
@@ -394,6 +395,31 @@ class StructuredModel:
             best = self.structure.log_partition(scores, temperature=0.0, n_jobs=n_threads)
             log_best = np.asarray((best - answer.log_partition) / T)
         return labelling_order(owner, by, per, _split(answer.node, scores.offsets), log_best)
+
+    def spans(
+        self,
+        X: Any,
+        outside: str,
+        min_proba: float,
+        lengths: ArrayLike | None = None,
+        n_threads: int = 1,
+        *,
+        return_std: bool = False,
+    ) -> list[list[Any]]:
+        """Return the spans of the best labelling of each sequence, with their probabilities."""
+        if return_std:
+            raise ValueError(
+                "predict_spans(return_std=True) needs several models, whose answers differ: a BaggedTagger or a "
+                "BayesianCRF."
+            )
+        scores, T = self.scores(X, lengths, n_threads), self.probability_temperature
+        return predict_spans(self.structure, scores, self.names, outside, min_proba, T, n_threads)
+
+    def held_out(self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> HeldOut:
+        """Return the scores of examples that it was not trained on, and their labels."""
+        scores = self.scores(X, lengths, n_threads)
+        self.need_exact("calibrate", scores)
+        return HeldOut(self.structure, scores, self.encoded(y, scores.shape))
 
     def k_best(
         self, X: Any, k: int, lengths: ArrayLike | None = None, n_threads: int = 1, *, known: Any = None

@@ -116,8 +116,7 @@ class StateProblem:
 
     def _allowed_scores(self, w: Floats) -> Scores:
         scores = self.score_map.scores(w, self.nodes, self.pairs, self.n_threads)
-        node = np.where(self.allowed, scores.node, -np.inf)
-        return Scores(node, None, scores.transition, start=scores.start, stop=scores.stop, shape=scores.shape)
+        return scores.only(self.allowed)
 
     @cached_property
     def _reference(self) -> tuple[Objective, Floats]:

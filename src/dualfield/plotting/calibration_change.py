@@ -90,8 +90,8 @@ class CalibrationChangeDisplay(Display):
         """
         if not hasattr(model, "decision_scores") or not hasattr(model, "predict_proba"):
             raise ValueError(
-                "CalibrationChangeDisplay needs a model whose scores have a temperature: a CRF or a StructuredSVM after "
-                f"calibrate(X, y). Got {type(model).__name__} instead."
+                "CalibrationChangeDisplay needs a model whose scores have a temperature: a CRF or a StructuredSVM "
+                f"after calibrate(X, y). Got {type(model).__name__} instead."
             )
         chosen = model.model_.probability_temperature
         scores, truth, classes = model.decision_scores(X), as_sequences(y), label_list(model.classes_)

@@ -445,8 +445,8 @@ class Structure(Parts):
         >>> from dualfield.structures import Chain, Scores
         >>> scores = Scores([[0.0, 0.0], [0.0, 0.0]], transition=[[2.0, 0.0], [0.0, 2.0]])
         >>> Chain(2).directional(scores, [[0.0, 1.0], [0.0, 0.0]]).node.round(3)  # labels tend to agree
-        array([[-0.25 ,  0.25 ],
-               [-0.19 ,  0.19 ]])
+        array([[-0.25,  0.25],
+               [-0.19,  0.19]])
         """
         temperature = check_temperature("directional", temperature)
         if temperature == 0.0:

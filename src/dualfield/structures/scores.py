@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -125,16 +125,7 @@ class Scores:
         >>> Scores([[1.0, 2.0]]).only(np.array([[True, False]])).node
         array([[  1., -inf]])
         """
-        node = np.where(allowed, self.node, -np.inf)
-        return Scores(
-            node,
-            None,
-            self.transition,
-            start=self.start,
-            stop=self.stop,
-            shape=self.shape,
-            segment=self.segment,
-        )
+        return replace(self, node=np.where(allowed, self.node, -np.inf))
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,6 +93,11 @@ class Spans(Structure):
         self.n_labels = len(self.labels or ())
 
     @property
+    def n_columns(self) -> int | None:
+        """Columns of the tokens that it was made for; None if it is not known."""
+        return self._n_columns
+
+    @property
     def n_cliques(self) -> int:
         """There are no shared scores."""
         return 0

@@ -54,6 +54,10 @@ class FactorGraph {
     // For each label of each node [n_examples][labels] the highest score of a labelling that has it.
     FactorReport max_marginals(const FactorBatch&, double* const* nodes) const;
 
+    // The k best labellings, best first: labels [k][n_examples][n_nodes], scores [n_examples][k]; where there are
+    // fewer, -1 and -inf. The last factors must be those of single nodes, one for each in order.
+    FactorReport k_best(const FactorBatch&, std::size_t k, std::int32_t* labels, double* scores) const;
+
   private:
     class Pass;
     template <class Body>

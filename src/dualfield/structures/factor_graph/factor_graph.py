@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 
 from dualfield import _native
 from dualfield.data.arrays import Codes, Floats
-from dualfield.structures.checks import check_int, check_temperature, n_threads
+from dualfield.structures.checks import check_count, check_int, check_temperature, n_threads
 from dualfield.structures.factor_graph.tables import GraphTables, check_label_rows, check_tables
+from dualfield.structures.scores import KBest
 
 _BUDGET = 10**9
 _MOST_LABELS = 2**31 - 1
@@ -194,6 +195,53 @@ class FactorGraph:
         array([3.])
         """
         return self._totals(self._twin.maximum, tables, evidence, 1.0, n_jobs)
+
+    def k_best(
+        self, tables: Sequence[ArrayLike], k: int, *, evidence: ArrayLike | None = None, n_jobs: int | None = None
+    ) -> KBest:
+        """Return the k best labellings of each example, best first; the first is :meth:`argmax`.
+
+        What is left after the best one is cut into sets that each have a best one (Lawler 1972): up to n_nodes
+        eliminations for each of the k.
+
+        Parameters
+        ----------
+        tables, evidence, n_jobs
+            As in :meth:`argmax`.
+        k : int
+            How many.
+
+        Returns
+        -------
+        KBest
+            Labels of shape (k, n_examples, n_nodes) and scores of shape (n_examples, k); -1 and -inf where an example
+            has fewer labellings.
+
+        Examples
+        --------
+        >>> from dualfield.structures import FactorGraph
+        >>> best = FactorGraph([2, 2], [(0, 1)]).k_best([[[0.0, 1.0], [3.0, 2.0]]], 3)
+        >>> best.labels[:, 0], best.scores
+        (array([[1, 0],
+               [1, 1],
+               [0, 1]], dtype=int32), array([[3., 2., 1.]]))
+        """
+        batch = self._read(tables, evidence)
+        count = check_count("k_best", "k", k, 1, max(batch.n_examples * self.n_nodes, 1))
+        # Sets forbid labels of single nodes: each node needs a table for that.
+        alone = [(node,) for node in range(self.n_nodes)]
+        wide = FactorGraph(self.n_labels, [*self.cliques, *alone], max_table=self.max_table, budget=self.budget)
+        zeros = [np.zeros(size) for size in self.n_labels]
+        batch = replace(
+            batch,
+            cliques=wide.cliques,
+            tables=[*batch.tables, *zeros],
+            is_shared=[*batch.is_shared, *[True] * self.n_nodes],
+        )
+        labels = np.full((count, batch.n_examples, self.n_nodes), -1, dtype=np.int32)
+        scores = np.full((batch.n_examples, count), -np.inf)
+        wide._ask(wide._twin.k_best, batch, scores, n_jobs=n_jobs, first=(labels,))
+        return KBest(labels, scores)
 
     def log_partition(
         self,
