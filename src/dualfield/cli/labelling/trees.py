@@ -1,102 +1,128 @@
-"""Trees for sentences: CoNLL-U with heads and labels in it, or columns with the head behind them."""
+"""Trees for sentences: in brackets, in columns of words and tags, or in plain text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import groupby
+import itertools
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from dualfield.cli.labelling.labellings import Style, behind
+import click
+
+from dualfield.cli.labelling.labellings import Style
 from dualfield.cli.models import LoadedModel
 from dualfield.cli.reading.data_files import DELIMITERS
 from dualfield.cli.reading.line_groups import Numbered, counted_from
-from dualfield.cli.reading.tree_data import is_conllu
-from dualfield.data import DependencySentence
+from dualfield.cli.reading.tree_data import is_trees, tokens_of, tree_columns
+from dualfield.data import ParseTree, clean_tree
 
-_MISC = 9  # the last column of CoNLL-U
+_SLASH = "/"
 
 
+@dataclass(frozen=True, eq=False)
 class TreeTagger:
-    """Parses sentences, whose lines come in groups."""
+    """Writes a tree for each sentence.
 
-    def __init__(self, loaded: LoadedModel, name: str, style: Style) -> None:
-        self.loaded, self.name, self.style = loaded, name, style
-        self._is_conllu: bool | None = None
+    Attributes
+    ----------
+    loaded : LoadedModel
+        The model.
+    style : Style
+        What is written besides the best tree.
+    """
 
-    def tagged(self, groups: Iterator[Numbered]) -> Iterator[list[str]]:
-        """Yield what is to be written for each group of lines."""
-        from dualfield.io import read_conllu
+    loaded: LoadedModel
+    style: Style
 
-        for group in groups:
-            first = next((text for _, text in group if text.strip()), None)
-            if first is None:
-                continue
-            if self._is_conllu is None:
-                self._is_conllu = is_conllu(first)
-            if self._is_conllu:
-                with counted_from(group[0][0], self.name):
-                    sentences = read_conllu([text for _, text in group])
-                yield [line for one in self._parsed(sentences) for line in _lines(one)]
+    def tagged(self, name: str, begin: str, groups: Iterator[Numbered]) -> Iterator[list[str]]:
+        """Yield a line for each sentence: those of a file of trees when all of it is read."""
+        if self.style.is_text or not is_trees(begin):
+            for group in groups:
+                with counted_from(group[0][0], name):
+                    yield self.lines(self._text(group) if self.style.is_text else self._columns(group, name))
+            return
+        from dualfield.io.bracket_files import iter_trees
+
+        numbered = list(itertools.chain.from_iterable(groups))
+        with counted_from(1, name):
+            trees = [clean_tree(tree) for _, tree in iter_trees([text for _, text in numbered]) if tree is not None]
+        yield self.lines([tokens_of(tree, self._wanted) for tree in trees if tree is not None])
+
+    @property
+    def _wanted(self) -> tuple[int, ...]:
+        """The columns that the model was trained on."""
+        known = self.loaded.tree_columns
+        chosen = known if self.style.columns is None else tree_columns(self.style.columns)
+        if chosen != known:
+            said = "words alone" if len(known) == 1 else "words and tags"
+            raise click.UsageError(f"{self.loaded.path} was trained on {said}; --columns asks for others.")
+        return known
+
+    def _text(self, group: Numbered) -> list[list[Any]]:
+        """Read tokens with blanks between them, for tagged ones such as dog/NN."""
+        found = []
+        for number, text in group:
+            tokens: list[Any] = text.split()
+            if len(self._wanted) == 2:
+                for at, token in enumerate(tokens):
+                    word, slash, tag = token.rpartition(_SLASH)
+                    if not slash or not word or not tag:
+                        raise ValueError(
+                            f"lines, line {number - group[0][0] + 1}: {token!r} has no tag; expected such as dog/NN: "
+                            f"{self.loaded.path} was trained on words and tags."
+                        )
+                    tokens[at] = (word, tag)
+            if tokens:
+                found.append(tokens)
+        return found
+
+    def _columns(self, group: Numbered, name: str) -> list[list[Any]]:
+        """Read a token in each line: the word, and its tag in the next column."""
+        found: list[list[Any]] = [[]]
+        for number, text in group:
+            fields = text.split(DELIMITERS[self.style.delimiter])
+            if not text.strip():
+                found.append([])
+            elif len(fields) < len(self._wanted):
+                raise ValueError(
+                    f"lines, line {number - group[0][0] + 1}: has 1 column; expected a word and its tag, which "
+                    f"{self.loaded.path} was trained on."
+                )
             else:
-                yield list(self._columns(group))
+                found[-1].append(fields[0] if len(self._wanted) == 1 else (fields[0], fields[1]))
+        return [sentence for sentence in found if sentence]
 
-    def _columns(self, group: Numbered) -> Iterator[str]:
-        """Yield the lines of sentences in columns, with heads and labels behind them."""
-        for is_full, run in groupby(group, lambda line: bool(line[1].strip())):
-            lines = list(run)
-            if not is_full:
-                yield from ("" for _ in lines)
-                continue
-            sentence = DependencySentence.from_tokens([self._token(*line) for line in lines])
-            for rank, found in enumerate(self._parsed([sentence])):
-                yield from [""] * (rank > 0)
-                yield from found.comments
-                for (_, text), word in zip(lines, found.words, strict=True):
-                    label = [word[7]] if self.loaded.tagger.classes_.tolist() != ["", "arc"] else []
-                    chance = [word[_MISC].rpartition("=")[2]] if self.style.marginals else []
-                    yield behind(text, [word[6], *label, *chance])
+    def lines(self, X: Sequence[Any]) -> list[str]:
+        """Return what is written for sentences."""
+        if not X:
+            return []
+        model, style = self.loaded.model, self.style
+        if style.k_best:
+            made: list[str] = []
+            for ranked in model.k_best(X, style.k_best):
+                made += [f"{rank} {p:.6f} {brackets(tree)}" for rank, (tree, p) in enumerate(ranked, start=1)]
+                made.append("")
+            return made
+        trees = [brackets(tree) for tree in model.predict(X)]
+        if not style.marginals:
+            return trees
+        rows = model.predict_proba(X)
+        return [self._with_chances(tree, own) for tree, own in zip(trees, rows, strict=True)]
 
-    def _token(self, number: int, text: str) -> tuple[str, ...]:
-        """Return the columns of a token, without the true head where there is one."""
-        row = tuple(text.split(DELIMITERS[self.style.delimiter]))
-        trained = self.loaded.columns
-        width = len(row) - int(self.style.labelled is True) if trained is None else len(trained.features)
-        if len(row) not in (width, width + 1):
-            raise ValueError(f"{self.name}, line {number}: has {len(row)} columns; expected {width}, or the head too.")
-        return row[:width]
+    def _with_chances(self, tree: str, rows: Any) -> str:
+        """Return JSON: the tree, and its brackets with their probabilities."""
+        from dualfield.data.tree_cleaning import joined_constituents
 
-    def _parsed(self, sentences: list[DependencySentence]) -> Iterator[DependencySentence]:
-        """Yield the best tree of each sentence, or several, each under its rank and probability."""
-        from dualfield.structures import head_probabilities
-
-        model = self.loaded.model
-        chances: list[Any] = [None] * len(sentences)
-        if self.style.marginals:
-            chances = [head_probabilities(rows) for rows in model.predict_proba(sentences)]
-        if self.style.k_best:
-            ranked = model.k_best(sentences, self.style.k_best)
-        else:
-            ranked = [[(tree, None)] for tree in model.predict(sentences)]
-        for alternatives, heads in zip(ranked, chances, strict=True):
-            for rank, (tree, probability) in enumerate(alternatives, start=1):
-                said = () if probability is None else (f"# rank {rank}, probability {probability:.6f}",)
-                found = tree if heads is None else _with_chances(tree, heads)
-                yield DependencySentence(found.rows, (*found.comments, *said))
+        names = {name: code for code, name in enumerate(self.loaded.names)}
+        read = ParseTree.from_brackets(tree)
+        n, found = len(read.words()), []
+        for label, start, stop in joined_constituents(read):
+            row = rows[start * n - start * (start - 1) // 2 + stop - start - 1]
+            found.append([start, stop, label, round(float(row[names[label]]), 6) if label in names else None])
+        return json.dumps({"tree": tree, "brackets": found}, ensure_ascii=False)
 
 
-def _with_chances(tree: DependencySentence, heads: Any) -> DependencySentence:
-    """Write the probability of each head into the last column."""
-    rows, word = [], 0
-    for row in tree.rows:
-        if row[0].isdecimal():
-            chance = f"Probability={heads[word, int(row[6])]:.6f}"
-            row = (*row[:_MISC], chance if row[_MISC] == "_" else f"{row[_MISC]}|{chance}")
-            word += 1
-        rows.append(row)
-    return DependencySentence(tuple(rows), tree.comments)
-
-
-def _lines(sentence: DependencySentence) -> Iterator[str]:
-    yield from sentence.comments
-    yield from ("\t".join(row) for row in sentence.rows)
-    yield ""
+def brackets(tree: Any) -> str:
+    """Return a tree as brackets."""
+    return ParseTree.of(tree).to_brackets()

@@ -14,6 +14,7 @@ import click
 from dualfield.cli.models import LoadedModel, load_model
 from dualfield.cli.outputs import STANDARD_OUTPUT, check_drawing, check_outputs
 from dualfield.cli.program import tell
+from dualfield.cli.reading.arc_data import naming_sentences
 from dualfield.cli.reading.columns import ColumnChoice
 from dualfield.cli.reading.data_files import (
     FORMATS,
@@ -28,11 +29,11 @@ from dualfield.cli.reading.graph_data import naming_examples
 from dualfield.cli.reading.json_data import JsonChoice
 from dualfield.cli.reading.sources import opened, shown
 from dualfield.cli.reading.templates import BUILT_IN, read_template
-from dualfield.cli.reading.tree_data import naming_sentences
 from dualfield.cli.training.calibration import calibrate, check_calibrate
 from dualfield.cli.training.choices import check_choice, is_kernel_machine
 from dualfield.cli.training.end import Options, complain, finish
 from dualfield.cli.training.pass_table import PassTable
+from dualfield.cli.training.tree_structures import tree_structure
 from dualfield.data.span_labels import marks_spans
 
 if TYPE_CHECKING:
@@ -224,6 +225,8 @@ def _structure(given: Options, data: LabelledData) -> Any:
             return SemiMarkov(max_length=given["max_length"], segment_features=texts)
         except ValueError as error:
             raise click.UsageError(str(error)) from None
+    if data.format == "trees":
+        return tree_structure(given)
     if data.format not in ("graphs", "multilabel"):
         return "chain" if given["order"] == 1 else Chain(order=given["order"])
     if data.graphs is not None and data.graphs.structure == "tree":
@@ -334,6 +337,10 @@ def _begun(old: LoadedModel, data: LabelledData, kind: type[Any]) -> Any:
 def _scorer(dev: LabelledData | None, labels: list[str]) -> tuple[str, Callable[[Any], float] | None]:
     if dev is None:
         return "", None
+    if dev.format == "trees":
+        from dualfield.metrics import parse_f1_score
+
+        return "F1", lambda model: parse_f1_score(dev.y, model.predict(dev.X))
     if dev.format in ("conll", "crfsuite") and marks_spans([*dev.labels, *labels]):
         from dualfield.metrics import span_f1_scorer
 
