@@ -18,6 +18,7 @@ from dualfield.cli.reading.json_data import JsonChoice
 from dualfield.cli.reading.sources import numbered, opened, placed, shown
 
 if TYPE_CHECKING:
+    from dualfield.cli.attachment_evaluation import AttachmentEvaluation
     from dualfield.cli.evaluation import Evaluation, Sentences
     from dualfield.cli.label_set_evaluation import LabelSetEvaluation
     from dualfield.cli.models import LoadedModel
@@ -77,8 +78,8 @@ def evaluate(
     Without --model, FILE has columns of which the last is the predicted label and the one before it the true one, as
     `dualfield tag` writes them; without FILE they are read from standard input. With --model, FILE is labelled data of
     the kind that the model was trained on, with as many columns, or those that --columns and --label name; if it has
-    probabilities, they are scored too. Graphs and label sets have scores of their own; trees have those of evalb, also
-    where --predicted names a file of trees.
+    probabilities, they are scored too. Graphs and label sets have scores of their own; dependency trees have attachment
+    scores, UAS and LAS; trees in brackets have those of evalb, also where --predicted names a file of trees.
     """
     from dualfield.cli.models import load_model
     from dualfield.data.span_labels import scheme_of
@@ -89,7 +90,9 @@ def evaluate(
     if model is None:
         _refuse(columns, label, "needs --model: without it, the last column is compared with the one before it")
         if predicted is not None:
-            found: Evaluation | LabelSetEvaluation | TreeEvaluation = _of_tree_files(file, predicted, encoding)
+            found: Evaluation | LabelSetEvaluation | TreeEvaluation | AttachmentEvaluation = _of_tree_files(
+                file, predicted, encoding
+            )
         else:
             found = _of_columns(opened(file, encoding), shown(file), delimiter, raw)
     else:
@@ -110,6 +113,10 @@ def evaluate(
             found = _of_trees(data.y, loaded.model.predict(data.X))
         elif loaded.kind == "multilabel":
             found = _of_label_sets(loaded, data)
+        elif loaded.kind == "conllu":
+            from dualfield.cli.attachment_evaluation import AttachmentEvaluation
+
+            found = AttachmentEvaluation.of(data.y, loaded.model.predict(data.X))
         else:
             found = _of_graphs(loaded, data) if loaded.kind == "graphs" else _of_model(loaded, data, raw)
     click.echo(json.dumps(found.record(), indent=2, ensure_ascii=False) if as_json else str(found))

@@ -182,10 +182,10 @@ def load_tagger(path: Path, *, mmap: bool, threads: int) -> LoadedModel:
             frozen = StructuredModel.from_record(record.child("model"))
             known = "file_columns" in record.names()
             columns = FileColumns.from_record(record.child("file_columns")) if known else None
-        name = frozen.structure.name
-        if frozen.vocabulary is not None and not frozen.has_kernel and name not in _GRAPHS:
-            kind = "trees" if name in _TREES else "crfsuite" if frozen.template is None else "conll"
-            return LoadedModel(os.fspath(path), FrozenTagger(frozen, threads, columns), kind)
+        if frozen.vocabulary is not None and not frozen.has_kernel and frozen.structure.name not in _GRAPHS:
+            tagger = FrozenTagger(frozen, threads, columns)
+            kind = "crfsuite" if frozen.template is None else "conll"
+            return LoadedModel(os.fspath(path), tagger, _TREES.get(frozen.structure.name, kind))
     return load_model(path, mmap=mmap, threads=threads)
 
 
@@ -208,7 +208,7 @@ def is_crfsuite_model(path: Path) -> bool:
 
 
 _GRAPHS = ("graph", "tree")  # structures whose examples come as graphs in JSON
-_TREES = ("spans", "grammar")  # structures whose examples come as trees in brackets
+_TREES = {"spans": "trees", "grammar": "trees", "dependency": "conllu"}  # structures with files of their own
 _NUMBERS = "works on matrices of numbers, for which there is no file format here"
 
 
@@ -228,7 +228,7 @@ def _kind(model: Any) -> tuple[str, str]:
     if tagger.structure_.name in _GRAPHS:
         return _graph_kind(model, tagger.structure_)
     if tagger.structure_.name in _TREES:
-        return ("trees", "") if tagger.vocabulary_ is not None else ("", _NUMBERS)
+        return (_TREES[tagger.structure_.name], "") if tagger.vocabulary_ is not None else ("", _NUMBERS)
     if tagger.template_ is not None:
         return "conll", ""
     return ("crfsuite", "") if tagger.vocabulary_ is not None else ("", _NUMBERS)

@@ -47,7 +47,8 @@ data_format = click.option(
     default="auto",
     show_default=True,
     help="Format of the data: columns with the label last, CRFsuite's items, svmlight, svmlight with several labels, "
-    "JSON with character spans, JSON with tokens and tags, graphs in JSON, or trees in brackets. auto detects it.",
+    "JSON with character spans, JSON with tokens and tags, graphs in JSON, trees in brackets, or dependency trees. "
+    "auto detects it, but for dependency trees, which --structure dependency asks for.",
 )
 delimiter = click.option(
     "--delimiter",
@@ -150,9 +151,10 @@ constraints = click.option(
 )
 structure = click.option(
     "--structure",
-    type=click.Choice(["graph", "tree", "semi-markov", "spans"]),
+    type=click.Choice(["graph", "tree", "semi-markov", "spans", "dependency"]),
     default=None,
-    help="For sequences: semi-markov cuts them into segments, which the labels mark.  [default: a chain]  For graphs "
+    help="For sequences: semi-markov cuts them into segments, which the labels mark.  [default: a chain]  dependency: "
+    "trees of heads, in CoNLL-U, or in columns whose last one is the head, 0 for the root.  For graphs "
     "in JSON: any graph, or trees, whose edges lead from a parent to its child.  [default: graph]  For several labels: "
     "an edge between all pairs of labels, or the tree of the largest mutual information.  [default: no edges]  For "
     "trees in brackets: spans scores each labelled span.  [default: spans]",
@@ -162,6 +164,28 @@ max_length = click.option(
     type=click.IntRange(1),
     default=None,
     help="For semi-markov: tokens of the longest segment.  [default: that of the training data]",
+)
+root = click.option(
+    "--root",
+    type=click.Choice(["single", "any"]),
+    default="single",
+    show_default=True,
+    help="For dependency: whether one word is below the root, or any number.",
+)
+non_projective = click.option(
+    "--non-projective",
+    type=click.Choice(["error", "skip", "lift"]),
+    default="error",
+    show_default=True,
+    help="For dependency: refuse training trees whose arcs cross, leave them out, or move arcs up until none cross.",
+)
+arc_features = click.option(
+    "--arc-feature",
+    "arc_features",
+    metavar="TEXT",
+    multiple=True,
+    help="For dependency: an attribute of arcs, such as '%x[head,1]/%x[child,1]/%d'; columns are form, universal tag, "
+    "tag, lemma and features, or those of the file. May be given several times.  [default: a first-order set]",
 )
 segment_features = click.option(
     "--segment-feature",

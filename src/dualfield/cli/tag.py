@@ -93,7 +93,8 @@ def tag(
 
     Reads FILES one after another, or standard input. Of columns the same lines are written, with the predicted label in
     a new last column, ready for conlleval or `dualfield evaluate`. JSON of Prodigy, Doccano and Hugging Face is written
-    with the predicted spans or tags in it, to be corrected by an annotator, and so are graphs, with their labels. Of
+    with the predicted spans or tags in it, to be corrected by an annotator, and so are graphs, with their labels, and
+    CoNLL-U, with heads and labels of arcs. Of
     CRFsuite's items and svmlight's examples the label is written, one in a line; of several labels all, with commas
     between them. Models of trees read trees, columns of words and tags, or --text, and write a tree for each sentence.
     Output comes as soon as sentences or graphs are complete.
@@ -108,7 +109,11 @@ def tag(
     output = None if output is None or is_standard_output(output) else output
     check_outputs([("--model", model), *(("FILES", path) for path in files)], [("--output", output or "-")])
     loaded = load_tagger(model, mmap=mmap, threads=threads)
-    if k_best and loaded.kind not in ("conll", "crfsuite", "trees"):
+    if loaded.kind == "conllu" and marginals == "all":
+        raise click.UsageError(
+            f"--marginals all is not for {model}, which has trees. --marginals writes those of heads."
+        )
+    if k_best and loaded.kind not in ("conll", "crfsuite", "conllu", "trees"):
         labelled_things = "graphs" if loaded.kind == "graphs" else "single examples"
         raise click.UsageError(f"--k-best is for sentences; {model} labels {labelled_things}. Use --marginals all.")
     if marginals or k_best:

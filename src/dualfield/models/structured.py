@@ -309,10 +309,10 @@ class StructuredModel:
         """Return the best labelling of each example, of those that agree with what is known."""
         if known is not None:
             return self.bounded_predict(X, lengths, n_threads, known=known)[0]
-        if not self.structure.is_native:
-            scores = self.scores(X, lengths, n_threads)
-            return self.decoded(self.structure.argmax(scores, n_jobs=n_threads), scores.shape)
         score_map, parameters, nodes, pairs = self.scored(X, lengths, n_threads)
+        if not self.structure.tags_natively(nodes.shape):
+            scores = score_map.scores(parameters, nodes, pairs, n_threads)
+            return self.decoded(self.structure.argmax(scores, n_jobs=n_threads), scores.shape)
         return self.decoded(_native.tag(score_map.bind(nodes, pairs), parameters, n_threads), nodes.shape)
 
     def bounded_predict(

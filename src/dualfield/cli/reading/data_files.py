@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dualfield.cli.reading.arc_data import CONLLU, arc_lines, read_arc_data
 from dualfield.cli.reading.columns import ColumnChoice, counted
 from dualfield.cli.reading.graph_data import GRAPHS, count_edges, is_graphs, node_lines, read_graph_data
 from dualfield.cli.reading.json_data import (
@@ -47,6 +48,7 @@ FORMATS = {
     **JSON_FORMATS,
     **GRAPHS,
     **TREES,
+    **CONLLU,
 }
 MATRICES = ("svmlight", "multilabel")  # a row for each line
 DELIMITERS: dict[str, str | None] = {"blanks": None, "tab": "\t", "space": " "}
@@ -112,10 +114,10 @@ class LabelledData:
     Attributes
     ----------
     format : str
-        What models take: "conll", "crfsuite", "svmlight", "multilabel", "graphs" or "trees". JSON with texts has become
-        rows of one column.
+        What models take: "conll", "crfsuite", "svmlight", "multilabel", "graphs", "trees" or "conllu". JSON with texts
+        has become rows of one column.
     X, y : list of sequences and list of lists of labels; for svmlight a sparse matrix and an array or tuples of labels
-        What a model is fitted to. Rows of columns are without the label.
+        What a model is fitted to. Rows of columns are without the label. Sentences with trees are both.
     sources : tuple of (str, Source)
         What messages call each file, and the file.
     columns : FileColumns or None
@@ -156,10 +158,16 @@ class LabelledData:
     @property
     def labels(self) -> list[str]:
         """The distinct labels, sorted."""
+        return sorted({str(label) for label in self._flat_labels() if label is not None})
+
+    def _flat_labels(self) -> Iterator[Any]:
+        """Yield the label of each token, of each bracket, or of the arc to each word."""
         if self.format == "svmlight":
-            return sorted({str(label) for label in self.y.tolist()})
-        y = tree_labels(self.y) if self.format == "trees" else self.y
-        return sorted({str(label) for labels in y for label in labels})
+            yield from self.y.tolist()
+            return
+        each: Any = tree_labels(self.y) if self.format == "trees" else self.y
+        for labels in each:
+            yield from labels.labels if self.format == "conllu" else labels
 
     @property
     def n_tokens(self) -> int:
@@ -190,8 +198,8 @@ class LabelledData:
         if self.format == "conll" and (kind := json_format_of(source)):
             yield from token_lines(source, kind)
             return
-        if self.format in ("graphs", "trees"):
-            yield from node_lines(source) if self.format == "graphs" else word_lines(source)
+        if self.format in ("graphs", "trees", "conllu"):
+            yield from {"graphs": node_lines, "trees": word_lines, "conllu": arc_lines}[self.format](source)
             return
         for number, line in numbered(source):
             text = line.partition("#")[0] if self.format in MATRICES else line
@@ -204,8 +212,7 @@ class LabelledData:
         """Return file and line where a label first occurs."""
         if self.format == "trees":
             return self.example_place(next(i for i, found in enumerate(tree_labels(self.y)) if label in found))
-        flat = self.y.tolist() if self.format == "svmlight" else (label for labels in self.y for label in labels)
-        return self.place(next(at for at, found in enumerate(flat) if str(found) == label))
+        return self.place(next(at for at, found in enumerate(self._flat_labels()) if str(found) == label))
 
     def as_graphs(self, graph: LabelGraph) -> LabelledData:
         """Return rows with several labels as graphs."""
@@ -225,6 +232,9 @@ class LabelledData:
         if self.format == "trees":
             tags = "with tags" if self.X and not isinstance(self.X[0][0], str) else "without tags"
             return f"{len(self.y):,} trees, {self.n_tokens:,} words {tags}, {len(self.labels)} labels"
+        if self.format == "conllu":
+            labels = f", {len(self.labels)} labels of arcs" if self.labels else ""
+            return f"{len(self.y):,} sentences, {self.n_tokens:,} words{labels}"
         columns = f", {counted(self.n_columns)} besides the label" * bool(self.n_columns)
         return f"{len(self.y):,} sentences, {self.n_tokens:,} tokens, {len(self.labels)} labels{columns}"
 
@@ -341,6 +351,9 @@ def _read_one(
                 raise ValueError(f"{name}, line {_first_line(source)}: no line has a label; expected such as 0,3.")
         elif kind == "crfsuite":
             X, y = read_crfsuite_items(source)
+        elif kind == "conllu":
+            X, columns = read_arc_data(source, name, DELIMITERS[delimiter])
+            y = X
         else:
             rows = read_conll(source, separator=DELIMITERS[delimiter])
             if rows:
