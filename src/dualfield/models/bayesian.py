@@ -157,7 +157,9 @@ class BayesianModel(EnsembleModel):
             "elbo": record.number("elbo"),
             "converged": record.flag("converged"),
         }
-        if record.has("gaussian"):
+        is_drawn = record.has("draws")
+        record.check(record.has("gaussian") != is_drawn, "it must have a Gaussian of its weights, or draws.")
+        if not is_drawn:
             gaussian = Gaussian.from_record(record.child("gaussian"), size)
             return cls.of_gaussian(model, gaussian, record.integer("n_draws", 1), record.integer("seed", 0), **facts)
         points = np.array(record.array("draws", np.float64, (None, size), finite=True))

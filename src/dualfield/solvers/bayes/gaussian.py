@@ -72,7 +72,7 @@ class Gaussian:
     @classmethod
     def of_precision(cls, mean: Floats, precision: Floats) -> Gaussian:
         """Return the distribution with a mean and a matrix of precisions."""
-        root = scipy.linalg.cholesky(precision, lower=True)
+        root = np.ascontiguousarray(scipy.linalg.cholesky(precision, lower=True))  # as files give it back
         inverse = scipy.linalg.solve_triangular(root, np.eye(len(root)), lower=True)
         return cls(mean, np.sqrt((inverse**2).sum(axis=0)), root)
 

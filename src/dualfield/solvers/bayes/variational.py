@@ -13,7 +13,8 @@ from dualfield.solvers.bayes.gaussian import Gaussian, antithetic
 from dualfield.solvers.bayes.posterior import Posterior
 
 _MOST_ITERATIONS, _FALL = 200, 1e-3  # of the gradient, from that of the start
-_FULL_DRAWS, _FULL_STEPS, _FULL_ENOUGH = 32, 50, 5e-3
+_FULL_STEPS, _FULL_ENOUGH = 50, 5e-3
+_FEWEST, _MOST, _WORTH = 32, 256, 20_000  # draws for all covariances: more where weights are few
 _NOT_CONVERGED = (
     "The full covariance did not converge in {} steps: the last one moved a weight by {:.2g} standard deviations. "
     "Use covariance='diagonal', a smaller C, or one temperature by calibrate(X, y, cv=5)."
@@ -134,7 +135,8 @@ def fit_full(posterior: Posterior, mode: Floats, n_draws: int, seed: int) -> Var
     """
     start = fit_diagonal(posterior, mode, n_draws, seed).gaussian
     mean, precision, v = start.mean, np.diag(start.std**-2.0), posterior.variance
-    draws = list(antithetic(_FULL_DRAWS, posterior.size, seed + 1))
+    n_full = max(_FEWEST, min(_MOST, _WORTH // max(posterior.size, 1)))
+    draws = list(antithetic(n_full, posterior.size, seed + 1))
     course: list[float] = []
     for _ in range(_FULL_STEPS):
         now = Gaussian.of_precision(mean, precision)
