@@ -1,4 +1,4 @@
-"""The Bayesian CRF as an estimator: what it answers, files, seeds and threads, refusals, and what averages are good for."""
+"""The Bayesian CRF as an estimator: what it answers, files, seeds, threads, refusals, and what averages do."""
 
 from __future__ import annotations
 
