@@ -52,12 +52,33 @@ class BoundObjective {
         }
         return std::make_tuple(value, gradient.release(), doubt.magnitude, doubt.slack);
     }
+    auto hessian_product(const Numbers& w, const Numbers& v) {
+        const double *point = problem_.checked(w), *direction = problem_.checked(v);
+        Output<double> product({w.size()});
+        {
+            const nb::gil_scoped_release unlocked;
+            require_finite(objective_.hessian_product(point, direction, product.data()));
+        }
+        return product.release();
+    }
+    auto hessian(const Numbers& w) {
+        const double* point = problem_.checked(w);
+        Output<double> all({w.size(), w.size()});
+        {
+            const nb::gil_scoped_release unlocked;
+            require_finite(objective_.hessian(point, all.data()));
+        }
+        return all.release();
+    }
 
   private:
     static const BoundProblem& checked(const BoundProblem& problem) {
         problem.need_features();
         problem.need_labels();
         return problem;
+    }
+    static void require_finite(bool is_finite) {
+        require(is_finite, "The scores are not finite at these parameters: there are no second derivatives.");
     }
     const BoundProblem& problem_;
     Objective objective_;
@@ -281,7 +302,10 @@ void register_problems(nb::module_& module) {
         .def("loss", &BoundObjective::loss, "w"_a.noconvert())
         .def("losses", &BoundObjective::losses, "w"_a.noconvert(), "Of each example, without its weight.")
         .def("evaluate", &BoundObjective::evaluate, "w"_a.noconvert(),
-             "Returns the loss, its gradient, the size of what was subtracted from each other, and the slack.");
+             "Returns the loss, its gradient, the size of what was subtracted from each other, and the slack.")
+        .def("hessian_product", &BoundObjective::hessian_product, "w"_a.noconvert(), "v"_a.noconvert(),
+             "The second derivatives at w, times v.")
+        .def("hessian", &BoundObjective::hessian, "w"_a.noconvert(), "All second derivatives at w.");
     module.def("tag", &tag_all, "problem"_a, "w"_a.noconvert(), "n_threads"_a, "with_cost"_a = false,
                "Best labels of all nodes, with the cost of wrong ones if it is asked for.");
     module.def("score_own", &score_all, "problem"_a, "w"_a.noconvert(), "n_threads"_a,

@@ -9,6 +9,7 @@
 
 #include "dualfield/structures/chain.hpp"
 #include "dualfield/structures/single.hpp"
+#include "dualfield/structures/slope.hpp"
 #include "register.hpp"
 #include "structure_arrays.hpp"
 
@@ -76,6 +77,7 @@ class Oracle {
 
     const Structure& structure() const { return bound_.structure(); }
     const BoundStructure& bound() const { return bound_; }
+    const ScoreView& view() const { return view_; }
     std::size_t n_examples() const { return structure().n_examples(); }
     std::size_t n_rows(std::size_t table) const {
         return static_cast<std::size_t>(structure().parts().tables[table].offsets.back());
@@ -95,10 +97,12 @@ class Oracle {
                 throw std::invalid_argument("The scores of example " + std::to_string(i) +
                                             " must be finite, or -inf for what is forbidden, also divided by the "
                                             "temperature and added up. Got NaN or +inf instead.");
-            if (statuses_[i] == Status::impossible)
+            if (statuses_[i] == Status::impossible) {
+                const std::string reason = structure().no_labelling(i);
                 throw std::invalid_argument(
-                    "Example " + std::to_string(i) +
-                    " has no allowed labelling: its -inf scores and the forbidden transitions leave none.");
+                    "Example " + std::to_string(i) + " has no allowed labelling: " +
+                    (reason.empty() ? "its -inf scores and the forbidden transitions leave none." : reason));
+            }
         }
     }
     // Which examples have a labelling at all.
@@ -142,6 +146,21 @@ auto marginals(Oracle& self, bool with_shared, bool with_edges) {
     const PartSums sums{{nodes.data(), with_edges ? edges.data() : nullptr}, with_shared ? shared.data() : nullptr};
     self.ask([&](Examples examples, const ScoreView& scores, std::size_t n_threads, Status* statuses) {
         self.structure().marginals(examples, scores, n_threads, sums, values.data(), statuses);
+    });
+    return std::make_tuple(nodes.release(), edges.release(), shared.release(), values.release());
+}
+
+// The change of the marginals of each table and of the shared parts along a direction, and that of the log-partition.
+auto directional(Oracle& self, const Oracle& direction) {
+    const PartLayout& parts = self.structure().parts();
+    const bool has_edges = parts.tables.size() > 1;
+    require(&direction.structure() == &self.structure(), "the direction must be one of scores of the same structure");
+    Output<double> nodes({self.n_rows(0), self.width(0)}), values({self.n_examples()});
+    Output<double> edges({has_edges ? self.n_rows(1) : 0, has_edges ? self.width(1) : 0});
+    Output<double> shared({self.n_examples(), parts.n_shared});
+    const PartSums change{{nodes.data(), has_edges ? edges.data() : nullptr}, shared.data()};
+    self.ask([&](Examples examples, const ScoreView& scores, std::size_t n_threads, Status* statuses) {
+        self.structure().directional(examples, scores, direction.view(), n_threads, change, values.data(), statuses);
     });
     return std::make_tuple(nodes.release(), edges.release(), shared.release(), values.release());
 }
@@ -240,6 +259,7 @@ void register_questions(nb::module_& module) {
     nb::class_<BoundStructure>(module, "Structure", "Examples as sets of labellings, with the layout of their parts.")
         .def_prop_ro("n_examples", [](const BoundStructure& self) { return self.structure().n_examples(); })
         .def_prop_ro("n_shared", [](const BoundStructure& self) { return self.structure().parts().n_shared; })
+        .def_prop_ro("has_slopes", [](const BoundStructure& self) { return self.structure().slope() != nullptr; })
         .def("list_parts", &list_parts, "labels"_a.noconvert(),
              "Parts of edges, shared parts, and where those of each example begin.");
     nb::class_<Oracle>(module, "Oracle", "The answers to every question about one batch of scores.")
@@ -250,6 +270,8 @@ void register_questions(nb::module_& module) {
         .def("log_partition", [](Oracle& self) { return per_example(self, &Structure::log_partition); })
         .def("entropy", [](Oracle& self) { return per_example(self, &Structure::entropy); })
         .def("marginals", &marginals, "with_shared"_a, "with_edges"_a)
+        .def("directional", &directional, "direction"_a,
+             "Changes of nodes, edges and shared parts along the scores of another oracle, and of the log-partition.")
         .def("best_point", &best_point, "Nodes, edges, shared parts, highest scores or bounds of them, and slacks.")
         .def("k_best", &k_best, "k"_a)
         .def("argmax", &argmax)

@@ -7,9 +7,13 @@ NB_MODULE(_native, module) {
     module.doc() = "Native core of dualfield: everything that runs once per example, node, clique or attribute.";
     dualfield::bindings::register_vocabulary(module);
     dualfield::bindings::register_templates(module);
+    dualfield::bindings::register_anchored(module);
     dualfield::bindings::register_structures(module);
     dualfield::bindings::register_tree(module);
     dualfield::bindings::register_semi_markov(module);
+    dualfield::bindings::register_grammar(module);
+    dualfield::bindings::register_dependency(module);
+    dualfield::bindings::register_spans(module);
     dualfield::bindings::register_graph(module);
     dualfield::bindings::register_masked(module);
     dualfield::bindings::register_factor_graph(module);

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from dualfield.estimators import (
         CRF,
         CRFCV,
+        BaggedTagger,
         ConditionalGraphicalModel,
         DiscriminativeBayesNet,
         DiscriminativeHMM,
@@ -27,6 +28,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "CRF",
     "CRFCV",
+    "BaggedTagger",
     "ConditionalGraphicalModel",
     "DiscriminativeBayesNet",
     "DiscriminativeHMM",

@@ -142,7 +142,7 @@ def test_once_it_is_calibrated(shell, hinge):
     np.testing.assert_allclose([float(line.split()[-1]) for line in tagged if line], expected, atol=1e-6)
     assert "# rank 2, probability 0." in shell("tag", "--model", "m", hinge.path("dev.txt"), "--k-best", 2).stdout
     assert "log-loss: " in shell("evaluate", "--model", "m", hinge.path("dev.txt")).stdout
-    said = f"probability  margins / {model.temperature:.4g}, calibrated on {model.calibration_.n_nodes} labels"
+    said = f"probability  scores / {model.temperature:.4g}, calibrated on {model.calibration_.n_nodes} labels"
     assert said in shell("inspect", "m").stdout
     record = json.loads(shell("inspect", "m", "--json").stdout)
     assert record["calibration"]["temperature"] == model.temperature
@@ -258,7 +258,6 @@ def test_examples_are_calibrated(shell, examples):
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        (["--calibrate", "cv"], 2, "--calibrate is for --loss hinge"),
         (["--loss", "hinge", "--calibrate", "dev"], 2, "--calibrate dev needs --dev"),
         (["--loss", "hinge", "--calibrate", "nowhere"], 2, "--calibrate nowhere: there is no such file"),
         (["--loss", "hinge", "--calibrate", "other.txt"], 1, "other.txt:1: the label 'NEW' has no training example"),

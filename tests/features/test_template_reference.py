@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dualfield.data import Batch, Vocabulary
+from dualfield.data.input_forms import opened_tokens
 from dualfield.features import Template
-from dualfield.features.template import _opened
 from tests.features.reference import Form, Line, Macro
 
 DATA = os.environ.get("DUALFIELD_DATA")
@@ -124,7 +124,7 @@ def test_blocks_and_forgetting_leave_no_trace(problem, block, most_keys):
     for settings in ({}, {"block": block, "most_keys": most_keys}):
         nodes, pairs = Vocabulary(), Vocabulary()
         result = template._compiled.read(
-            iter(sentences), _opened, nodes._native, pairs._native, grow=True, name="X", **settings
+            iter(sentences), opened_tokens, nodes._native, pairs._native, grow=True, name="X", **settings
         )
         results.append((nodes, pairs, [array.tolist() for array in (result[0], *result[1][:2], *result[2][:2])]))
     assert results[0] == results[1]

@@ -11,13 +11,18 @@ import numpy as np
 
 from dualfield.data.shapes import Shape
 from dualfield.structures import (
+    ArcShape,
     Chain,
+    Dependency,
+    Grammar,
     Graph,
     GraphShape,
     Hypergraph,
     HypergraphShape,
     SemiMarkov,
     Single,
+    Spans,
+    SpanShape,
     Tree,
     TreeShape,
 )
@@ -53,6 +58,14 @@ class Enumerator:
         """An example as users pass it."""
         return nodes
 
+    def output(self, i, labels):
+        """A labelling as users pass it."""
+        return list(labels)
+
+    def listed(self, outputs):
+        """Outputs as a list for each example."""
+        return [list(one) for one in outputs]
+
     def columns(self, nodes):
         """The features that have weights."""
         return nodes
@@ -61,6 +74,9 @@ class Enumerator:
 class Singles(Enumerator):
     def input(self, i, nodes):
         return nodes[0]
+
+    def listed(self, outputs):
+        return [[one] for one in outputs]
 
 
 class Chains(Enumerator):
@@ -166,6 +182,9 @@ class Hypergraphs(Enumerator):
 class Segments(Enumerator):
     """Labels as in BIO, BIOES or runs; segments are found letter by letter."""
 
+    def output(self, i, labels):
+        return [self.structure.labels[label] for label in labels]
+
     def segments(self, labels):
         """(first node, length, kind) of each segment; None if labels make none."""
         names, structure = [self.structure.labels[label] for label in labels], self.structure
@@ -215,6 +234,118 @@ class Segments(Enumerator):
         return pairs + lengths + ([ends + labels[0], ends + self.n_labels + labels[-1]] if labels else [])
 
 
+class Grammars(Enumerator):
+    """Every derivation, from the top, by trying every rule at every split point."""
+
+    def _derivations(self, i, j, symbol, words):
+        """(labels by span, shared parts) of every derivation of a symbol over the words i to j - 1."""
+        rules = self.structure.rules
+        n_binary = rules.binary.shape[1]
+        if j == i + 1:
+            for rule, (terminal, parent, label) in enumerate(rules.lexical.T.tolist()):
+                if parent == symbol and rules.terminals[terminal] == words[i]:
+                    yield {(i, j): label}, [n_binary + rule]
+            return
+        for rule, (parent, left, right) in enumerate(rules.binary.T.tolist()):
+            for k in range(i + 1, j) if parent == symbol else ():
+                for one, parts in self._derivations(i, k, left, words):
+                    for two, more in self._derivations(k, j, right, words):
+                        yield {(i, j): int(rules.symbol_labels[symbol]), **one, **two}, [rule, *parts, *more]
+
+    def _every(self, i):
+        kept = self.__dict__.setdefault("_found", {})
+        if i not in kept:
+            words = [token if isinstance(token, str) else token[1] for token in self.shape.tokens[i]]
+            n, rules, found = len(words), self.structure.rules, {}
+            first_root = rules.binary.shape[1] + rules.lexical.shape[1]
+            spans = [(a, b) for a in range(n) for b in range(a + 1, n + 1)]
+            for at, root in enumerate(rules.roots.tolist() if n else ()):
+                for labels, parts in self._derivations(0, n, root, words):
+                    labelling = tuple(labels.get(span, 0) for span in spans)
+                    assert labelling not in found, "two derivations of a labelling"
+                    found[labelling] = [*parts, first_root + at]
+            kept[i] = found if n else {(): []}
+        return kept[i]
+
+    def labellings(self, i):
+        return list(self._every(i))
+
+    def shared(self, i, labels):
+        return self._every(i)[tuple(labels)]
+
+    def input(self, i, nodes):
+        return self.shape.tokens[i], nodes
+
+
+def projective_trees(n, single=True):
+    """All projective trees of n words: tuples of heads, counted from 1, 0 for the root."""
+    for heads in product(range(n + 1), repeat=n):
+        if (not single or heads.count(0) == min(n, 1)) and _is_tree(heads) and not _crosses(heads):
+            yield heads
+
+
+def _is_tree(heads):
+    for word in range(1, len(heads) + 1):
+        for _ in heads:
+            word = heads[word - 1] if word else 0
+        if word:
+            return False
+    return True
+
+
+def _crosses(heads):
+    arcs = [(min(head, word), max(head, word)) for word, head in enumerate(heads, 1)]
+    return any(a < c < b < d for a, b in arcs for c, d in arcs)
+
+
+class Arcs(Enumerator):
+    """Labels of the arcs of dependency trees, the empty one for those that are not in the tree."""
+
+    def labellings(self, i):
+        n = round(self.length(i) ** 0.5)
+        for heads in projective_trees(n, self.structure.root == "single"):
+            for kinds in product(range(1, self.n_labels), repeat=n):
+                chosen = dict(zip(enumerate(heads), kinds, strict=True))
+                yield tuple(
+                    chosen.get((child, head), 0) for child in range(n) for head in range(n + 1) if head != child + 1
+                )
+
+    def output(self, i, labels):
+        n, names = round(self.length(i) ** 0.5), self.structure.labels
+        places = [(child, head) for child in range(n) for head in range(n + 1) if head != child + 1]
+        found = [(head, names[label]) for (_, head), label in zip(places, labels, strict=True) if label]
+        return found if self.structure.is_labelled else [head for head, _ in found]
+
+
+class Bracketings(Enumerator):
+    """Rows are the spans of a sentence, label 0 is no bracket; brackets do not cross."""
+
+    def spans(self, i):
+        n = 0
+        while n * (n + 1) // 2 < self.length(i):
+            n += 1
+        return [(a, b) for a in range(n) for b in range(a + 1, n + 1)]
+
+    def labellings(self, i):
+        spans = self.spans(i)
+        n = max((b for _, b in spans), default=0)
+        crossing = [[q for q, (c, d) in enumerate(spans) if a < c < b < d or c < a < d < b] for a, b in spans]
+
+        def extend(labels):
+            at = len(labels)
+            if at == len(spans):
+                yield tuple(labels)
+                return
+            for label in range(self.n_labels):
+                if label and any(q < at and labels[q] for q in crossing[at]):
+                    continue
+                if not label and spans[at] == (0, n) and self.structure.root == "labelled":
+                    continue
+                yield from extend([*labels, label])
+
+        yield from extend([])
+
+
 class TypedGraphs(Graphs):
     """Nodes have types, with weights and label sets of their own."""
 
@@ -258,6 +389,26 @@ def draw_graph(rng, lengths, n_types=1, n_node_types=None):
     return GraphShape(_offsets(lengths), flat, _offsets([len(one) for one in edges]), types=types, node_types=kinds)
 
 
+def _grammar_of_trees():
+    """Tags are given; brackets with three and four parts, a unary chain, words with and without brackets."""
+    trees = [
+        "(S (NP (N b)) (VP (V c) (NP (NP (N b)) (PP (P d) (N b)))))",
+        "(S (NP (N b)) (VP (V c) (NP (N b)) (PP (P d) (N b))))",
+        "(S (VP (V c) (N b) (N b)))",
+        "(NP (N b) (N b) (N b) (NP (N b)))",
+        "(NP (NP (N b)) (NP (N b)))",
+        "(NP (N b) (NP (N b) (N b)))",
+        "(NP (N b))",
+    ]
+    return Grammar.from_treebank(trees)
+
+
+def _grammar_of_rules():
+    """Words with several tags, unary rules, a rule of three parts, and any bracketing."""
+    rules = ["S -> A S | A B A | B", "B -> A A | 'b'", "A -> 'a' | 'b' | A A"]
+    return Grammar.from_rules(rules)
+
+
 def draw_hypergraph(rng, lengths, tables):
     """Edges of all sizes that fit, in any order of their nodes; each table has at least one edge somewhere."""
     edges, types = [[] for _ in lengths], [[] for _ in lengths]
@@ -292,6 +443,21 @@ def enumerators(rng):
             SemiMarkov(["B-x", "E-x", "I-x", "O", "S-x"], 3), Shape.of(_offsets([4, 0, 1, 2])), 5
         ),
         "segments as runs": Segments(SemiMarkov(["O", "x", "y"], 3), Shape.of(_offsets([5, 0, 1, 3])), 3),
+        "grammar of trees": Grammars(
+            grammar := _grammar_of_trees(),
+            grammar.shape([[("-", tag) for tag in tags] for tags in ("NNN", "", "N", "NVNPN", "VNN", "NNNN")]),
+            grammar.n_labels,
+        ),
+        "grammar of rules": Grammars(
+            grammar := _grammar_of_rules(),
+            grammar.shape([list(words) for words in ("bab", "", "b", "aaba")]),
+            grammar.n_labels,
+        ),
+        "arcs": Arcs(Dependency(["", "arc"]), ArcShape(_offsets([9, 0, 1, 16, 4])), 2),
+        "arcs with labels": Arcs(Dependency(["", "x", "y"]), ArcShape(_offsets([4, 9, 0, 1, 9])), 3),
+        "arcs from the root": Arcs(Dependency(["", "arc"], "any"), ArcShape(_offsets([9, 0, 1, 16])), 2),
+        "spans": Bracketings(Spans(["", "a", "b"]), SpanShape.of_words([3, 0, 1, 2, 1]), 3),
+        "spans any root": Bracketings(Spans(["", "a"], root="any"), SpanShape.of_words([4, 1, 3]), 2),
         "graph node types": TypedGraphs(
             Graph(3, 2, label_sets=np.array([[True, True, False], [False, True, True], [False, False, True]])),
             draw_graph(rng.spawn(1)[0], [5, 2, 0, 5, 4], 2, 3),  # what is drawn after it stays the same

@@ -186,7 +186,7 @@ def test_refused_settings():
         SemiMarkov(max_length=2, segment_features=7)
     with pytest.raises(ValueError, match="'max_length' parameter of SemiMarkov must be given where segments"):
         SemiMarkov(segment_features=["%n"])
-    with pytest.raises(ValueError, match="needs tokens with a column 1"):
+    with pytest.raises(ValueError, match=r"X\[0\]\[0\] has 1 column; the 'segment_features' .* reads 2"):
         SemiMarkov(max_length=2, segment_features=["%x[all,1]"]).open([["a", "b"]])
     with pytest.raises(ValueError, match=r"X\[0\]\[1\] must have 3 rows, one for each segment of at most 2"):
         CRF(SemiMarkov(max_length=2)).fit([(np.zeros((2, 1)), np.zeros((4, 1)))], [["B-x", "O"]])

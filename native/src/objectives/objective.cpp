@@ -265,28 +265,34 @@ double Objective::loss(const double* w) {
     return total;
 }
 
-double Objective::loss_and_gradient(const double* w, double* gradient, Doubt* doubt) {
+void Objective::sum_shards(double* out, const std::function<void(std::size_t, std::size_t, double*)>& body) const {
     const std::size_t size = problem_.size(), n_shards = shards_.size() - 1;
-    std::vector<Worker> all = workers();
     // The first shard writes where the sum will be.
     std::vector<Buffer> others(n_shards - 1);
-    std::vector<double> parts(n_shards, 0.0);
-    std::vector<Doubt> doubts(n_shards);
-    const auto target = [&](std::size_t s) { return s == 0 ? gradient : others[s - 1].data(); };
     parallel_for(n_shards, n_threads_, [&](std::size_t worker, std::size_t s) {
-        if (s > 0) others[s - 1].require(size);
-        const GradientTarget own{target(s), 1.0};
-        std::fill_n(own.vector, size, 0.0);
-        all[worker].doubt = {};
-        for (std::size_t c = shards_[s]; c < shards_[s + 1]; ++c)
-            parts[s] += add(all[worker], w, 1.0, {chunks_[c], chunks_[c + 1]}, {&own, 1});
-        doubts[s] = all[worker].doubt;
+        double* own = s == 0 ? out : others[s - 1].require(size);
+        std::fill_n(own, size, 0.0);
+        body(worker, s, own);
     });
     constexpr std::size_t kPiece = 1 << 14;
     parallel_for((size + kPiece - 1) / kPiece, n_threads_, [&](std::size_t, std::size_t piece) {
         const std::size_t begin = piece * kPiece, end = std::min(size, begin + kPiece);
         for (std::size_t s = 1; s < n_shards; ++s)
-            for (std::size_t j = begin; j < end; ++j) gradient[j] += others[s - 1].data()[j];
+            for (std::size_t j = begin; j < end; ++j) out[j] += others[s - 1].data()[j];
+    });
+}
+
+double Objective::loss_and_gradient(const double* w, double* gradient, Doubt* doubt) {
+    const std::size_t n_shards = shards_.size() - 1;
+    std::vector<Worker> all = workers();
+    std::vector<double> parts(n_shards, 0.0);
+    std::vector<Doubt> doubts(n_shards);
+    sum_shards(gradient, [&](std::size_t worker, std::size_t s, double* vector) {
+        const GradientTarget own{vector, 1.0};
+        all[worker].doubt = {};
+        for (std::size_t c = shards_[s]; c < shards_[s + 1]; ++c)
+            parts[s] += add(all[worker], w, 1.0, {chunks_[c], chunks_[c + 1]}, {&own, 1});
+        doubts[s] = all[worker].doubt;
     });
     double total = 0.0;
     for (const double part : parts) total += part;
@@ -312,9 +318,11 @@ void tag(const Problem& problem, const double* w, std::size_t n_threads, bool wi
         for (std::size_t i = examples.first; i < examples.last; ++i) {
             const Status status = worker.statuses[i - examples.first];
             if (status == Status::ok) continue;
+            const std::string reason = problem.structure->no_labelling(i);
             throw std::invalid_argument(
                 status == Status::impossible
-                    ? "Example " + std::to_string(i) + " has no allowed labelling: the constraints leave none."
+                    ? "Example " + std::to_string(i) +
+                          " has no allowed labelling: " + (reason.empty() ? "the constraints leave none." : reason)
                     : "The scores of example " + std::to_string(i) + " are not finite: its features are too large.");
         }
     });

@@ -10,6 +10,7 @@
 #include "dualfield/core/random.hpp"
 #include "dualfield/structures/elimination.hpp"
 #include "dualfield/structures/junction_parts.hpp"
+#include "dualfield/structures/slope.hpp"
 #include "graph_pass.hpp"
 
 namespace dualfield {
@@ -222,6 +223,10 @@ std::unique_ptr<Block> GraphStructure::block() const {
     return std::make_unique<OneGraph>(*this);
 }
 
+std::unique_ptr<Slope> GraphStructure::slope() const {
+    return has_pairs_only() ? junction_slope(*this) : nullptr;
+}
+
 bool GraphStructure::list_junction(std::size_t example, JunctionParts& out) const {
     if (!has_pairs_only()) return false;
     const auto n_pairs = static_cast<std::int64_t>(n_labels_ * n_labels_);
@@ -230,8 +235,9 @@ bool GraphStructure::list_junction(std::size_t example, JunctionParts& out) cons
     for (std::size_t e = 0; e < n_edges(example); ++e) {
         const auto edge = static_cast<std::int32_t>(e);
         const auto type = static_cast<std::int64_t>(type_of(first_edge(example) + e));
-        out.factors.push_back(
-            {edges_of(example)[2 * e], edges_of(example)[2 * e + 1], options_.with_edges ? edge : -1, type * n_pairs});
+        const std::int32_t* ends = edges_of(example) + 2 * e;
+        out.factors.push_back({ends[0], ends[1], options_.with_edges ? edge : -1, type * n_pairs});
+        if (options_.limits) out.limits.push_back({ends[0], ends[1], options_.limits + type * n_pairs});
     }
     return true;
 }

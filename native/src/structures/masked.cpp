@@ -5,6 +5,7 @@
 
 #include "dualfield/core/buffer.hpp"
 #include "dualfield/core/layout.hpp"
+#include "dualfield/structures/slope.hpp"
 
 namespace dualfield {
 
@@ -101,6 +102,10 @@ void MaskedStructure::k_best(Examples examples, const ScoreView& view, std::size
     inner_.k_best(examples, Masked(*this).of(examples, view), n_threads, k, labels, scores, statuses);
 }
 
+std::string MaskedStructure::no_labelling(std::size_t example) const {
+    return inner_.no_labelling(example);
+}
+
 std::string MaskedStructure::refusal(std::size_t example, const std::int32_t* labels) const {
     for (std::size_t t = 0; t < length(example); ++t)
         if (!allows(first(example) + t, static_cast<std::size_t>(labels[t])))
@@ -140,6 +145,28 @@ class MaskedStructure::OneExample final : public Block {
 
 std::unique_ptr<Block> MaskedStructure::block() const {
     return std::make_unique<OneExample>(*this);
+}
+
+class MaskedStructure::OneSlope final : public Slope {
+  public:
+    OneSlope(const MaskedStructure& structure, std::unique_ptr<Slope> inner)
+        : masked_(structure), inner_(std::move(inner)) {}
+
+    Status begin(std::size_t example, const ScoreView& scores) override {
+        return inner_->begin(example, masked_.of({example, example + 1}, scores));
+    }
+    double derive(const ScoreView& direction, const PartSums& change) override {
+        return inner_->derive(direction, change);
+    }
+
+  private:
+    Masked masked_;
+    std::unique_ptr<Slope> inner_;
+};
+
+std::unique_ptr<Slope> MaskedStructure::slope() const {
+    std::unique_ptr<Slope> inner = inner_.slope();
+    return inner ? std::make_unique<OneSlope>(*this, std::move(inner)) : nullptr;
 }
 
 }  // namespace dualfield

@@ -18,6 +18,7 @@
 
 #include "dualfield/core/buffer.hpp"
 #include "dualfield/core/layout.hpp"
+#include "dualfield/core/random.hpp"
 #include "dualfield/structures/semi_markov.hpp"
 #include "dualfield/vector/routines.hpp"
 
@@ -83,6 +84,19 @@ class SemiMarkovStructure::Pass {
 
     // Probabilities of the parts, after both sums; segments and shared may be null.
     void spread(double* nodes, double* segments, double* shared) {
+        double* row = row_.require(width_);
+        spread_segments(nodes, segments, shared, [&](std::size_t s, std::size_t l, double* p) {
+            const double *before = from(s), *own = segment(s, l), *behind = after(s + l);
+            for (std::size_t j = 0; j < width_; ++j) row[j] = before[j] + own[j] + behind[j];
+            routines().exponentials(row, total_, width_, p);
+        });
+        if (shared && length_ > 0) add_transitions(shared);
+    }
+
+    // What follows from masses of the segments, read(s, l, p) into p [width], for all parts but the transitions;
+    // segments and shared may be null.
+    template <class Read>
+    void spread_segments(double* nodes, double* segments, double* shared, Read read) {
         const std::size_t n_labels = structure_.n_labels_, n_pairs = n_kinds_ * n_kinds_;
         const std::size_t longest = structure_.options_.max_length;
         std::fill_n(nodes, length_ * n_labels, 0.0);
@@ -90,41 +104,30 @@ class SemiMarkovStructure::Pass {
         double* role = fill_roles(0.0);
         double* tail = tail_.require(2 * width_);
         double* p = tail + width_;
-        std::size_t s_before = length_;
-        for_segments([&](std::size_t s, std::size_t l, double* values) {
-            if (s != s_before) std::fill_n(tail, width_, 0.0);
-            s_before = s;
-            routines().exponentials(values, total_, width_, p);
-            if (segments) std::copy_n(p, n_kinds_, segments + (segment_row(s) + l - 1) * n_kinds_);
-            if (shared)
-                for (std::size_t j = 0; j < n_kinds_; ++j) shared[n_pairs + j * longest + l - 1] += p[j];
-            // The node s + l - 1 is the last of this segment, and inside of the longer ones.
-            double* single = at(role, kSingle, s);
-            double *inside = at(role, kInside, s + l - 1), *end = at(role, kEnd, s + l - 1);
-            if (l == 1) {
-                double* first = at(role, kBegin, s);
+        for (std::size_t s = 0; s < length_; ++s) {
+            std::fill_n(tail, width_, 0.0);
+            for (std::size_t l = reach(s); l > 0; --l) {
+                read(s, l, p);
+                if (segments) std::copy_n(p, n_kinds_, segments + (segment_row(s) + l - 1) * n_kinds_);
+                if (shared)
+                    for (std::size_t j = 0; j < n_kinds_; ++j) shared[n_pairs + j * longest + l - 1] += p[j];
+                // The node s + l - 1 is the last of this segment, and inside of the longer ones.
+                double* end = at(role, l == 1 ? kSingle : kEnd, s + l - 1);
+                double* inside = at(role, l == 1 ? kBegin : kInside, s + l - 1);
                 for (std::size_t j = 0; j < width_; ++j) {
-                    single[j] += p[j];
-                    first[j] += tail[j];
+                    end[j] += p[j];
+                    inside[j] += tail[j];
+                    tail[j] += p[j];
                 }
-                return;
             }
-            for (std::size_t j = 0; j < width_; ++j) {
-                end[j] += p[j];
-                inside[j] += tail[j];
-                tail[j] += p[j];
-            }
-        });
+        }
         for_roles([&](std::size_t t, std::size_t label, Role which, std::size_t kind) {
             nodes[t * n_labels + label] += at(role, which, t)[kind];
         });
-        if (!shared || length_ == 0) return;
-        add_transitions(shared);
-        if (structure_.options_.with_ends) {
-            double* ends = shared + n_pairs + n_kinds_ * longest;
-            std::copy_n(nodes, n_labels, ends);
-            std::copy_n(nodes + (length_ - 1) * n_labels, n_labels, ends + n_labels);
-        }
+        if (!shared || length_ == 0 || !structure_.options_.with_ends) return;
+        double* ends = shared + n_pairs + n_kinds_ * longest;
+        std::copy_n(nodes, n_labels, ends);
+        std::copy_n(nodes + (length_ - 1) * n_labels, n_labels, ends + n_labels);
     }
 
     // The score of the best labelling with each label, after both maxima.

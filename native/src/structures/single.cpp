@@ -8,6 +8,7 @@
 #include "dualfield/core/buffer.hpp"
 #include "dualfield/core/parallel.hpp"
 #include "dualfield/core/random.hpp"
+#include "dualfield/structures/slope.hpp"
 #include "dualfield/vector/routines.hpp"
 
 namespace dualfield {
@@ -19,6 +20,31 @@ constexpr std::size_t kRowsPerTask = 256;
 double exponentiate(double* row, std::size_t n, double highest) {
     return routines().exponentials(row, highest, padded(n), row);
 }
+
+// d p_k = p_k (v_k - <p, v>).
+class SingleSlope final : public Slope {
+  public:
+    explicit SingleSlope(const SingleStructure& structure) : structure_(structure) {}
+
+    Status begin(std::size_t example, const ScoreView& scores) override {
+        double unused = 0.0;
+        Status status = Status::ok;
+        p_.resize(structure_.n_labels());
+        structure_.marginals({example, example + 1}, scores, 1, {{p_.data()}}, &unused, &status);
+        return status;
+    }
+    double derive(const ScoreView& direction, const PartSums& change) override {
+        const double* v = direction.own[0];
+        const double mean = std::inner_product(p_.begin(), p_.end(), v, 0.0);
+        for (std::size_t k = 0; k < p_.size(); ++k)
+            change.own[0][k] = direction.inverse_temperature * p_[k] * (v[k] - mean);
+        return direction.inverse_temperature * mean;
+    }
+
+  private:
+    const SingleStructure& structure_;
+    std::vector<double> p_;
+};
 
 }  // namespace
 
@@ -136,6 +162,10 @@ void SingleStructure::score(Examples examples, const ScoreView& view, std::size_
         out[row] = view.own[0][row * n_labels_ + static_cast<std::size_t>(labels[row])] * view.inverse_temperature;
         statuses[row] = out[row] < kInfinity ? Status::ok : Status::bad_number;
     }
+}
+
+std::unique_ptr<Slope> SingleStructure::slope() const {
+    return std::make_unique<SingleSlope>(*this);
 }
 
 void SingleStructure::list_parts(std::size_t, const std::int32_t* labels, PartList& out) const {

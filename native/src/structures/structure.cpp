@@ -6,6 +6,7 @@
 
 #include "dualfield/core/layout.hpp"
 #include "dualfield/core/parallel.hpp"
+#include "dualfield/structures/slope.hpp"
 #include "partition.hpp"
 
 namespace dualfield {
@@ -120,6 +121,29 @@ void Structure::best_point(Examples examples, const ScoreView& view, std::size_t
     score(examples, view, n_threads, labels.data(), out, statuses);
 }
 
+std::string Structure::no_labelling(std::size_t) const {
+    return {};
+}
+
+std::unique_ptr<Slope> Structure::slope() const {
+    return nullptr;
+}
+
+void Structure::directional(Examples examples, const ScoreView& scores, const ScoreView& direction,
+                            std::size_t n_threads, const PartSums& change, double* out, Status* statuses) const {
+    n_threads = std::max<std::size_t>(1, std::min(n_threads, examples.size()));
+    std::vector<std::unique_ptr<Slope>> slopes;
+    for (std::size_t i = 0; i < n_threads; ++i) slopes.push_back(slope());
+    if (!slopes[0]) not_answered("directional");
+    parallel_for(examples.size(), n_threads, [&](std::size_t worker, std::size_t i) {
+        const std::size_t example = examples.first + i;
+        statuses[i] = slopes[worker]->begin(example, view_of(example, examples.first, scores));
+        if (statuses[i] == Status::ok)
+            out[i] = slopes[worker]->derive(view_of(example, examples.first, direction),
+                                            sums_of(example, examples.first, change));
+    });
+}
+
 std::string Structure::refusal(std::size_t, const std::int32_t*) const {
     return {};
 }
@@ -130,6 +154,16 @@ ScoreView Structure::view_of(std::size_t example, std::size_t from, const ScoreV
         const OwnTable& table = parts_.tables[g];
         if (own.own[g]) own.own[g] += (table.first(example) - table.first(from)) * table.width;
     }
+    return own;
+}
+
+PartSums Structure::sums_of(std::size_t example, std::size_t from, const PartSums& sums) const {
+    PartSums own = sums;
+    for (std::size_t g = 0; g < parts_.tables.size(); ++g) {
+        const OwnTable& table = parts_.tables[g];
+        if (own.own[g]) own.own[g] += (table.first(example) - table.first(from)) * table.width;
+    }
+    if (own.shared) own.shared += (example - from) * parts_.n_shared;
     return own;
 }
 

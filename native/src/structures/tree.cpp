@@ -10,6 +10,7 @@
 #include "dualfield/core/parallel.hpp"
 #include "dualfield/core/random.hpp"
 #include "dualfield/structures/junction_parts.hpp"
+#include "dualfield/structures/slope.hpp"
 #include "passes.hpp"
 #include "tree_lists.hpp"
 #include "tree_pass.hpp"
@@ -320,6 +321,10 @@ void TreeStructure::list_parts(std::size_t example, const std::int32_t* labels, 
     }
 }
 
+std::unique_ptr<Slope> TreeStructure::slope() const {
+    return junction_slope(*this);
+}
+
 bool TreeStructure::list_junction(std::size_t example, JunctionParts& out) const {
     const auto n_pairs = static_cast<std::int64_t>(n_labels_ * n_labels_);
     const std::int32_t* order = order_.data() + first(example);
@@ -328,6 +333,8 @@ bool TreeStructure::list_junction(std::size_t example, JunctionParts& out) const
         const std::int32_t t = order[place], up = parents_[first(example) + static_cast<std::size_t>(t)];
         const auto type = static_cast<std::int64_t>(type_of(first(example) + static_cast<std::size_t>(t)));
         out.steps.push_back(up < 0 ? std::vector<std::int32_t>{t} : std::vector<std::int32_t>{t, up});
+        if (up >= 0 && options_.limits) out.limits.push_back({up, t, options_.limits + type * n_pairs});
+        if (up < 0 && options_.root_limits) out.limits.push_back({t, -1, options_.root_limits});
         if (up >= 0)
             out.factors.push_back({up, t, options_.with_edges ? t : -1, type * n_pairs});
         else if (options_.with_roots)

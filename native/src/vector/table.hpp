@@ -1,9 +1,11 @@
 // The table of routines of one instruction set; included last by the file that sets it.
 #pragma once
 
+#include "arc_passes.hpp"
 #include "bit_rows.hpp"
 #include "block_rows.hpp"
 #include "chain_passes.hpp"
+#include "chain_slopes.hpp"
 #include "expand.hpp"
 #include "interleaved.hpp"
 #include "junction_passes.hpp"
@@ -14,6 +16,7 @@
 #include "smo_scan.hpp"
 #include "softmax_blocks.hpp"
 #include "softmax_columns.hpp"
+#include "split_rows.hpp"
 #include "trace_back.hpp"
 #include "tree_passes.hpp"
 
@@ -54,6 +57,10 @@ constexpr Routines make_routines(const char* name, bool (*is_supported)()) {
             .interleaved_scaled = &interleaved_scaled,
             .interleaved_max = &interleaved_max,
             .outer_sums = &outer_sums,
+            .step_shares = &step_shares,
+            .walk_states = &walk_states,
+            .plain_shares = &plain_shares,
+            .chain_slopes = &chain_slopes,
             .junction_products = &junction_up<Sums::products>,
             .junction_logarithms = &junction_up<Sums::logarithms>,
             .junction_maxima = &junction_up<Sums::maxima>,
@@ -75,7 +82,16 @@ constexpr Routines make_routines(const char* name, bool (*is_supported)()) {
             .double_precision = make_kernel_routines<double>(),
             .tree_sums = &tree_sums,
             .send_sums = &send_sums,
-            .entropy = &entropy};
+            .entropy = &entropy,
+            .split_sums = &split_sums,
+            .split_maxima = &split_maxima,
+            .split_down = &split_down,
+            .arc_products_up = &arcs_up<ArcProducts>,
+            .arc_logarithms_up = &arcs_up<ArcLogarithms>,
+            .arc_maxima_up = &arcs_up<ArcMaxima>,
+            .arc_products_down = &arcs_down<ArcProducts>,
+            .arc_logarithms_down = &arcs_down_logarithms,
+            .arc_maxima_down = &arcs_down<ArcMaxima>};
 }
 
 }  // namespace

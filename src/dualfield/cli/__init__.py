@@ -14,6 +14,7 @@ _COMMANDS = {
     "train": "Train a model on labelled data and write it to a file.",
     "tune": "Choose C and other settings by held-out data.",
     "tag": "Predict the labels of data with a trained model.",
+    "rank": "Say which sentences to label next.",
     "evaluate": "Compare predicted labels with true ones, as conlleval does.",
     "inspect": "Show what is in a model file.",
     "convert": "Write data or a model in another format.",
@@ -23,7 +24,7 @@ _COMMANDS = {
     "demo": "Train a CRF that finds names in news, and show what it answers.",
 }
 _GROUPS = {
-    "Train and predict": ("train", "tune", "tag", "evaluate"),
+    "Train and predict": ("train", "tune", "tag", "rank", "evaluate"),
     "Models and files": ("inspect", "convert", "template"),
     "The program": ("demo", "doctor", "completion"),
 }

@@ -122,7 +122,7 @@ def _template(model: Any) -> str:
 def _calibration(found: Any) -> str:
     if found is None:
         return "none: the margins were not calibrated"
-    return f"margins / {found.temperature:.4g}, calibrated on {found.n_nodes:,} labels"
+    return f"scores / {found.temperature:.4g}, calibrated on {found.n_nodes:,} labels"
 
 
 def _training(model: Any) -> str:

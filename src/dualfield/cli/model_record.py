@@ -42,8 +42,10 @@ def _same(value: Any, default: Any) -> bool:
 
 
 def calibration_of(model: Any) -> Any:
-    """Return how margins became probabilities; None if they did not, and ... for other models."""
-    return getattr(model, "calibration_", None) if hasattr(model, "calibrate") else ...
+    """Return how the temperature of probabilities was chosen; None: margins have none yet; ...: none was needed."""
+    found = getattr(model, "calibration_", None)
+    needs_one = hasattr(model, "calibrate") and not hasattr(model, "predict_proba")
+    return ... if found is None and not needs_one else found
 
 
 def training_record(model: Any) -> dict[str, Any]:

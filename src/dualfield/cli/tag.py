@@ -114,7 +114,7 @@ def tag(
         loaded.check_probabilities("--marginals" if marginals else "--k-best")
     if k_best and not hasattr(loaded.model, "k_best"):
         raise click.UsageError(f"--k-best is not for {model}: sums over sub-states have no list of best labellings.")
-    _check_columns(loaded, labelled, columns, is_text)
+    check_columns(loaded, labelled, columns, is_text)
     style = Style(
         marginals=marginals,
         k_best=k_best or 0,
@@ -147,7 +147,7 @@ def _check_output(loaded: LoadedModel, style: Style) -> None:
     JsonWriter(loaded, style.to, bool(style.marginals)).check()
 
 
-def _check_columns(loaded: LoadedModel, labelled: bool | None, columns: tuple[int, ...] | None, is_text: bool) -> None:
+def check_columns(loaded: LoadedModel, labelled: bool | None, columns: tuple[int, ...] | None, is_text: bool) -> None:
     """Refuse options about columns and text that do not fit the model or each other."""
     for option, is_given in (("--columns", columns is not None), ("--text", is_text)):
         if is_given and loaded.kind != "conll":

@@ -126,8 +126,8 @@ def _number_or_auto(ctx: click.Context, param: click.Parameter, value: str) -> s
     "--calibrate",
     metavar="FILE|dev|cv",
     default=None,
-    help="For hinge: turn margins into probabilities, at a temperature chosen on the held-out data in this file, on "
-    "those of --dev, or by 5-fold cross-validation, which takes six fits.",
+    help="Choose the temperature of the probabilities on the held-out data in this file, on those of --dev, or by "
+    "5-fold cross-validation, which takes six fits. With --loss hinge there are none without it.",
 )
 @options.structure
 @options.max_length

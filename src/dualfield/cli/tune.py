@@ -88,10 +88,10 @@ _EXAMPLES = [
 )
 @click.option(
     "--by",
-    type=click.Choice(["f1", "accuracy", "log-loss"]),
+    type=click.Choice(["f1", "accuracy", "log-loss", "evidence"]),
     default=None,
-    help="The score: f1 of spans, accuracy of tokens, or log-loss of probabilities.  [default: f1 for labels such as "
-    "B-NP, else accuracy]",
+    help="The score: f1 of spans, accuracy of tokens, log-loss of probabilities, or evidence of the training data, "
+    "with nothing held out.  [default: f1 for labels such as B-NP, else accuracy]",
 )
 @click.option(
     "--model",

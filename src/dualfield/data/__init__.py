@@ -1,7 +1,22 @@
-"""Input: examples of unequal size, attributes and labels, in all forms that users pass."""
+"""Input: examples of unequal size, attributes, labels and trees, in all forms that users pass."""
 
 from dualfield.data.attributes import Vocabulary
 from dualfield.data.batch import Batch
+from dualfield.data.dependency_sentence import DependencySentence
 from dualfield.data.labels import Labels
+from dualfield.data.partial_trees import PartialTree
+from dualfield.data.tree_cleaning import clean_tree, join_unaries, split_unaries
+from dualfield.data.trees import Constituent, ParseTree
 
-__all__ = ["Batch", "Labels", "Vocabulary"]
+__all__ = [
+    "Batch",
+    "Constituent",
+    "DependencySentence",
+    "Labels",
+    "ParseTree",
+    "PartialTree",
+    "Vocabulary",
+    "clean_tree",
+    "join_unaries",
+    "split_unaries",
+]

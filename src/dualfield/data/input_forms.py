@@ -65,6 +65,12 @@ def opened(example: Any) -> Any:
     return list(example) if isinstance(example, Iterator) else example
 
 
+def opened_tokens(sentence: Any) -> Any:
+    """Open a sentence that is neither a list nor a tuple."""
+    sentence = opened(sentence)
+    return sentence.tolist() if isinstance(sentence, np.ndarray) else sentence
+
+
 def form_of_examples(X: Iterable[Any]) -> tuple[Form | None, Iterable[Any]]:
     """Detect the form from as few examples as possible; return it and all of the examples."""
     examples = iter(X)

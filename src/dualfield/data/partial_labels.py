@@ -14,11 +14,12 @@ _SETS = (set, frozenset)
 
 
 class PartialLabels(NamedTuple):
-    """Codes of the nodes whose label is known, -1 elsewhere, and what every node may have."""
+    """Codes of nodes whose label is known, -1 elsewhere; what every node may have; which examples are left out."""
 
     labels: Labels
     codes: NDArray[np.int32]
     allowed: NDArray[np.bool_] | None
+    left_out: NDArray[np.bool_] | None = None
 
 
 def read_labels(y: Any, offsets: NDArray[np.int64], known: Labels | None = None, *, name: str = "y") -> PartialLabels:

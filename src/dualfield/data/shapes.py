@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dualfield.data.labels import Labels
 from dualfield.data.partial_labels import PartialLabels, read_labels
+from dualfield.data.states import allowed_states
 
 __all__ = ["Shape", "rows_of_examples"]
 
@@ -143,6 +144,33 @@ class Shape:
         array([1, 0, 1], dtype=int32)
         """
         return read_labels(self.flat_labels(y, name), self.offsets, known, name=name)
+
+    def read_known(self, known: Any, labels: Labels, name: str = "known") -> NDArray[np.bool_]:
+        """Read what is known of labels before a prediction.
+
+        Parameters
+        ----------
+        known : list
+            For each example labels, None, sets of labels, or what a derived class reads.
+        labels : Labels
+            All labels.
+        name : str, default="known"
+            What errors call them.
+
+        Returns
+        -------
+        bool array of shape (n_nodes, n_labels)
+            Which labels each node may have.
+
+        Examples
+        --------
+        >>> from dualfield.data import Labels
+        >>> from dualfield.data.shapes import Shape
+        >>> Shape.of([0, 2]).read_known([["b", None]], Labels.fit(["a", "b"]))
+        array([[False,  True],
+               [ True,  True]])
+        """
+        return allowed_states(self.flat_labels(known, name, partly=True), self.offsets, labels, name=name)
 
     def decode(self, labels: Labels, codes: NDArray[np.int32]) -> Any:
         """Return labellings as users pass them.

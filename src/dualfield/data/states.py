@@ -32,6 +32,14 @@ def read_states(y: Any, offsets: NDArray[np.int64], known: Labels | None = None,
     return read_labels(y, offsets, known, name=name)
 
 
+def allowed_states(known: Any, offsets: NDArray[np.int64], labels: Labels, *, name: str) -> NDArray[np.bool_]:
+    """Return which states nodes may have, given states, sets of states, and None where nothing is known."""
+    if isinstance(known, (list, tuple)):  # arrays of objects may hold sets and None
+        known = [one.tolist() if isinstance(one, np.ndarray) and one.dtype == object else one for one in known]
+    found = read_states(known, offsets, labels, name=name)
+    return found.codes[:, None] == np.arange(len(labels)) if found.allowed is None else found.allowed
+
+
 def read_hidden(hidden: Any, offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return which states are to be predicted."""
     rows = [np.asarray(one) for one in hidden]

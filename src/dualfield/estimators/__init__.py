@@ -1,5 +1,6 @@
 """The models, with scikit-learn's manners."""
 
+from dualfield.estimators.bagged import BaggedTagger
 from dualfield.estimators.bayes_net import DiscriminativeBayesNet
 from dualfield.estimators.crf import CRF
 from dualfield.estimators.early_stopping import EarlyStopping
@@ -18,6 +19,7 @@ from dualfield.persistence.checkpoint import Checkpoint, CheckpointWarning
 __all__ = [
     "CRF",
     "CRFCV",
+    "BaggedTagger",
     "Checkpoint",
     "CheckpointWarning",
     "ConditionalGraphicalModel",

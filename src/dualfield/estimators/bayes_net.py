@@ -20,6 +20,7 @@ from dualfield.data.records import Record
 from dualfield.estimators.base import Estimator, fitted, fitting
 from dualfield.estimators.checks import check_floor, table_rule, table_solver
 from dualfield.models.bayes_net import BayesNet
+from dualfield.models.labelling_order import LabellingOrder, labelling_order
 from dualfield.objectives import NetworkPlanes
 from dualfield.objectives.network_data import NetworkData, NetworkTask, read_data
 from dualfield.objectives.network_reference import PRIORS, floored, normalised, reference_tables, refuse_zeros
@@ -388,6 +389,25 @@ class DiscriminativeBayesNet(ClassifierMixin, Estimator):  # type: ignore[misc]
         return np.asarray(log_softmax(self.predict_joint_log_proba(X), axis=1))
 
     @available_if(_for("class"))  # type: ignore[untyped-decorator]
+    def rank_for_labelling(self, X: Any, by: str = "entropy", per: str = "token") -> LabellingOrder:
+        """Say which rows to label next: those whose class the model knows least about, first.
+
+        Parameters
+        ----------
+        X : as in :meth:`predict_proba`
+            Rows without a class.
+        by : {"entropy", "least_confidence"}, default="entropy"
+            The entropy of the class, or minus the logarithm of the largest probability.
+        per : {"token", "sentence"}, default="token"
+            A row is both.
+
+        Returns
+        -------
+        LabellingOrder
+            ``order``, the places of the rows, and ``values``, how uncertain each is.
+        """
+        return labelling_order(type(self).__name__, by, per, self.predict_proba(X)[:, None, :])
+
     def predict_proba(self, X: Any) -> Floats:
         """Return the probabilities of the classes.
 

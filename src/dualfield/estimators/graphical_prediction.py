@@ -18,6 +18,7 @@ from dualfield.metrics.accuracy import share_right
 from dualfield.models.clique_readers import Answer
 from dualfield.models.clique_scores import CliqueTable
 from dualfield.models.graphical import GraphicalModel
+from dualfield.models.labelling_order import LabellingOrder, labelling_order
 
 
 def _has_probabilities(model: Any) -> bool:
@@ -119,6 +120,28 @@ class GraphicalPredictor:
             assert model.n_nodes is not None
             return answer.probabilities.reshape(-1, model.n_nodes, len(model.labels))
         return shape.arranged([answer.probabilities[a:b] for a, b in itertools.pairwise(shape.offsets)])
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def rank_for_labelling(
+        self, X: Any, by: str = "entropy", per: str = "token", *, lengths: ArrayLike | None = None
+    ) -> LabellingOrder:
+        """Say which examples to label next, as :meth:`dualfield.CRF.rank_for_labelling` does.
+
+        Parameters
+        ----------
+        X, lengths
+            As in :meth:`fit`: examples without labels.
+        by : {"entropy", "least_confidence"}, default="entropy"
+            The entropies of the labels of all nodes, or minus the logarithms of the largest probabilities.
+        per : {"token", "sentence"}, default="token"
+            Divided by the number of nodes, or not.
+
+        Returns
+        -------
+        LabellingOrder
+            ``order``, the places of the examples, and ``values``, how uncertain each is.
+        """
+        return labelling_order(type(self).__name__, by, per, self.predict_proba(X, lengths=lengths))
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_marginals(self, X: Any, *, lengths: ArrayLike | None = None) -> list[list[dict[Any, float]]]:

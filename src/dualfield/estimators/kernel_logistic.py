@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Literal, Self, cast
 
 import numpy as np
@@ -25,10 +26,13 @@ from dualfield.data.checks import (
 )
 from dualfield.data.records import Record
 from dualfield.estimators.base import Estimator, fitted, fitting
+from dualfield.estimators.calibrating import chosen
 from dualfield.kernels import Kernel
 from dualfield.kernels.gamma import check_kernel, chosen_gamma
 from dualfield.kernels.mercer import check_mercer, refusals
 from dualfield.models.kernel_classifier import KernelClassifier
+from dualfield.models.labelling_order import LabellingOrder, labelling_order
+from dualfield.models.temperature_scaling import Calibration
 from dualfield.objectives import KernelSoftmax
 from dualfield.objectives.counted_points import CountedPoints
 from dualfield.scores import Expansion
@@ -128,6 +132,8 @@ class KernelLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[misc
         How it ended.
     trace_ : dualfield.solvers.Trace
         Objective, dual, gap, kernel passes and seconds in the course of the fit.
+    calibration_ : Calibration
+        How :meth:`calibrate` chose the temperature of the probabilities, once it was called.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -152,6 +158,7 @@ class KernelLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[misc
     points_: Any = fitted("points")
     dual_coef_: Floats = fitted("dual_coef")
     intercept_: Floats = fitted("bias")
+    calibration_: Calibration = fitted("calibration", is_optional=True)
 
     def __init__(
         self,
@@ -487,3 +494,68 @@ class KernelLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[misc
         """
         model: KernelClassifier = self.model_
         return model.predict(self._checked(X), n_threads(self.n_jobs))
+
+    def calibrate(self, X: Any, y: Any, *, cv: Any = None) -> Self:
+        """Choose the temperature of the probabilities by data that the model was not trained on.
+
+        Scores are divided by T before they become probabilities, with T such that their log-loss is smallest on these
+        points; predictions do not change. ``calibration_`` tells T and the log-loss before and after.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features)
+            Points.
+        y : array of shape (n,)
+            Labels.
+        cv : int, splitter or iterable, default=None
+            Where there are no held-out data: folds as in scikit-learn, of the training data.
+
+        Returns
+        -------
+        KernelLogisticRegression
+            The model itself.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield import KernelLogisticRegression
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(200, 2))
+        >>> y = X[:, 0] + rng.normal(size=200) > 0
+        >>> model = KernelLogisticRegression(C=100.0, gamma=3.0).fit(X[:100], y[:100]).calibrate(X[100:], y[100:])
+        >>> model.calibration_.temperature > 2.0                # it was much too sure
+        True
+        """
+        model: KernelClassifier = self.model_
+        found = chosen(self, X, y, None, cv, lambda fold, inputs, labels, _: fold._held_out(inputs, labels))
+        self._model = replace(model, calibration=found)
+        return self
+
+    def _held_out(self, X: Any, y: Any) -> Any:
+        return self.model_.held_out(self._checked(X), y, n_threads(self.n_jobs))
+
+    def rank_for_labelling(self, X: Any, by: str = "entropy", per: str = "token") -> LabellingOrder:
+        """Say which points to label next: those that the model knows least about, first.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features)
+            Points without labels.
+        by : {"entropy", "least_confidence"}, default="entropy"
+            The entropy of the class, or minus the logarithm of the largest probability.
+        per : {"token", "sentence"}, default="token"
+            A point is both.
+
+        Returns
+        -------
+        LabellingOrder
+            ``order``, the places of the points, and ``values``, how uncertain each is.
+
+        Examples
+        --------
+        >>> from dualfield import KernelLogisticRegression
+        >>> model = KernelLogisticRegression(kernel="linear").fit([[-1.0], [1.0]], [0, 1])
+        >>> model.rank_for_labelling([[3.0], [0.1], [-1.0]]).order
+        array([1, 2, 0])
+        """
+        return labelling_order(type(self).__name__, by, per, self.predict_proba(X)[:, None, :])

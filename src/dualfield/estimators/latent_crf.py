@@ -14,11 +14,14 @@ from threadpoolctl import threadpool_limits
 
 from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_choice, check_integer, check_number
-from dualfield.estimators.base import Estimator, fitting
+from dualfield.estimators.base import Estimator, fitted, fitting
+from dualfield.estimators.calibrating import chosen
 from dualfield.estimators.crf import CRF
 from dualfield.estimators.latent_prediction import LatentPredictor
+from dualfield.models.labelling_order import LabellingOrder, labelling_order
 from dualfield.models.latent_data import StateData
 from dualfield.models.latent_start import given_states, hard_em
+from dualfield.models.temperature_scaling import Calibration
 from dualfield.objectives.latent import Completion
 from dualfield.objectives.latent_chain import StateProblem
 from dualfield.objectives.latent_states import LatentChain, LatentMulticlass
@@ -110,6 +113,7 @@ class LatentCRF(LatentPredictor, Estimator):
     _saved_as = "LatentCRF"
     _saved_with: ClassVar[Parts] = {one.__name__: one for one in (CRF, LatentChain, LatentMulticlass)}
     _has_gap = False
+    calibration_: Calibration = fitted("calibration", is_optional=True)
 
     def __init__(
         self,
@@ -235,6 +239,63 @@ class LatentCRF(LatentPredictor, Estimator):
         """
         shape, rows = self.model_.marginals(X, lengths, n_threads(self.n_jobs))
         return self.model_.cut(rows, shape)
+
+    def calibrate(self, X: Any, y: Any, *, lengths: ArrayLike | None = None, cv: Any = None) -> Self:
+        """Choose the temperature of all probabilities by data that the model was not trained on.
+
+        As :meth:`dualfield.CRF.calibrate`: the log-loss of the labels, summed over sub-states, is smallest there.
+
+        Parameters
+        ----------
+        X, lengths
+            As in :meth:`fit`.
+        y : list of lists of labels, or one label for each row
+            True labels.
+        cv : int, splitter or iterable, default=None
+            Where there are no held-out data: folds as in scikit-learn, of the training data.
+
+        Returns
+        -------
+        LatentCRF
+            The model itself.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield import CRF, LatentCRF, LatentMulticlass
+        >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, -1.0], [-1.0, 0.0]] * 5)
+        >>> y = ["up or down", "left or right"] * 10
+        >>> model = LatentCRF(CRF(C=10.0), LatentMulticlass(2), random_state=0).fit(X, y)
+        >>> model.calibrate(X, y).calibration_.temperature < 1.0           # it was too modest
+        True
+        """
+        threads = n_threads(self.n_jobs)
+        found = chosen(self, X, y, lengths, cv, lambda fold, *data: fold.model_.held_out(*data, threads))
+        self._model = self.model_.calibrated(found)
+        return self
+
+    def rank_for_labelling(
+        self, X: Any, by: str = "entropy", per: str = "token", *, lengths: ArrayLike | None = None
+    ) -> LabellingOrder:
+        """Say which examples to label next, as :meth:`dualfield.CRF.rank_for_labelling` does.
+
+        Parameters
+        ----------
+        X, lengths
+            As in :meth:`fit`: examples without labels.
+        by : {"entropy", "least_confidence"}, default="entropy"
+            The entropies of the labels of all tokens, or minus the logarithms of the largest probabilities.
+        per : {"token", "sentence"}, default="token"
+            Divided by the number of tokens, or not.
+
+        Returns
+        -------
+        LabellingOrder
+            ``order``, the places of the examples, and ``values``, how uncertain each is.
+        """
+        shape, rows = self.model_.marginals(X, lengths, n_threads(self.n_jobs))
+        cut = rows[:, None, :] if self.model_.is_flat else np.split(rows, shape.offsets[1:-1])
+        return labelling_order(type(self).__name__, by, per, cut)
 
     def predict(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
         """Return the most probable label of each node, summed over sub-states.

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 import dualfield.estimators.crfsuite as crfsuite
+from dualfield.estimators.bagged import BaggedTagger
 from dualfield.estimators.base import Estimator
 from dualfield.estimators.bayes_net import DiscriminativeBayesNet
 from dualfield.estimators.crf import CRF
@@ -31,6 +32,7 @@ ESTIMATORS: dict[str, type[Estimator]] = {
         ConditionalGraphicalModel,
         DiscriminativeHMM,
         DiscriminativeBayesNet,
+        BaggedTagger,
         crfsuite.CRF,
     )
 }

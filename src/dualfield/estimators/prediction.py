@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,13 +12,16 @@ from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_integer, check_number
 from dualfield.data.records import Record
 from dualfield.estimators.base import fitted
+from dualfield.estimators.calibrating import calibrated
 from dualfield.estimators.checks import matrix_rows
 from dualfield.features import Template
 from dualfield.metrics.accuracy import share_right
 from dualfield.models.explanation import Explanation, explain
 from dualfield.models.inspection import TopFeatures, state_features, top_features, transition_features
-from dualfield.models.spans import PredictedSpan, predict_spans
+from dualfield.models.labelling_order import LabellingOrder
+from dualfield.models.spans import PredictedSpan
 from dualfield.models.structured import StructuredModel
+from dualfield.models.temperature_scaling import Calibration
 from dualfield.scores import Expansion, LinearScores
 from dualfield.structures import Scores, Structure
 from dualfield.structures.checks import n_threads
@@ -59,6 +62,8 @@ class StructuredPredictor:
         Weights of transitions, label on the left first.
     start_, stop_ : array of shape (n_labels,)
         Weights of the first and of the last label.
+    calibration_ : Calibration
+        How :meth:`calibrate` chose the temperature, once it was called.
     relaxation_ : str or None
         "trw" where the model was trained with tree-reweighted bounds, "max_flow" where it was with maximum flow, and
         not every answer was a labelling; see :class:`dualfield.structures.Graph`.
@@ -89,6 +94,7 @@ class StructuredPredictor:
     start_: Floats = fitted("start")
     stop_: Floats = fitted("stop")
     relaxation_: str | None = fitted("relaxation")
+    calibration_: Calibration = fitted("calibration", is_optional=True)
 
     def _ask(self) -> StructuredModel:
         """Return the model that answers."""
@@ -406,6 +412,74 @@ class StructuredPredictor:
         model, threads = self._ask(), n_threads(self.n_jobs)
         return model.sample(self._input(X), n_samples, random_state, lengths, threads, known=known)
 
+    def calibrate(self, X: Any, y: Any, *, lengths: ArrayLike | None = None, cv: Any = None) -> Self:
+        r"""Choose the temperature of all probabilities by data that the model was not trained on.
+
+        p(y | x) is proportional to exp(score(y) / T), with T such that the log-loss of the labels is smallest on these
+        examples. Every question about probabilities is then answered at this T, also after ``save`` and ``load``;
+        predictions do not change. ``calibration_`` tells T and the log-loss before and after.
+
+        Parameters
+        ----------
+        X, lengths
+            As in ``predict``.
+        y : list of lists of labels, or array of shape (n,) for single nodes
+            True labels.
+        cv : int, splitter or iterable, default=None
+            Where there are no held-out data: folds as in scikit-learn. `X` and `y` are then those of the training. Each
+            fold is scored by a copy of the model that is trained on the others, and one temperature is chosen for all.
+
+        Returns
+        -------
+        object
+            The model itself.
+
+        Examples
+        --------
+        >>> from dualfield import CRF
+        >>> from dualfield.datasets import load_town_news
+        >>> news = load_town_news()
+        >>> model = CRF(template="default", C=100.0).fit(news.X_train[:50], news.y_train[:50])
+        >>> found = model.calibrate(news.X_train[50:100], news.y_train[50:100]).calibration_
+        >>> found.temperature > 1.0, found.log_loss < found.log_loss_at_one     # it was too sure
+        (True, True)
+        """
+        self._model = calibrated(self, X, y, lengths, cv)
+        return self
+
+    def rank_for_labelling(
+        self, X: Any, by: str = "entropy", per: str = "token", *, lengths: ArrayLike | None = None
+    ) -> LabellingOrder:
+        """Say which examples to label next: those that the model knows least about, first.
+
+        By labelled tokens, which is what annotators are paid for, the entropy per token was best in our measurements;
+        per sentence, long ones come first.
+
+        Parameters
+        ----------
+        X, lengths
+            As in ``predict``: examples without labels.
+        by : {"entropy", "least_confidence", "bald"}, default="entropy"
+            The entropies of the labels of all tokens; minus the log-probability of the best labelling; "bald", what
+            several models disagree about, is for :class:`dualfield.BaggedTagger` and :class:`dualfield.BayesianCRF`.
+        per : {"token", "sentence"}, default="token"
+            Divided by the number of tokens, or not.
+
+        Returns
+        -------
+        LabellingOrder
+            ``order``, the places of the examples, and ``values``, how uncertain each is.
+
+        Examples
+        --------
+        >>> from dualfield import CRF
+        >>> model = CRF().fit([[["a"], ["b"]], [["b"], ["a"]]], [["x", "y"], ["y", "x"]])
+        >>> model.rank_for_labelling([[["a"], ["b"]], [["new"], ["words"]]]).order
+        array([1, 0])
+        """
+        model, owner = self._ask(), type(self).__name__
+        return model.labelling_order(owner, self._input(X), by, per, lengths, n_threads(self.n_jobs))
+
     def score(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> float:
         """Return the share of nodes whose label is predicted right; for trees what their structure says of agreement.
 
@@ -436,7 +510,13 @@ class StructuredPredictor:
         return share_right(predicted, y, flat=structure.is_flat)
 
     def predict_spans(
-        self, X: Any, *, outside: str = "O", min_proba: float = 0.0, lengths: ArrayLike | None = None
+        self,
+        X: Any,
+        *,
+        outside: str = "O",
+        min_proba: float = 0.0,
+        lengths: ArrayLike | None = None,
+        return_std: bool = False,
     ) -> list[list[PredictedSpan]]:
         """Return the spans that the best labelling marks, each with the probability of exactly that span.
 
@@ -453,11 +533,15 @@ class StructuredPredictor:
             The label outside of all spans.
         min_proba : float, default=0.0
             Spans that are less probable are left out.
+        return_std : bool, default=False
+            For models that consist of several, :class:`dualfield.BaggedTagger` and :class:`dualfield.BayesianCRF`: also
+            the standard deviation of their probabilities.
 
         Returns
         -------
         list of lists of PredictedSpan
-            (type, start, stop, probability), for each sequence from left to right.
+            (type, start, stop, probability), for each sequence from left to right; with `return_std` SpanInterval,
+            which has ``std``, too.
 
         Examples
         --------
@@ -470,8 +554,7 @@ class StructuredPredictor:
         """
         check_number("predict_spans", "min_proba", min_proba, 0.0)
         model, threads = self._ask(), n_threads(self.n_jobs)
-        scores, structure = model.scores(self._input(X), lengths, threads), model.structure
-        return predict_spans(structure, scores, model.names, outside, min_proba, model.probability_temperature, threads)
+        return model.spans(self._input(X), outside, min_proba, lengths, threads, return_std=return_std)
 
     def explain(self, xseq: Any, top: int = 10, *, tokens: Any = None) -> Explanation:
         """Say why each token of a sequence has its label.

@@ -16,17 +16,15 @@ from sklearn.utils.metaestimators import available_if
 
 from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_choice, check_number
-from dualfield.estimators.base import Estimator, fitted, fitting
+from dualfield.estimators.base import Estimator, fitting
 from dualfield.estimators.checks import check_structured, check_structured_kernel, matrix_and_classes
 from dualfield.estimators.prediction import StructuredPredictor
 from dualfield.estimators.running import run, run_with_kernel
 from dualfield.features import Template
 from dualfield.losses import Loss
-from dualfield.metrics.cross_validation import fitted_folds
 from dualfield.models.carry_over import carry_over
 from dualfield.models.custom import CustomModel, common_input
 from dualfield.models.structured import NOT_CALIBRATED, StructuredModel
-from dualfield.models.temperature_scaling import Calibration, HeldOut, choose_temperature
 from dualfield.models.training_data import TrainingData, read_training_data, template_of
 from dualfield.objectives import CustomPlanes, Objective
 from dualfield.objectives.planes_slack import SlackArgmax
@@ -176,7 +174,6 @@ class StructuredSVM(StructuredPredictor, Estimator):
     _saved_as = "StructuredSVM"
     _asked_with = ("structure", "template")
     _model_type = StructuredModel
-    calibration_: Calibration = fitted("calibration", is_optional=True)
 
     def __init__(
         self,
@@ -321,57 +318,6 @@ class StructuredSVM(StructuredPredictor, Estimator):
             tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
             tags.input_tags.sparse = tags.target_tags.required = True
         return tags
-
-    def calibrate(self, X: Any, y: Any, *, lengths: ArrayLike | None = None, cv: Any = None) -> Self:
-        r"""Choose the temperature that turns scores into probabilities.
-
-        p(y | x) is proportional to exp(score(y) / T), with T such that the log-loss of the marginals is smallest on
-        these examples, which the model must not have seen in training: on its training data margins are too good.
-        ``calibration_`` tells T and the log-loss; afterwards ``predict_proba``, ``score_sequences``, ``k_best`` and
-        others answer.
-
-        Parameters
-        ----------
-        X, lengths
-            As in ``predict``.
-        y : list of lists of labels, or array of shape (n,) for single nodes
-            True labels.
-        cv : int, splitter or iterable, default=None
-            Where there are no held-out data: folds as in scikit-learn. `X` and `y` are then those of the training. Each
-            fold is scored by a copy of the model that is trained on the others, and one temperature is chosen for all.
-
-        Returns
-        -------
-        StructuredSVM
-            The model itself.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dualfield import StructuredSVM
-        >>> rng = np.random.default_rng(0)
-        >>> X = rng.normal(size=(300, 2))
-        >>> y = (X[:, 0] + rng.normal(size=300) > 0).astype(int)
-        >>> model = StructuredSVM("single").fit(X[:100], y[:100]).calibrate(X[100:200], y[100:200])
-        >>> p = model.predict_proba(X[200:])[:, 1]
-        >>> bool(abs(p.mean() - y[200:].mean()) < 0.1)
-        True
-        """
-        model = self._ask()
-        if not isinstance(model, StructuredModel):
-            raise ValueError("Only labels of sequences and of single nodes have marginals, and can be calibrated.")
-        if cv is not None and lengths is not None:
-            raise ValueError("The 'cv' parameter of calibrate takes lists of sequences, or rows. Got lengths, too.")
-        folds = [(self, X, y)] if cv is None else fitted_folds(self, X, y, cv)
-        parts = [fold._held_out(inputs, labels, lengths) for fold, inputs, labels in folds]
-        if not sum(len(part.codes) for part in parts):
-            raise ValueError("X must have at least one node. Got none.")
-        self._model = replace(model, calibration=choose_temperature(parts, self.n_jobs))
-        return self
-
-    def _held_out(self, X: Any, y: Any, lengths: ArrayLike | None) -> HeldOut:
-        model, scores = self._ask(), self.decision_scores(X, lengths=lengths)
-        return HeldOut(model.structure, scores, model.encoded(y, scores.shape))
 
     @available_if(_is_calibrated)  # type: ignore[untyped-decorator]
     def predict_proba(

@@ -19,6 +19,7 @@ from dualfield.estimators.structured_svm import StructuredSVM
 from dualfield.tuning import Grid, Results, Splits, pick_scorer, search
 from dualfield.tuning.folds import check_labels, distinct_labels
 from dualfield.tuning.grid import with_setting
+from dualfield.tuning.scoring import EVIDENCE
 
 __all__ = ["CRFCV", "StructuredSVMCV"]
 
@@ -89,11 +90,14 @@ class _Search(StructuredPredictor, BaseEstimator):  # type: ignore[misc]
         if (X_dev is None) != (y_dev is None):
             raise ValueError("X_dev and y_dev must both be given, or both be None.")
         dev = None if X_dev is None else (X_dev if hasattr(X_dev, "shape") else list(X_dev), list(y_dev))
-        splits = (
-            Splits.of(self.cv, inputs, labels, groups, classifier=is_classifier(estimator))
-            if dev is None
-            else Splits.held_out(inputs, dev[1])
-        )
+        if scoring[0] == EVIDENCE:
+            if dev is not None:
+                raise ValueError("scoring='evidence' is that of the training data: X_dev and y_dev must be None.")
+            splits = Splits.held_out(inputs, [])
+        elif dev is None:
+            splits = Splits.of(self.cv, inputs, labels, groups, classifier=is_classifier(estimator))
+        else:
+            splits = Splits.held_out(inputs, dev[1])
         check_labels(labels, splits, None if dev is None else dev[1], scoring[0])
         found = search(
             estimator,
@@ -146,6 +150,11 @@ class _Search(StructuredPredictor, BaseEstimator):  # type: ignore[misc]
     def _input(self, X: Any) -> Any:
         self.model_  # noqa: B018
         return self.best_estimator_._input(X)
+
+    def calibrate(self, X: Any, y: Any, *, lengths: ArrayLike | None = None, cv: Any = None) -> Self:
+        self.model_  # noqa: B018
+        self.best_estimator_.calibrate(X, y, lengths=lengths, cv=cv)
+        return self
 
     def score(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> float:
         """Return the score that the search went by.
@@ -218,9 +227,9 @@ class CRFCV(_Search):
     cv : int, splitter or iterable, default=None
         Folds as in scikit-learn; None: five, without shuffling.
     scoring : str or callable, default=None
-        "span_f1", "accuracy", "neg_log_loss", "token_f1", "sequence_accuracy", "neg_brier", "neg_calibration_error", or
-        ``scorer(estimator, X, y)``, higher is better. None: "span_f1" where labels mark spans, such as B-NP, else
-        "accuracy".
+        "span_f1", "accuracy", "neg_log_loss", "token_f1", "sequence_accuracy", "neg_brier", "neg_calibration_error",
+        "evidence" (that of the training data, without folds; see :meth:`CRF.evidence`), or ``scorer(estimator, X, y)``,
+        higher is better. None: "span_f1" where labels mark spans, such as B-NP, else "accuracy".
     refit : bool, default=True
         Fit the winner to all data.
     n_jobs : int, default=None

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from dualfield.data import Batch, Vocabulary
+from dualfield.data.anchored_rows import AnchoredRows
+from dualfield.data.shapes import Shape
 from dualfield.data.typed_rows import TypedRows
 from dualfield.features.template import Template
 
@@ -19,25 +23,32 @@ def read_examples(
     vocabulary: Vocabulary | None,
     pair_vocabulary: Vocabulary | None = None,
     *,
-    grow: bool = False,
+    grow: bool | Callable[[Shape], NDArray[np.bool_]] = False,
     n_columns: int | None = None,
     n_edge_columns: int | None = None,
 ) -> tuple[Batch, Batch | None]:
     """Return the nodes of examples, connected as their structure says, and what scores label pairs.
 
     That is what a template makes for them, or the features that edges come with; None if there is neither. The
-    vocabularies, `grow` and the numbers of columns are those of :meth:`dualfield.data.Batch.build`. A batch is taken as
-    it is.
+    vocabularies, `grow` and the numbers of columns are those of :meth:`dualfield.data.Batch.build`. Where nodes have
+    anchors, `grow` may be a function from their shape to the nodes whose attributes become columns; elsewhere a
+    function stands for True. A batch is taken as it is.
     """
+    chosen, grow = (grow, True) if callable(grow) else (None, grow)
     if isinstance(X, Batch):
         return Batch.build(X, lengths=lengths, vocabulary=vocabulary, grow=grow, n_columns=n_columns), None
     opened = structure.open(X, lengths)
     if template is None:
-        nodes = _rows(opened.nodes, opened.lengths, vocabulary, grow, n_columns, "X")
+        growing: bool | NDArray[np.bool_] = grow
+        if chosen is not None and isinstance(opened.nodes, AnchoredRows):
+            growing = chosen(opened.connect(opened.nodes.offsets) or Shape.of(opened.nodes.offsets))
+        nodes = _rows(opened.nodes, opened.lengths, vocabulary, growing, n_columns, "X")
         pairs = None
     else:
         if isinstance(opened.nodes, TypedRows):
             raise ValueError("template must be None where nodes have types: each type has features of its own.")
+        if isinstance(opened.nodes, AnchoredRows):
+            raise ValueError(f"template must be None: a {type(structure).__name__} has texts with macros of its own.")
         if opened.lengths is not None:
             raise ValueError("lengths must be None with a template: X is a list of sentences.")
         made = template.read(opened.nodes, vocabulary, pair_vocabulary, grow=grow)
@@ -53,9 +64,17 @@ def read_examples(
 
 
 def _rows(
-    rows: Any, lengths: ArrayLike | None, vocabulary: Vocabulary | None, grow: bool, n_columns: int | None, name: str
+    rows: Any,
+    lengths: ArrayLike | None,
+    vocabulary: Vocabulary | None,
+    grow: bool | NDArray[np.bool_],
+    n_columns: int | None,
+    name: str,
 ) -> Batch:
-    """Read rows of one kind, or of several types."""
+    """Read rows of one kind, rows with anchors, or rows of several types."""
+    if isinstance(rows, AnchoredRows):
+        return rows.build(vocabulary=vocabulary, grow=grow, n_columns=n_columns, name=name)
+    assert isinstance(grow, bool)
     if not isinstance(rows, TypedRows):
         return Batch.build(rows, lengths=lengths, vocabulary=vocabulary, grow=grow, n_columns=n_columns, name=name)
     if n_columns is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dualfield import _native
 from dualfield.data import Batch, Vocabulary
-from dualfield.data.input_forms import unwrapped
+from dualfield.data.input_forms import opened_tokens, unwrapped
 from dualfield.data.records import Fields, Record
 from dualfield.features.standard import chunking_text, default_text
 
@@ -287,7 +287,7 @@ class Template:
         of_pairs = (Vocabulary() if pair_vocabulary is None else pair_vocabulary) if self.has_pairs else None
         offsets, nodes, pairs = self._compiled.read(
             X,
-            _opened,
+            opened_tokens,
             of_nodes._native,
             None if of_pairs is None else of_pairs._native,
             grow=grow or vocabulary is None,
@@ -312,11 +312,3 @@ def _batch(
 ) -> Batch:
     indptr, indices, n_unknown = rows
     return Batch(offsets, len(words), indptr=indptr, indices=indices, vocabulary=words, n_unknown=n_unknown)
-
-
-def _opened(sentence: Any) -> Any:
-    """Open a sentence that is neither a list nor a tuple."""
-    sentence = unwrapped(sentence)
-    if isinstance(sentence, np.ndarray):
-        return sentence.tolist()
-    return list(sentence) if isinstance(sentence, Iterator) else sentence

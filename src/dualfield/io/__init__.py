@@ -1,8 +1,10 @@
-"""Files of other tools: CoNLL columns, JSON of annotation tools, graphs, CRFsuite's items and models, svmlight."""
+"""Files of other tools: CoNLL columns, CoNLL-U, JSON, graphs, trees, CRFsuite's files, svmlight."""
 
 from dualfield.io.annotated_text import AnnotatedText
 from dualfield.io.atomic import atomic_write
+from dualfield.io.bracket_files import read_trees, write_trees
 from dualfield.io.conll import iter_conll, read_conll, write_conll
+from dualfield.io.conllu import iter_conllu, read_conllu, write_conllu
 from dualfield.io.crfsuite_items import read_crfsuite_items, write_crfsuite_items
 from dualfield.io.crfsuite_model import CrfsuiteModel, StateWeights, TransitionWeights, read_crfsuite_model
 from dualfield.io.crfsuite_model_writer import write_crfsuite_model
@@ -21,19 +23,24 @@ __all__ = [
     "TransitionWeights",
     "atomic_write",
     "iter_conll",
+    "iter_conllu",
     "read_conll",
+    "read_conllu",
     "read_crfsuite_items",
     "read_crfsuite_model",
     "read_json_graphs",
     "read_json_spans",
     "read_json_tokens",
     "read_svmlight",
+    "read_trees",
     "split_tokens",
     "write_conll",
+    "write_conllu",
     "write_crfsuite_items",
     "write_crfsuite_model",
     "write_json_graphs",
     "write_json_spans",
     "write_json_tokens",
     "write_svmlight",
+    "write_trees",
 ]

@@ -1,8 +1,10 @@
-"""Metrics of predicted label sequences: tokens, whole sequences, spans, probabilities."""
+"""Metrics of predicted label sequences and trees: tokens, sequences, spans, brackets, arcs, probabilities."""
 
 from dualfield.data.span_labels import SchemeError, convert_scheme, span_labels, spans
+from dualfield.metrics.attachment import AttachmentScores, attachment_scores
 from dualfield.metrics.calibration import CalibrationBins, calibration_bins, calibration_error
 from dualfield.metrics.cross_validation import cross_val_predict
+from dualfield.metrics.parse_metrics import ParseScores, parse_f1_score, parse_scores
 from dualfield.metrics.probabilities import token_brier_score, token_log_loss
 from dualfield.metrics.scorers import (
     neg_brier_scorer,
@@ -26,11 +28,14 @@ from dualfield.metrics.token_metrics import (
 )
 
 __all__ = [
+    "AttachmentScores",
     "CalibrationBins",
+    "ParseScores",
     "SchemeError",
     "SpanError",
     "SpanScore",
     "SpanScores",
+    "attachment_scores",
     "calibration_bins",
     "calibration_error",
     "convert_scheme",
@@ -43,6 +48,8 @@ __all__ = [
     "neg_brier_scorer",
     "neg_calibration_error_scorer",
     "neg_log_loss_scorer",
+    "parse_f1_score",
+    "parse_scores",
     "sequence_accuracy_score",
     "sequence_accuracy_scorer",
     "span_errors",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from dualfield.data.records import Fields, Record
 from dualfield.data.symbols import SymbolTable
 from dualfield.models.state_filter import FilterStep, impossible
 from dualfield.models.structured import StructuredModel
+from dualfield.models.temperature_scaling import Calibration
 from dualfield.scores.stored import LinearWeights, Scored
 from dualfield.scores.tables import TableLayout, Tables, normalised
 from dualfield.structures import Scores
@@ -184,6 +185,7 @@ class HiddenMarkovModel(StructuredModel):
             "labels": self.labels.record(),
             "streams": [table.record() for table in self.observations.tables],
             "tables": self.tables.record(),
+            "calibration": None if self.calibration is None else self.calibration.record(),
         }
 
     @classmethod
@@ -196,7 +198,8 @@ class HiddenMarkovModel(StructuredModel):
         observations = Observations([SymbolTable.from_record(one, rare) for one in streams])
         layout = TableLayout(len(labels), observations.sizes)
         tables = Tables.from_record(record.child("tables"), len(labels), observations.sizes)
-        return cls.of(observations, labels, layout, layout.pack(tables), floor, unknown)
+        found = Calibration.from_record(record.child("calibration")) if record.has("calibration") else None
+        return replace(cls.of(observations, labels, layout, layout.pack(tables), floor, unknown), calibration=found)
 
 
 def missing_mass(table: Floats) -> Floats:

@@ -51,7 +51,7 @@ def read_training(
 ) -> HMMData:
     """Read and check sequences, their states and weights, and what is to be predicted."""
     streams = read_streams(X, lengths)
-    labels, states, allowed = read_states(y, streams.offsets)
+    labels, states, allowed, _ = read_states(y, streams.offsets)
     observations = Observations.fit(streams, min_count, rare)
     batch = observations.batch(streams)
     weights = example_weights(batch, labels, states, sample_weight, None, owner)

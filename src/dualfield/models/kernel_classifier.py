@@ -14,8 +14,11 @@ from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_label_kernel
 from dualfield.data.records import Fields, Record
 from dualfield.data.value_records import read_classes, values_record
+from dualfield.models.temperature_scaling import Calibration, HeldOut
 from dualfield.scores import Expansion
 from dualfield.solvers.kernel.joint import joint_scores
+from dualfield.structures import Scores
+from dualfield.structures.registry import structure_of
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -35,6 +38,8 @@ class KernelClassifier:
         T; None: the identity. A function of two pairs of point and label takes the place of the kernel.
     point_weights : array of shape (n,)
         Of the points that it was fitted to: another fit begins at the same dual point for other weights.
+    calibration : Calibration, default=None
+        The temperature by which scores are divided before they become probabilities.
 
     Examples
     --------
@@ -55,6 +60,7 @@ class KernelClassifier:
     classes: NDArray[Any]
     label_kernel: Floats | Callable[..., float] | None = None
     point_weights: Floats
+    calibration: Calibration | None = None
 
     @property
     def dual_coef(self) -> Floats:
@@ -83,9 +89,24 @@ class KernelClassifier:
     def predict_log_proba(self, X: Any, n_threads: int = 1) -> Floats:
         """Return the logarithms of probabilities."""
         scores = self.decision_function(X, n_threads)
+        if self.calibration is not None:
+            scores = scores / self.calibration.temperature
         if scores.ndim == 1:
             return np.column_stack([log_expit(-scores), log_expit(scores)])
         return np.asarray(log_softmax(scores, axis=1))
+
+    def held_out(self, X: Any, y: Any, n_threads: int = 1) -> HeldOut:
+        """Return the scores of points that it was not fitted to, with their classes."""
+        targets, scores = np.asarray(y), self.decision_function(X, n_threads)
+        if targets.shape != scores.shape[:1]:
+            raise ValueError(f"y must have shape ({len(scores)},), a label for each row of X. Got {targets.shape}.")
+        unknown = sorted(set(targets.tolist()) - set(self.classes.tolist()), key=str)
+        if unknown:
+            raise ValueError(f"y has labels not seen in training: {unknown}.")
+        node = np.column_stack([np.zeros_like(scores), scores]) if scores.ndim == 1 else scores
+        codes, rows = np.searchsorted(self.classes, targets).astype(np.int32), Scores(node, np.arange(len(node) + 1))
+        single = structure_of(type(self).__name__, "single").for_labels(self.classes.tolist(), codes, rows.shape)
+        return HeldOut(single, rows, codes)
 
     def predict(self, X: Any, n_threads: int = 1) -> NDArray[Any]:
         """Return the most probable class of each point."""
@@ -103,6 +124,7 @@ class KernelClassifier:
             "bias": self.bias,
             "label_kernel": self.label_kernel,
             "point_weights": self.point_weights,
+            "calibration": None if self.calibration is None else self.calibration.record(),
         }
 
     @classmethod
@@ -128,4 +150,5 @@ class KernelClassifier:
             classes=classes,
             label_kernel=label_kernel,
             point_weights=weights,
+            calibration=Calibration.from_record(record.child("calibration")) if record.has("calibration") else None,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from dualfield.data.mapped_vocabulary import read_vocabulary
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
 from dualfield.models.structured import StructuredModel
+from dualfield.models.temperature_scaling import Calibration, HeldOut
 from dualfield.objectives.latent_bags import BagScores, best_in_bags
 from dualfield.objectives.latent_custom import LatentModel
 from dualfield.objectives.latent_states import StateSpace
@@ -83,8 +84,25 @@ class SubstateModel:
     def marginals(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> tuple[Shape, Floats]:
         """Return shapes, and the probability of each label at each node: the sum over its sub-states."""
         scores = self.scores(X, lengths, n_threads)
-        answer = self.states.structure.marginals(scores, temperature=1.0, n_jobs=n_threads)
+        found = self.states.calibration
+        T = 1.0 if found is None else found.temperature
+        answer = self.states.structure.marginals(scores, temperature=T, n_jobs=n_threads)
         return scores.shape, np.add.reduceat(answer.node, self.space.first, axis=1)
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """How the temperature of the probabilities was chosen, if it was."""
+        return self.states.calibration
+
+    def calibrated(self, calibration: Calibration) -> SubstateModel:
+        """Return the same model with another temperature."""
+        return replace(self, states=replace(self.states, calibration=calibration))
+
+    def held_out(self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> HeldOut:
+        """Return the scores of examples that it was not trained on, and their labels."""
+        scores = self.scores(X, lengths, n_threads)
+        codes = self.labels.encode(scores.shape.flat_labels(y), None if self.is_flat else scores.offsets)
+        return HeldOut(self.states.structure, scores, codes, self.space.first)
 
     def decision(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Floats:
         """Return the score of each label of single nodes: the maximum over its sub-states."""

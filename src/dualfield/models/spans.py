@@ -14,7 +14,7 @@ from dualfield.metrics import spans
 from dualfield.models.listings import SpanList
 from dualfield.structures import Chain, Scores, SemiMarkov, Structure
 
-__all__ = ["PredictedSpan"]
+__all__ = ["PredictedSpan", "SpanInterval"]
 
 # Copies of scores are made in portions of this many numbers.
 _PORTION = 2**21
@@ -106,39 +106,136 @@ def restricted_copies(
         )
 
 
-def _predict_segments(
-    structure: SemiMarkov, scores: Scores, min_proba: float, temperature: float, n_jobs: int | None
-) -> list[list[PredictedSpan]]:
-    """Find the segments of the best labelling of each example, and their probabilities, which are marginals.
+class SpanInterval(NamedTuple):
+    """A span of a predicted labelling, and how far models that might have been trained as well differ about it.
+
+    Attributes
+    ----------
+    type : str
+        What is behind the dash of its labels.
+    start, stop : int
+        Its nodes are ``start`` to ``stop - 1``.
+    probability : float
+        The mean over the models of the probability of exactly this span.
+    std : float
+        The standard deviation over the models.
+
+    Examples
+    --------
+    >>> from dualfield.models.spans import SpanInterval
+    >>> SpanInterval("NP", 0, 2, 0.9, 0.05).std
+    0.05
+    """
+
+    type: str
+    start: int
+    stop: int
+    probability: float
+    std: float
+
+
+class Marked(NamedTuple):
+    """A span that a labelling marks: its example, type and place."""
+
+    example: int
+    type: str
+    start: int
+    stop: int
+
+
+def marked_spans(
+    structure: Structure, scores: Scores, codes: NDArray[np.int32], classes: Sequence[Any], outside: Any
+) -> list[Marked]:
+    """Return the spans of a labelling of each example, from left to right.
 
     Parameters
     ----------
-    structure : SemiMarkov
+    structure : Chain or SemiMarkov
         The structure.
-    scores, min_proba, temperature, n_jobs
-        As in :func:`predict_spans`.
+    scores : Scores
+        Whose shape the examples have.
+    codes : int32 array of shape (n_nodes,)
+        The labellings.
+    classes : sequence
+        The labels, in the order of their codes.
+    outside : str
+        The label outside of all spans; the kinds of segments know theirs.
 
     Returns
     -------
-    list of lists of PredictedSpan
-        From left to right, without nodes outside of all segments.
+    list of Marked
+        The spans of all examples.
     """
-    shape, kinds = scores.shape, structure.kinds
-    parts = structure.parts_of(structure.argmax(scores, n_jobs=n_jobs), shape).edges
-    rows = np.flatnonzero(parts >= 0)
-    rows = rows[~kinds.outside[parts[rows]]]
-    probability = structure.marginals(scores, temperature=temperature, cliques="each", n_jobs=n_jobs).clique
-    assert probability is not None
-    example = np.searchsorted(structure.edge_offsets(shape), rows, side="right") - 1
-    first = structure.edge_nodes(shape)[rows]
-    start = first - shape.offsets[example]
-    stop = start + 1 + rows - structure.segment_row(shape, example, start, start + 1)
-    result: list[list[PredictedSpan]] = SpanList(SpanList() for _ in range(scores.n_examples))
-    for i, row, begin, end in zip(example.tolist(), rows.tolist(), start.tolist(), stop.tolist(), strict=True):
-        p = min(float(probability[row, parts[row]]), 1.0)
-        if p >= min_proba:
-            result[i].append(PredictedSpan(kinds.names[parts[row]], begin, end, p))
-    return result
+    shape = scores.shape
+    if isinstance(structure, SemiMarkov):
+        kinds, parts = structure.kinds, structure.parts_of(codes, shape).edges
+        rows = np.flatnonzero(parts >= 0)
+        rows = rows[~kinds.outside[parts[rows]]]
+        example = np.searchsorted(structure.edge_offsets(shape), rows, side="right") - 1
+        start = structure.edge_nodes(shape)[rows] - shape.offsets[example]
+        stop = start + 1 + rows - structure.segment_row(shape, example, start, start + 1)
+        names = [kinds.names[part] for part in parts[rows]]
+        return [Marked(*one) for one in zip(example.tolist(), names, start.tolist(), stop.tolist(), strict=True)]
+    if not isinstance(structure, Chain):
+        raise ValueError(f"Spans are parts of sequences; this model labels a {type(structure).__name__}.")
+    names, labels = _names(classes, outside), codes.tolist()
+    return [
+        Marked(i, kind, start, stop)
+        for i, (begin, end) in enumerate(itertools.pairwise(scores.offsets.tolist()))
+        for kind, start, stop in spans([names[code] for code in labels[begin:end]])
+    ]
+
+
+def span_probabilities(
+    structure: Structure,
+    scores: Scores,
+    found: Sequence[Marked],
+    classes: Sequence[Any],
+    outside: Any,
+    temperature: float,
+    n_jobs: int | None,
+) -> Floats:
+    """Return the probabilities of given spans: of all labellings together that have exactly this span.
+
+    Parameters
+    ----------
+    structure, scores, classes, outside
+        As in :func:`marked_spans`.
+    found : sequence of Marked
+        The spans.
+    temperature : float
+        That of the model.
+    n_jobs : int or None
+        Threads.
+
+    Returns
+    -------
+    array of shape (n_spans,)
+        Probabilities.
+    """
+    if isinstance(structure, SemiMarkov):
+        each = structure.marginals(scores, temperature=temperature, cliques="each", n_jobs=n_jobs).clique
+        assert each is not None
+        places = np.array([(one.example, one.start, one.stop) for one in found], dtype=np.int64).reshape(-1, 3)
+        rows = structure.segment_row(scores.shape, *places.T)
+        kinds = list(structure.kinds.names)
+        return np.minimum(each[rows, [kinds.index(one.type) for one in found]], 1.0)
+    assert isinstance(structure, Chain)
+    names = _names(classes, outside)
+    letters = {kind: _letters(names, kind) for kind in {one.type for one in found}}
+    ways = [
+        [Restriction(i, *way) for way in _ways(letters[kind], start, stop, int(scores.lengths[i]))]
+        for i, kind, start, stop in found
+    ]
+    owner = np.repeat(np.arange(len(found)), [len(some) for some in ways])
+    wanted = [one for some in ways for one in some]
+    total = structure.log_partition(scores, temperature=temperature, n_jobs=n_jobs) if wanted else np.zeros(0)
+    probability = np.zeros(len(found))
+    for part, allowed, copies in restricted_copies(structure, scores, wanted):
+        mine = np.array([one.example for one in wanted[part]], dtype=np.int64)
+        values = _log_partition(structure, allowed, copies, temperature, n_jobs)
+        np.add.at(probability, owner[part], np.exp((values - total[mine]) / temperature))
+    return np.minimum(probability, 1.0)
 
 
 def predict_spans(
@@ -178,32 +275,10 @@ def predict_spans(
     list of lists of PredictedSpan
         From left to right.
     """
-    if isinstance(structure, SemiMarkov):
-        return _predict_segments(structure, scores, min_proba, temperature, n_jobs)
-    if not isinstance(structure, Chain):
-        raise ValueError(f"Spans are parts of sequences; this model labels a {type(structure).__name__}.")
-    chain, names = structure, _names(classes, outside)
-    codes = chain.argmax(scores, n_jobs=n_jobs).tolist()
-    found = [
-        (i, kind, start, stop)
-        for i, (begin, end) in enumerate(itertools.pairwise(scores.offsets.tolist()))
-        for kind, start, stop in spans([names[code] for code in codes[begin:end]])
-    ]
-    letters = {kind: _letters(names, kind) for kind in {kind for _, kind, _, _ in found}}
-    ways = [
-        [Restriction(i, *way) for way in _ways(letters[kind], start, stop, int(scores.lengths[i]))]
-        for i, kind, start, stop in found
-    ]
-    owner = np.repeat(np.arange(len(found)), [len(some) for some in ways])
-    wanted = [one for some in ways for one in some]
-    total = chain.log_partition(scores, temperature=temperature, n_jobs=n_jobs) if wanted else np.zeros(0)
-    probability = np.zeros(len(found))
-    for part, allowed, copies in restricted_copies(chain, scores, wanted):
-        mine = np.array([one.example for one in wanted[part]], dtype=np.int64)
-        values = _log_partition(chain, allowed, copies, temperature, n_jobs)
-        np.add.at(probability, owner[part], np.exp((values - total[mine]) / temperature))
+    found = marked_spans(structure, scores, structure.argmax(scores, n_jobs=n_jobs), classes, outside)
+    probability = span_probabilities(structure, scores, found, classes, outside, temperature, n_jobs)
     result: list[list[PredictedSpan]] = SpanList(SpanList() for _ in range(scores.n_examples))
-    for (i, kind, start, stop), p in zip(found, np.minimum(probability, 1.0).tolist(), strict=True):
+    for (i, kind, start, stop), p in zip(found, probability.tolist(), strict=True):
         if p >= min_proba:
             result[i].append(PredictedSpan(kind, start, stop, p))
     return result

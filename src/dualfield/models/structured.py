@@ -18,12 +18,14 @@ from dualfield.data.checks import check_column_names
 from dualfield.data.mapped_vocabulary import read_vocabulary
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
-from dualfield.data.states import read_states
+from dualfield.data.states import allowed_states
 from dualfield.data.value_records import names_record, read_names
 from dualfield.features import Template
 from dualfield.features.reading import read_examples
+from dualfield.models.labelling_order import LabellingOrder, labelling_order
 from dualfield.models.listings import RankedLabellings
-from dualfield.models.temperature_scaling import Calibration
+from dualfield.models.spans import predict_spans
+from dualfield.models.temperature_scaling import Calibration, HeldOut
 from dualfield.scores import Expansion, LinearScores
 from dualfield.scores.stored import LinearWeights, Scored, StoredWeights
 from dualfield.structures import Bounds, Scores, Structure
@@ -61,7 +63,7 @@ class StructuredModel:
     temperature : float, default=1.0
         p(y | x) is proportional to exp(score(y) / T). None: scores are margins, which need a calibration first.
     calibration : Calibration, default=None
-        The temperature of margins.
+        The temperature that held-out data chose, which then takes the place of the other.
     column_names : tuple of str, default=None
         Names of the columns, where the training data had names.
     relaxation : str, default=None
@@ -163,14 +165,14 @@ class StructuredModel:
 
     @property
     def probability_temperature(self) -> float:
-        """T of the probabilities; margins have one once they are calibrated."""
+        """T of the probabilities: that of the calibration, or of the training; margins have none before the first."""
+        if self.calibration is not None:
+            return self.calibration.temperature
         if self.temperature is not None:
             return self.temperature
-        if self.calibration is None:
-            from sklearn.exceptions import NotFittedError  # slow to import, and seldom needed
+        from sklearn.exceptions import NotFittedError  # slow to import, and seldom needed
 
-            raise NotFittedError(NOT_CALIBRATED)
-        return self.calibration.temperature
+        raise NotFittedError(NOT_CALIBRATED)
 
     @property
     def is_matrix(self) -> bool:
@@ -266,11 +268,10 @@ class StructuredModel:
 
     def allowed_labels(self, known: Any, shape: Shape, name: str = "known") -> NDArray[np.bool_]:
         """Return which labels nodes may have, given labels, sets of labels, and None where nothing is known."""
-        rows = known if self.structure.is_flat else shape.flat_labels(known, name, partly=True)
-        if isinstance(rows, (list, tuple)):  # arrays of objects may hold sets and None
-            rows = [one.tolist() if isinstance(one, np.ndarray) and one.dtype == object else one for one in rows]
-        found = read_states(rows, shape.offsets, self.labels, name=name)
-        allowed = found.codes[:, None] == np.arange(len(self.labels)) if found.allowed is None else found.allowed
+        if self.structure.is_flat:
+            allowed = allowed_states(known, shape.offsets, self.labels, name=name)
+        else:
+            allowed = shape.read_known(known, self.labels, name)
         sets = self.structure.part_sets(shape)
         if sets is not None:
             own = sets.nodes[sets.set_of_node]
@@ -381,6 +382,44 @@ class StructuredModel:
         codes = self.encoded(y, scores.shape)
         total = self.structure.log_partition(scores, temperature=T, n_jobs=n_threads)
         return np.asarray((self.structure.score(scores, codes, n_jobs=n_threads) - total) / T)
+
+    def labelling_order(
+        self, owner: str, X: Any, by: str, per: str, lengths: ArrayLike | None = None, n_threads: int = 1
+    ) -> LabellingOrder:
+        """Order examples by how little is known about their labels."""
+        scores, T = self.scores(X, lengths, n_threads), self.probability_temperature
+        self.need_exact("rank_for_labelling", scores)
+        answer = self.structure.marginals(scores, temperature=T, n_jobs=n_threads)
+        log_best = None
+        if by == "least_confidence":
+            best = self.structure.log_partition(scores, temperature=0.0, n_jobs=n_threads)
+            log_best = np.asarray((best - answer.log_partition) / T)
+        return labelling_order(owner, by, per, _split(answer.node, scores.offsets), log_best)
+
+    def spans(
+        self,
+        X: Any,
+        outside: str,
+        min_proba: float,
+        lengths: ArrayLike | None = None,
+        n_threads: int = 1,
+        *,
+        return_std: bool = False,
+    ) -> list[list[Any]]:
+        """Return the spans of the best labelling of each sequence, with their probabilities."""
+        if return_std:
+            raise ValueError(
+                "predict_spans(return_std=True) needs several models, whose answers differ: a BaggedTagger or a "
+                "BayesianCRF."
+            )
+        scores, T = self.scores(X, lengths, n_threads), self.probability_temperature
+        return predict_spans(self.structure, scores, self.names, outside, min_proba, T, n_threads)
+
+    def held_out(self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> HeldOut:
+        """Return the scores of examples that it was not trained on, and their labels."""
+        scores = self.scores(X, lengths, n_threads)
+        self.need_exact("calibrate", scores)
+        return HeldOut(self.structure, scores, self.encoded(y, scores.shape))
 
     def k_best(
         self, X: Any, k: int, lengths: ArrayLike | None = None, n_threads: int = 1, *, known: Any = None

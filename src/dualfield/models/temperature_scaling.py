@@ -1,4 +1,4 @@
-"""Probabilities from margins: a temperature chosen on data that the model was not trained on."""
+"""One temperature for all probabilities, chosen on data that the model was not trained on."""
 
 from __future__ import annotations
 
@@ -67,6 +67,8 @@ class HeldOut:
         Of the examples.
     codes : int32 array of shape (n_nodes,)
         The true labels.
+    first_states : int array of shape (n_classes,), default=None
+        Where labels have several states: the first of each, and its probability is that of all of them.
 
     Examples
     --------
@@ -81,11 +83,14 @@ class HeldOut:
     structure: Structure
     scores: Scores
     codes: NDArray[np.int32]
+    first_states: NDArray[np.int64] | None = None
 
     def losses(self, temperature: float, n_jobs: int | None) -> Floats:
         """Return -log p(label) of each node at a temperature."""
-        answer = self.structure.marginals(self.scores, temperature=temperature, n_jobs=n_jobs)
-        found: Floats = -np.log(np.maximum(answer.node[np.arange(len(self.codes)), self.codes], 1e-300))
+        rows = self.structure.marginals(self.scores, temperature=temperature, n_jobs=n_jobs).node
+        if self.first_states is not None:
+            rows = np.add.reduceat(rows, self.first_states, axis=1)
+        found: Floats = -np.log(np.maximum(rows[np.arange(len(self.codes)), self.codes], 1e-300))
         return found
 
 
@@ -123,7 +128,9 @@ def choose_temperature(parts: Sequence[HeldOut], n_jobs: int | None = None) -> C
     import scipy.optimize  # slow to import, and predictions do without
 
     n_nodes = sum(len(part.codes) for part in parts)
-    spread = float(np.std(np.concatenate([part.scores.node.ravel() for part in parts])))
+    values = np.concatenate([part.scores.node.ravel() for part in parts])
+    values = values[np.isfinite(values)]
+    spread = float(np.std(values)) if values.size else 0.0
 
     def log_loss(log_temperature: float) -> float:
         temperature = float(np.exp(log_temperature))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,6 +15,7 @@ from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_column_names
 from dualfield.data.costs import cost_table
 from dualfield.data.partial_labels import PartialLabels
+from dualfield.data.shapes import Shape
 from dualfield.data.weights import example_weights
 from dualfield.features import Template
 from dualfield.features.reading import read_examples
@@ -172,11 +174,15 @@ def read_training_data(
     prototype, constraints = structure_of(owner, settings.structure), settings.constraints
     if grown_from is not None and grown_from.structure.label_sets is not None:
         prototype, constraints = grown_from.structure, None  # a part of the data may not have all types and labels
-    nodes, pairs = _read_nodes(prototype, template, X, lengths, grown_from)
-    read = y if isinstance(y, PartialLabels) else nodes.shape.read_labels(y, known)
-    labels, codes, allowed = read
+    truth = TrueLabels(y, known)
+    growing = truth.growing(prototype, settings.features)
+    nodes, pairs = _read_nodes(prototype, template, X, lengths, grown_from, growing)
+    labels, codes, allowed, left_out = truth.of(nodes.shape)
     structure = prototype.for_labels(labels.classes.tolist(), codes, nodes.shape, constraints, owner)
     chosen = pair_columns(settings.pair_features, nodes, owner)
+    if chosen is not None and not structure.has_edges:
+        name = type(structure).__name__
+        raise ValueError(f"The 'pair_features' parameter of {owner} must be False: a {name} has no edges.")
     kernel_on = None if settings.kernel is None else settings.kernel_on
     if kernel_on is not None and structure.empty_label is not None:
         raise ValueError(
@@ -210,6 +216,8 @@ def read_training_data(
         kernel_on=kernel_on,
     )
     weights = float(settings.C) * example_weights(nodes, labels, codes, sample_weight, settings.class_weight, owner)
+    if left_out is not None:
+        weights = np.where(left_out, 0.0, weights)
     if not weights.any():
         raise ValueError("sample_weight and class_weight must leave an example with a weight above zero.")
     cost = structured_cost(settings, labels, hinge=hinge)
@@ -235,6 +243,45 @@ def read_training_data(
     return data
 
 
+class TrueLabels:
+    """The labels of training data: read when the shape of the examples is known, and once.
+
+    Parameters
+    ----------
+    y : list or PartialLabels
+        Labels as users pass them, or read already.
+    known : Labels, default=None
+        Those of an earlier fit.
+    """
+
+    def __init__(self, y: Any, known: Labels | None = None) -> None:
+        self._y, self._known = y, known
+        self._read = y if isinstance(y, PartialLabels) else None
+
+    def of(self, shape: Shape) -> PartialLabels:
+        """Return them for examples of a shape."""
+        if self._read is None:
+            self._read = shape.read_labels(self._y, self._known)
+        return self._read
+
+    def growing(self, structure: Structure, features: str) -> Callable[[Shape], NDArray[np.bool_]] | None:
+        """Return what tells the candidates that may be in the output, where only their attributes get weights.
+
+        There are many more candidates than that, and millions of attributes that no weight would ever be given to.
+        """
+        empty = structure.empty_label
+        if empty is None or features == "all":
+            return None
+
+        def chosen(shape: Shape) -> NDArray[np.bool_]:
+            labels, codes, allowed, _ = self.of(shape)
+            if allowed is None:
+                return np.asarray(codes != empty)
+            return np.asarray(allowed[:, np.arange(len(labels)) != empty].any(axis=1))
+
+        return chosen
+
+
 def _check_edge_features(settings: Any, owner: str) -> None:
     """Refuse what does not go together with features that edges come with."""
     if settings.pair_features is not False and settings.pair_features is not None:
@@ -254,7 +301,12 @@ def _check_pairs(structure: Structure, nodes: Batch, kernel_on: str) -> None:
 
 
 def _read_nodes(
-    structure: Structure, template: Template | None, X: Any, lengths: ArrayLike | None, before: StructuredModel | None
+    structure: Structure,
+    template: Template | None,
+    X: Any,
+    lengths: ArrayLike | None,
+    before: StructuredModel | None,
+    growing: Callable[[Shape], NDArray[np.bool_]] | None,
 ) -> tuple[Batch, Batch | None]:
     """Read the features of nodes and of pairs, into the vocabularies of an earlier model where there is one."""
     words = (None, None) if before is None else (before.vocabulary, before.pair_vocabulary)
@@ -268,7 +320,7 @@ def _read_nodes(
         template,
         vocabulary,
         pair_vocabulary,
-        grow=grow,
+        grow=grow if growing is None else growing,
         n_columns=width,
         n_edge_columns=None if before is None else before.n_edge_columns,
     )

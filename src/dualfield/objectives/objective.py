@@ -229,6 +229,72 @@ class Objective:
         slack = 0.0 if planes.slack is None else float(self.weights @ planes.slack)
         return float(self.weights @ heights), gradient, magnitude, slack
 
+    @property
+    def has_hessian(self) -> bool:
+        """Whether there are second derivatives: log-losses of a structure that knows the covariances of its parts."""
+        structure = self.score_map.structure
+        return self.is_native and self.temperature > 0.0 and structure.has_directional(self.examples.nodes.shape)
+
+    def hessian_product(self, w: Floats, v: Floats) -> Floats:
+        r"""Return the second derivatives of the losses times a vector, without the penalty.
+
+        .. math::
+            \sum_i c_i A_i^\top \mathrm{Cov}_i A_i v / T,
+
+        where Cov_i is the covariance of the parts of example i. It takes about two gradients.
+
+        Parameters
+        ----------
+        w : array of shape (n_parameters,)
+            Parameters.
+        v : array of shape (n_parameters,)
+            A vector; zero where there is no feature, as parameters are.
+
+        Returns
+        -------
+        array of shape (n_parameters,)
+            The product.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.solvers import prototypes
+        >>> objective = prototypes.objective(temperature=1.0)
+        >>> w = np.zeros(objective.n_parameters)
+        >>> v = objective.score_map.pack(np.array([1.0, 0.0]), np.zeros(4))
+        >>> objective.score_map.unpack(objective.hessian_product(w, v)).node   # p (1 - p) and - p (1 - p)
+        array([ 0.25, -0.25])
+        """
+        return self._losses.hessian_product(w, v)
+
+    def hessian(self, w: Floats) -> Floats:
+        """Return all second derivatives of the losses, without the penalty: for few parameters.
+
+        The covariances of each example are computed part by part, so that the work for an example grows with its parts
+        times what a gradient takes, and the memory with the square of the parameters.
+
+        Parameters
+        ----------
+        w : array of shape (n_parameters,)
+            Parameters.
+
+        Returns
+        -------
+        array of shape (n_parameters, n_parameters)
+            Symmetric and positive semidefinite where all labels are known.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.solvers import prototypes
+        >>> objective = prototypes.objective(temperature=1.0)
+        >>> places = np.flatnonzero(objective.score_map.used)[:2]
+        >>> objective.hessian(np.zeros(objective.n_parameters))[np.ix_(places, places)]
+        array([[ 0.25, -0.25],
+               [-0.25,  0.25]])
+        """
+        return self._losses.hessian(w)
+
     def gap(
         self, w: Floats, loss: float, gradient: Floats, magnitude: float = 0.0, slack: float = 0.0
     ) -> tuple[float, float]:

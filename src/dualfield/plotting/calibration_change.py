@@ -90,17 +90,19 @@ class CalibrationChangeDisplay(Display):
         """
         if not hasattr(model, "decision_scores") or not hasattr(model, "predict_proba"):
             raise ValueError(
-                "CalibrationChangeDisplay needs a model whose scores have a temperature: a StructuredSVM after "
-                f"calibrate(X, y). Got {type(model).__name__} instead."
+                "CalibrationChangeDisplay needs a model whose scores have a temperature: a CRF or a StructuredSVM "
+                f"after calibrate(X, y). Got {type(model).__name__} instead."
             )
+        chosen = model.model_.probability_temperature
         scores, truth, classes = model.decision_scores(X), as_sequences(y), label_list(model.classes_)
         cuts = np.cumsum([len(labels) for labels in truth])[:-1]
         bins, losses = [], []
-        for temperature in (1.0, model.temperature):
+        trained_at = 1.0 if model.model_.temperature is None else model.model_.temperature
+        for temperature in (trained_at, chosen):
             rows = np.split(model.structure_.marginals(scores, temperature=temperature).node, cuts)
             bins.append(calibration_bins(*confidences(truth, rows, classes), n_bins=n_bins))
             losses.append(token_log_loss(truth, rows, classes))
-        return cls(bins[0], bins[1], model.temperature, (losses[0], losses[1]))
+        return cls(bins[0], bins[1], chosen, (losses[0], losses[1]))
 
     def _summary(self) -> str:
         (error, later), (loss, lower) = self.errors, self.log_losses

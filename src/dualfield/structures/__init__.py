@@ -1,11 +1,14 @@
 """Structures: sets of labellings with an exact oracle on scores."""
 
+from dualfield.structures.arc_shape import ArcShape, head_probabilities
 from dualfield.structures.base import Structure
 from dualfield.structures.bounds import BestPoints, BoundedLabels, Bounds
 from dualfield.structures.chain import Chain
 from dualfield.structures.constraints import span_constraints
 from dualfield.structures.custom import CustomProblem, check_custom_problem
+from dualfield.structures.dependency import Dependency
 from dualfield.structures.factor_graph import FactorGraph
+from dualfield.structures.grammar import Grammar
 from dualfield.structures.graph import Graph
 from dualfield.structures.graph_input import FlatGraphs, grid_edges
 from dualfield.structures.graph_shape import GraphShape
@@ -21,18 +24,24 @@ from dualfield.structures.scores import KBest, Marginals, Scores
 from dualfield.structures.segments import SegmentShape
 from dualfield.structures.semi_markov import SemiMarkov
 from dualfield.structures.single import Single
+from dualfield.structures.span_features import default_texts
+from dualfield.structures.span_shape import SpanShape
+from dualfield.structures.spans import Spans
 from dualfield.structures.tree import Tree, TreeShape
 from dualfield.structures.user import UserStructure
 
 __all__ = [
+    "ArcShape",
     "BestPoints",
     "BoundedLabels",
     "Bounds",
     "Chain",
     "Conditioned",
     "CustomProblem",
+    "Dependency",
     "FactorGraph",
     "FlatGraphs",
+    "Grammar",
     "Graph",
     "GraphShape",
     "Hypergraph",
@@ -47,12 +56,16 @@ __all__ = [
     "SegmentShape",
     "SemiMarkov",
     "Single",
+    "SpanShape",
+    "Spans",
     "Structure",
     "Tree",
     "TreeShape",
     "UserStructure",
     "check_custom_problem",
+    "default_texts",
     "grid_edges",
+    "head_probabilities",
     "mutual_information",
     "span_constraints",
     "spanning_tree",

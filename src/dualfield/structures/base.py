@@ -153,23 +153,35 @@ class Structure(Parts):
         ``with_edges``: its marginals are asked edge by edge.
         """
         batch = self._read_scores(scores)
-        shared, per_edge = self._parts(batch)
-        ends = self._ends(batch)
-        with_ends = any(end is not None for end in ends)
-        with_edges = self.has_edges and (with_edges or per_edge is not None)
-        if with_ends:
-            cliques = np.zeros(self.n_cliques) if shared is None else shared
-            labels = (np.zeros(self.n_labels) if end is None else end for end in ends[: self.n_ends])
-            shared = np.concatenate([cliques, *labels])
+        edges, with_ends = self._uses(batch)
+        with_edges = self.has_edges and (with_edges or edges)
         native = self.native(batch.shape, with_edges=with_edges, with_ends=with_ends)
-        node = add_cost(batch.node, cost)
-        own = [node, per_edge] if with_edges else [node]
+        own, shared = self._arrays(batch, cost, with_edges, with_ends)
         oracle = _native.Oracle(native, own, shared, 1.0 / temperature, n_threads(n_jobs))
-        found: _native.Oracle = self._improved(oracle, native, batch, node)
+        found: _native.Oracle = self._improved(oracle, native, batch, own)
         return found
 
-    def _improved(self, oracle: _native.Oracle, native: _native.Structure, scores: Scores, node: Floats) -> Any:
-        """Return an oracle that answers some questions better than the native one; `node` has the costs."""
+    def _uses(self, batch: Scores) -> tuple[bool, bool]:
+        """Return whether edges have scores of their own, and whether ends have some."""
+        per_edge = self._parts(batch)[1]
+        return per_edge is not None, any(end is not None for end in self._ends(batch))
+
+    def _arrays(
+        self, batch: Scores, cost: ArrayLike | None, with_edges: bool, with_ends: bool
+    ) -> tuple[list[Floats | None], Floats | None]:
+        """Return the scores of own and of shared parts as a native structure lays them out."""
+        shared, per_edge = self._parts(batch)
+        if with_ends:
+            cliques = np.zeros(self.n_cliques) if shared is None else shared
+            labels = (np.zeros(self.n_labels) if end is None else end for end in self._ends(batch)[: self.n_ends])
+            shared = np.concatenate([cliques, *labels])
+        node = add_cost(batch.node, cost)
+        return [node, per_edge] if with_edges else [node], shared
+
+    def _improved(
+        self, oracle: _native.Oracle, native: _native.Structure, scores: Scores, own: list[Floats | None]
+    ) -> Any:
+        """Return an oracle that answers some questions better than the native one; `own` scores have the costs."""
         return oracle
 
     def tags_natively(self, shape: Shape) -> bool:
@@ -402,6 +414,97 @@ class Structure(Parts):
         node, edges, shared, log_partition = oracle.marginals(cliques == "sum", each and self.has_edges)
         rows = edges if each else shared
         return Marginals(node, self._shape_cliques(rows) if cliques else None, np.multiply(temperature, log_partition))
+
+    def has_directional(self, shape: Shape) -> bool:
+        """Return whether :meth:`directional` has an answer for examples of given shapes.
+
+        Parameters
+        ----------
+        shape : Shape
+            The shapes of the examples.
+
+        Returns
+        -------
+        bool
+            False for relaxations, for structures without sums over labellings, and for user-defined ones.
+
+        Examples
+        --------
+        >>> from dualfield.data.shapes import Shape
+        >>> from dualfield.structures import Chain
+        >>> Chain(2).has_directional(Shape.of([0, 3]))
+        True
+        """
+        return self.is_native and self.no_sums is None and bool(self.native(shape).has_slopes)
+
+    def directional(
+        self,
+        scores: Scores | ArrayLike,
+        direction: Scores | ArrayLike,
+        *,
+        temperature: float = 1.0,
+        cliques: str | None = None,
+        cost: ArrayLike | None = None,
+        n_jobs: int | None = None,
+    ) -> Marginals:
+        r"""Return how the marginals change as the scores move along a direction: covariances of parts.
+
+        With u(y) the indicators of the parts of a labelling and v the direction,
+
+        .. math::
+            \frac{d\mu}{d\epsilon}\Big|_{\mathrm{scores} + \epsilon v} = \mathrm{Cov}(u)\, v / T,
+
+        exactly, and without overflow for scores of any size. Two to three times the work of :meth:`marginals`.
+
+        Parameters
+        ----------
+        scores, temperature, cost, n_jobs
+            As in :meth:`log_partition`; the temperature must be positive.
+        direction : Scores, or array of shape (n_nodes, n_labels)
+            Finite, with the same shapes as the scores.
+        cliques : {"each", "sum"}, default=None
+            As in :meth:`marginals`.
+
+        Returns
+        -------
+        Marginals
+            The changes of node and clique marginals, and of the log-partition.
+
+        Examples
+        --------
+        >>> from dualfield.structures import Chain, Scores
+        >>> scores = Scores([[0.0, 0.0], [0.0, 0.0]], transition=[[2.0, 0.0], [0.0, 2.0]])
+        >>> Chain(2).directional(scores, [[0.0, 1.0], [0.0, 0.0]]).node.round(3)  # labels tend to agree
+        array([[-0.25,  0.25],
+               [-0.19,  0.19]])
+        """
+        temperature = check_temperature("directional", temperature)
+        if temperature == 0.0:
+            raise ValueError("The 'temperature' parameter of directional must be a float in (0, inf). Got 0 instead.")
+        if cliques not in (None, "each", "sum"):
+            raise ValueError(
+                f"The 'cliques' parameter of directional must be 'each', 'sum' or None. Got {cliques!r} instead."
+            )
+        batch = self._read_scores(scores)
+        if isinstance(direction, Scores):
+            moved = self._read_scores(direction)
+        else:
+            moved = self._read_scores(Scores(direction, shape=batch.shape))
+        if not np.array_equal(moved.offsets, batch.offsets):
+            raise ValueError("The direction must have the offsets of the scores.")
+        used = [self._uses(batch), self._uses(moved)]
+        with_edges = self.has_edges and (cliques == "each" or any(edges for edges, _ in used))
+        with_ends = any(ends for _, ends in used)
+        native = self.native(batch.shape, with_edges=with_edges, with_ends=with_ends)
+        at, along = (
+            _native.Oracle(
+                native, *self._arrays(one, given, with_edges, with_ends), 1.0 / temperature, n_threads(n_jobs)
+            )
+            for one, given in ((batch, cost), (moved, None))
+        )
+        node, edges, shared, values = at.directional(along)
+        rows = edges if cliques == "each" else shared[:, : self.n_cliques]
+        return Marginals(node, self._shape_cliques(rows) if cliques else None, np.multiply(temperature, values))
 
     def max_marginals(
         self, scores: Scores | ArrayLike, *, cost: ArrayLike | None = None, n_jobs: int | None = None

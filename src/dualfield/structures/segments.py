@@ -1,9 +1,8 @@
-"""Segments of sequences: which labels mark them, and the shape and features of sequences that are cut into them."""
+"""Segments of sequences: which labels mark them, and the shape of sequences that are cut into them."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
@@ -150,81 +149,6 @@ def _looks_like_a_span(entry: Any) -> bool:
     return isinstance(entry, (tuple, list)) and any(isinstance(one, (int, np.integer)) for one in entry)
 
 
-_MACRO = re.compile(r"%x\[(first|last|all)([+-]\d+)?(?:,(\d+))?\]|%n")
-
-
-@dataclass(frozen=True)
-class SegmentTemplates:
-    """Attributes of segments, made of the columns of their tokens by texts with macros.
-
-    ``%x[first]``, ``%x[last]`` and ``%x[all]`` are the first column of the first token, of the last one, and of all of
-    them with blanks between; ``%x[first-1,2]`` is column 2 of the token before, ``%x[last+1,0]`` that of the token
-    behind. ``%n`` is the number of tokens.
-    """
-
-    texts: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        for text in self.texts:
-            rest = _MACRO.sub("", text)
-            if not isinstance(text, str) or "%" in rest or any(m[1] == "all" and m[2] for m in _MACRO.finditer(text)):
-                raise ValueError(
-                    "The 'segment_features' parameter of SemiMarkov must be texts with macros %x[first], %x[last], "
-                    f"%x[all], %x[first-1,column], %x[last+1,column] and %n. Got {text!r} instead."
-                )
-
-    def rows(self, tokens: Sequence[Any], max_length: int) -> list[list[str]]:
-        """Return the attributes of every segment of a sequence."""
-        n = len(tokens)
-        segments = [(start, stop) for start in range(n) for stop in range(start + 1, min(start + max_length, n) + 1)]
-        made = [self._values(f"S{place}:{text}", tokens, segments) for place, text in enumerate(self.texts)]
-        return [list(row) for row in zip(*made, strict=True)] if segments else []
-
-    @staticmethod
-    def _values(text: str, tokens: Sequence[Any], segments: list[tuple[int, int]]) -> list[str]:
-        """Return what a text is for each segment: its pieces are made for all of them, then put together."""
-        n, pieces, at = len(tokens), [], 0
-        for found in _MACRO.finditer(text):
-            pieces += [[text[at : found.start()]] * len(segments)] if at < found.start() else []
-            at = found.end()
-            if found[0] == "%n":
-                pieces.append([str(stop - start) for start, stop in segments])
-                continue
-            column = [_entry(token, int(found[3] or 0)) for token in tokens]
-            if found[1] == "all":
-                pieces.append([" ".join(column[start:stop]) for start, stop in segments])
-                continue
-            shift = int(found[2] or 0)
-            moved = [column[t] if 0 <= t < n else "_B" if t < 0 else "_E" for t in range(shift, n + shift)]
-            pieces.append([moved[start] if found[1] == "first" else moved[stop - 1] for start, stop in segments])
-        pieces += [[text[at:]] * len(segments)] if at < len(text) else []
-        return ["".join(row) for row in zip(*pieces, strict=True)]
-
-
-def _entry(token: Any, column: int) -> str:
-    if isinstance(token, str):
-        token = (token,)
-    if not isinstance(token, (tuple, list)) or not column < len(token):
-        raise ValueError(
-            f"segment_features needs tokens with a column {column}, a str or a tuple of str. Got {token!r:.100}."
-        )
-    return str(token[column])
-
-
-def segment_rows(sequences: Sequence[Any], features: Any, max_length: int) -> list[list[Any]]:
-    """Return the attributes of every segment of each sequence, in the order of their rows."""
-    if isinstance(features, SegmentTemplates):
-        return [features.rows(one, max_length) for one in sequences]
-    return [
-        [
-            features(one, start, stop)
-            for start in range(len(one))
-            for stop in range(start + 1, min(start + max_length, len(one)) + 1)
-        ]
-        for one in sequences
-    ]
-
-
 def read_pairs(X: Any) -> tuple[list[Any], list[Any]] | None:
     """Take apart sequences that come with features of their segments, tuples (nodes, segments); None if X has none."""
     if not isinstance(X, list) or not X or not all(isinstance(one, tuple) and len(one) == 2 for one in X):
@@ -243,19 +167,6 @@ def check_rows(segments: Sequence[Any], offsets: NDArray[np.int64], max_length: 
                 f"X[{i}][1] must have {wanted} rows, one for each segment of at most {max_length} of its {n_nodes[i]} "
                 f"nodes. Got {len(rows)} instead."
             )
-
-
-def read_segment_features(features: Any) -> Callable[[Any, int, int], Any] | SegmentTemplates | None:
-    """Return what makes the attributes of segments: a function, or texts as templates."""
-    if features is None or callable(features):
-        return features  # type: ignore[no-any-return]
-    texts = [features] if isinstance(features, str) else features
-    if not isinstance(texts, (list, tuple)) or not texts or not all(isinstance(text, str) for text in texts):
-        raise ValueError(
-            "The 'segment_features' parameter of SemiMarkov must be a function of (sequence, start, stop), or a list "
-            f"of texts. Got {features!r} instead."
-        )
-    return SegmentTemplates(tuple(texts))
 
 
 def check_max_length(max_length: ArrayLike | None, lengths: NDArray[np.int64]) -> int:

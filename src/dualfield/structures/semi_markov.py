@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from dualfield import _native
 from dualfield.data import Batch
+from dualfield.data.anchored_rows import AnchoredRows, segment_anchors
+from dualfield.data.anchored_texts import read_row_features
 from dualfield.data.arrays import Codes, Floats
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
@@ -30,9 +32,7 @@ from dualfield.structures.segments import (
     first_segments,
     kinds_of,
     read_pairs,
-    read_segment_features,
     segment_lengths,
-    segment_rows,
 )
 
 __all__ = ["SemiMarkov"]
@@ -71,7 +71,8 @@ class SemiMarkov(Structure):
         Features of whole segments, for models. A function of a sequence and of the first node and the one behind the
         last node of a segment that returns attributes, as items have them; or texts with macros for tokens that are
         str or tuples of str: ``"%x[first]/%x[last]"``, ``"%x[all]"`` for the whole text, ``"%x[first-1,1]"`` for column
-        1 of the token before, ``"%n"`` for the number of tokens. Needs `max_length`. A model with a function cannot be
+        1 of the token before, ``"%n"`` for the number of tokens, ``"%b[1]"`` for each value of column 1 between first
+        and last token. Needs `max_length`. A model with a function cannot be
         saved.
 
     Examples
@@ -107,7 +108,8 @@ class SemiMarkov(Structure):
         self.labels = None if labels is None else [str(label) for label in labels]
         self.max_length = None if max_length is None else check_int("SemiMarkov", "max_length", max_length, 1)
         self.outside, self.segment_features = str(outside), segment_features
-        self._features = read_segment_features(segment_features)
+        argument = "The 'segment_features' parameter of SemiMarkov"
+        self._features = read_row_features(segment_features, argument=argument)
         if self._features is not None and self.max_length is None:
             raise ValueError("The 'max_length' parameter of SemiMarkov must be given where segments have features.")
         if self.labels is not None and self.max_length is None:
@@ -302,8 +304,9 @@ class SemiMarkov(Structure):
         Examples
         --------
         >>> from dualfield.structures import SemiMarkov
-        >>> SemiMarkov(max_length=2, segment_features=["%x[all]"]).open([["New", "York"]]).edges
-        [[['S0:New'], ['S0:New York'], ['S0:York']]]
+        >>> edges = SemiMarkov(max_length=2, segment_features=["%x[all]"]).open([["New", "York"]]).edges
+        >>> list(edges.build().vocabulary)
+        ['S0:New', 'S0:New York', 'S0:York']
         """
         given = read_pairs(X)
 
@@ -323,7 +326,8 @@ class SemiMarkov(Structure):
         if lengths is not None:
             raise ValueError("lengths must be None with segment_features: X is a list of sequences.")
         sequences = [list(one) if not hasattr(one, "shape") else one for one in X]
-        return Opened(sequences, None, connect, segment_rows(sequences, self._features, self._most))
+        anchors, offsets = segment_anchors([len(one) for one in sequences], self._most)
+        return Opened(sequences, None, connect, AnchoredRows(sequences, anchors, self._features, offsets=offsets))
 
     def for_labels(
         self, names: Sequence[Any], codes: Codes, shape: Shape, constraints: Any = None, owner: str = "CRF"

@@ -25,6 +25,14 @@ def _accuracy(estimator: Any, X: Any, y: Any) -> float:
     return float(estimator.score(X, y))
 
 
+EVIDENCE = "evidence"  # of the training data themselves: no scorer, and no folds
+
+
+def _no_scorer(estimator: Any, X: Any, y: Any) -> float:
+    """Refuse: the evidence is that of the data of the fit."""
+    raise ValueError("scoring='evidence' is the probability of the training data, which other data do not have.")
+
+
 SCORERS: dict[str, Scorer] = {
     "accuracy": _accuracy,
     "span_f1": span_f1_scorer,
@@ -44,7 +52,8 @@ def pick_scorer(owner: str, scoring: Any, labels: set[Any], *, margins: bool = F
     owner : str
         The estimator, for error messages.
     scoring : str, callable or None
-        One of ``SCORERS``, ``scorer(estimator, X, y)``, or None: span F1 where all labels mark spans, else accuracy.
+        One of ``SCORERS``, "evidence", ``scorer(estimator, X, y)``, or None: span F1 where all labels mark spans, else
+        accuracy.
     labels : set
         All labels of the training data.
     margins : bool, default=False
@@ -64,11 +73,14 @@ def pick_scorer(owner: str, scoring: Any, labels: set[Any], *, margins: bool = F
     if scoring is None:
         is_text = all(isinstance(label, str) for label in labels)
         scoring = "span_f1" if is_text and marks_spans(sorted(labels)) else "accuracy"
+    if scoring == EVIDENCE and not margins:
+        return EVIDENCE, _no_scorer
     if callable(scoring):
         return str(getattr(scoring, "__name__", "score")), scoring
     if not isinstance(scoring, str) or scoring not in SCORERS:
         raise ValueError(
-            f"The 'scoring' parameter of {owner} must be a callable, None or one of {sorted(SCORERS)}. "
+            f"The 'scoring' parameter of {owner} must be a callable, None or one of "
+            f"{sorted(SCORERS if margins else [*SCORERS, EVIDENCE])}. "
             f"Got {scoring!r} instead."
         )
     if margins and scoring in ("neg_log_loss", "neg_brier", "neg_calibration_error"):

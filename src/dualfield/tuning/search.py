@@ -17,14 +17,15 @@ from threadpoolctl import threadpool_limits
 
 from dualfield.data import Batch
 from dualfield.features.reading import read_examples
-from dualfield.models.training_data import template_of
+from dualfield.models.training_data import TrueLabels, template_of
 from dualfield.solvers import Status
 from dualfield.structures import Structure
 from dualfield.structures.registry import structure_of
+from dualfield.tuning.evidence import evidence_path
 from dualfield.tuning.grid import Grid, Splits, with_setting
 from dualfield.tuning.path import fit_path
 from dualfield.tuning.results import Results
-from dualfield.tuning.scoring import SCORERS
+from dualfield.tuning.scoring import EVIDENCE, SCORERS
 
 __all__ = ["search"]
 
@@ -120,6 +121,8 @@ def search(
     def run(setting: dict[str, int], fold: int) -> list[tuple[float, float, float, float]]:
         train, test = splits.folds[fold]
         one = with_setting(clone(base).set_params(n_jobs=1), setting)
+        if scoring[0] == EVIDENCE:
+            return list(_evidences(one, data, grid.Cs, lambda C, found: _tell(progress, C, setting, fold, found)))
         parts = data.take(train), (data.take(test) if held_out is None else held_out)
         return list(_scored(one, *parts, grid.Cs, scoring, lambda C, found: _tell(progress, C, setting, fold, found)))
 
@@ -142,7 +145,9 @@ def _read(base: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Examples, Any]
     if not isinstance(given, Batch) and _is_batched(base):
         template = template_of(base.template, given)
         base = base.set_params(template=template)
-        nodes, pairs = read_examples(structure_of(type(base).__name__, base.structure), given, None, template, None)
+        structure = structure_of(type(base).__name__, base.structure)
+        growing = TrueLabels(labels).growing(structure, base.features) or True
+        nodes, pairs = read_examples(structure, given, None, template, None, grow=growing)
         read = given if pairs is not None else nodes  # pairs of a template are read with each fold
     if len(labels) != _count(read):
         raise ValueError(f"X and y must have as many examples. Got {_count(read)} and {len(labels)}.")
@@ -185,6 +190,16 @@ def _scored(model: Any, train: Examples, test: Examples, Cs: Any, scoring: Any, 
         tell(float(fitted.C), score)
         yield score, trained - began, scored - trained, float(fitted.status_ in _ENDED)
         began = scored
+
+
+def _evidences(model: Any, data: Examples, Cs: Any, tell: Any) -> Any:
+    """Yield the same as `_scored`: the evidence of all data, whose time is that of the fit."""
+    began = time.perf_counter()
+    read = model.set_params(C=1.0)._read(data.read, data.y, data.weights, None)
+    for fitted, found in evidence_path(model, read, Cs):
+        tell(float(fitted.C), found.log_evidence)
+        yield found.log_evidence, time.perf_counter() - began, 0.0, float(fitted.status_ in _ENDED)
+        began = time.perf_counter()
 
 
 def _fits(model: Any, train: Examples, Cs: Any) -> Any:

@@ -64,6 +64,12 @@ class Objective {
     };
     double loss_and_gradient(const double* w, double* gradient, Doubt* doubt = nullptr);
 
+    // The second derivatives sum_i c_i A_i' Cov_i A_i / T of the losses: times a vector, product [size], and all of
+    // them, hessian [size][size]. See hessian.cpp. Throws std::invalid_argument where the temperature is zero or the
+    // structure does not answer; false where the scores are not finite.
+    bool hessian_product(const double* w, const double* v, double* product);
+    bool hessian(const double* w, double* hessian);
+
     // What one thread computes with.
     struct Worker {
         explicit Worker(const Problem& problem) : chunk(problem) {}
@@ -93,8 +99,12 @@ class Objective {
     PartSums require_sums(Worker& worker, Examples examples) const;
     PartSums sums_of(Worker& worker, Examples examples, std::size_t example) const;
     void indicate(Worker& worker, Examples examples) const;
+    class Curvature;
     void add_gradient(Worker& worker, Examples examples, const GradientTarget& target) const;
     std::vector<Worker> workers() const;
+    // out [size] = the sum over shards, in their order, of what body(worker, shard, vector [size]) adds to zeros.
+    void sum_shards(double* out,
+                    const std::function<void(std::size_t worker, std::size_t shard, double* vector)>& body) const;
 
     const Problem& problem_;
     std::size_t n_threads_;

@@ -52,6 +52,7 @@ class ChainStructure final : public Structure {
                 Status*) const override;
     std::string refusal(std::size_t example, const std::int32_t* labels) const override;
     double score_parts(std::size_t example, const ScoreView& scores, const PartSpan& parts) const override;
+    std::unique_ptr<Slope> slope() const override;
     std::unique_ptr<Block> block() const override;
     const ChainStructure* chain() const override { return this; }
 

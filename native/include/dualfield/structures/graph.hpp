@@ -47,6 +47,7 @@ class GraphStructure final : public GraphParts {
     void sample(Examples, const ScoreView&, std::size_t n_threads, std::size_t n_samples, std::uint64_t seed,
                 std::int32_t* labels, Status*) const override;
     std::unique_ptr<Block> block() const override;
+    std::unique_ptr<Slope> slope() const override;
     bool list_junction(std::size_t example, JunctionParts& out) const override;
 
   private:

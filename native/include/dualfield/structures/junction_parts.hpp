@@ -19,10 +19,17 @@ struct JunctionParts {
     // The first of these that is eliminated has the others in its own step.
     std::vector<std::vector<std::int32_t>> steps;
     std::vector<Factor> factors;  // nodes of each are together in a step
+    // What is forbidden: 0, or -inf, for the labels of one or two nodes, as scores are laid out.
+    struct Limit {
+        std::int32_t first, second;
+        const double* table;
+    };
+    std::vector<Limit> limits;
 
     void clear() {
         steps.clear();
         factors.clear();
+        limits.clear();
     }
 };
 

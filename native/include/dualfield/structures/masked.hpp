@@ -39,6 +39,7 @@ class MaskedStructure final : public Structure {
                 std::int32_t* labels, Status*) const override;
     void k_best(Examples, const ScoreView&, std::size_t n_threads, std::size_t k, std::int32_t* labels, double* scores,
                 Status*) const override;
+    std::string no_labelling(std::size_t example) const override;
     std::string refusal(std::size_t example, const std::int32_t* labels) const override;
     double score_parts(std::size_t example, const ScoreView& scores, const PartSpan& parts) const override;
     void add_cost(std::size_t example, const std::int32_t* truth, const double* cost, double scale,
@@ -46,10 +47,12 @@ class MaskedStructure final : public Structure {
     double expected_cost(std::size_t example, const std::int32_t* truth, const double* cost,
                          const double* own) const override;
     std::unique_ptr<Block> block() const override;
+    std::unique_ptr<Slope> slope() const override;
 
   private:
     class Masked;
     class OneExample;
+    class OneSlope;
 
     bool allows(std::size_t node, std::size_t label) const {
         return sets_[static_cast<std::size_t>(set_of_[node]) * n_labels() + label] != 0;

@@ -50,6 +50,7 @@ class SemiMarkovStructure final : public Structure {
                 std::int32_t* labels, Status*) const override;
     std::string refusal(std::size_t example, const std::int32_t* labels) const override;
     std::unique_ptr<Block> block() const override;
+    std::unique_ptr<Slope> slope() const override;
 
     // The rows of segments that an example of n nodes has, and the first of those that begin at a node.
     std::size_t n_segments(std::size_t n_nodes) const { return first_segment(n_nodes, n_nodes); }
@@ -58,6 +59,7 @@ class SemiMarkovStructure final : public Structure {
   private:
     class Pass;
     class OneSequence;
+    class OneSlope;
     struct Segment {
         std::size_t first, length, kind;
         bool is_whole;  // false: the labels are none that a segment has

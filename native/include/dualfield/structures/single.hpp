@@ -1,6 +1,7 @@
 // Single nodes as a structure: every example is one row of scores, and there are no shared parts.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "dualfield/structures/structure.hpp"
@@ -26,6 +27,7 @@ class SingleStructure final : public Structure {
                 std::int32_t* labels, Status*) const override;
     void k_best(Examples, const ScoreView&, std::size_t n_threads, std::size_t k, std::int32_t* labels, double* scores,
                 Status*) const override;
+    std::unique_ptr<Slope> slope() const override;
 
   private:
     template <class Body>

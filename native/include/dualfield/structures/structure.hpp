@@ -24,6 +24,7 @@
 namespace dualfield {
 
 class ChainStructure;
+class Slope;
 struct JunctionParts;
 
 enum class Status : std::uint8_t {
@@ -165,11 +166,22 @@ class Structure {
     virtual void k_best(Examples, const ScoreView&, std::size_t n_threads, std::size_t k, std::int32_t* labels,
                         double* scores, Status*) const;
 
+    // Why an example has no labelling, where the structure knows; empty: scores of -inf and constraints leave none.
+    virtual std::string no_labelling(std::size_t example) const;
+    // The change of the marginals, laid out as they are, along a direction of the scores, which is laid out as scores
+    // are and finite; all sums are wanted. out [examples]: that of the log-partition. By slopes.
+    void directional(Examples, const ScoreView& scores, const ScoreView& direction, std::size_t n_threads,
+                     const PartSums& change, double* out, Status*) const;
+    // What finds them; null where the question is not answered.
+    virtual std::unique_ptr<Slope> slope() const;
+
     // Why a labelling is forbidden; empty if it is not.
     virtual std::string refusal(std::size_t example, const std::int32_t* labels) const;
     // The score of a labelling whose parts are known, without the inverse temperature; the scores are of that example.
     // The scores of one of the examples that a view shows, the first of which is `from`.
     ScoreView view_of(std::size_t example, std::size_t from, const ScoreView& view) const;
+    // The same for sums.
+    PartSums sums_of(std::size_t example, std::size_t from, const PartSums& sums) const;
     virtual double score_parts(std::size_t example, const ScoreView& scores, const PartSpan& parts) const;
     // Adds cost[truth][label] / scale to the scores of the first table: the cost of wrong labels, [K][K].
     virtual void add_cost(std::size_t example, const std::int32_t* truth, const double* cost, double scale,

@@ -46,6 +46,7 @@ class TreeStructure final : public Structure {
                 Status*) const override;
     std::string refusal(std::size_t example, const std::int32_t* labels) const override;
     std::unique_ptr<Block> block() const override;
+    std::unique_ptr<Slope> slope() const override;
     bool list_junction(std::size_t example, JunctionParts& out) const override;
 
   private:

@@ -21,8 +21,12 @@
 
 namespace dualfield {
 
+struct ArcTask;             // see arc_task.hpp
+struct ChainSharesTask;     // see chain_slope.hpp
+struct ChainSlopeTask;      // see chain_slope.hpp
 struct JunctionTask;        // see junction.hpp
 struct SharedExponentials;  // see junction.hpp
+struct SplitPair;           // see split_task.hpp
 struct TreeTask;            // see tree_task.hpp
 
 struct RowBounds {
@@ -140,6 +144,14 @@ struct Routines {
     // sums[forward entry of (i, j)] = sum_t alpha[t - 1][i] emission[t][j], after forward_scaled and backward_scaled.
     void (*outer_sums)(const ChainTopology&, const ChainLane&, double* sums);
 
+    // See chain_slope.hpp. The probabilities of the steps into a node, from a forward table of exponentials and from
+    // emission[t] after backward_scaled; those of the states after the first node; both at once, or false where there
+    // is no labelling or no number; and changes along a direction, with that of the log-partition.
+    void (*step_shares)(const ChainTopology&, const double* entries, const double* pulled, double* out);
+    void (*walk_states)(const ChainTopology&, std::size_t length, const double* shares, double* states);
+    bool (*plain_shares)(const ChainSharesTask&);
+    double (*chain_slopes)(const ChainSlopeTask&);
+
     // Passes over the junction trees of one or four examples, see junction.hpp: up with sums, as products or in
     // logarithms, or with maxima; down after sums, and after maxima of one example.
     using Junction = void (*)(JunctionTask&);
@@ -193,6 +205,17 @@ struct Routines {
     bool (*send_sums)(MessageTask&);
     // - sum_i p[i] log(p[i]) of n numbers that are not negative; those below 1e-300 count as zeros.
     double (*entropy)(const double* p, std::size_t n);
+
+    // For each pair of parts, over the places where they meet: the sum of products; the largest sum; and weight *
+    // factor times what is on the other side, added to left_sums and to right_sums. See split_task.hpp.
+    void (*split_sums)(std::span<SplitPair>);
+    void (*split_maxima)(std::span<SplitPair>);
+    void (*split_down)(std::span<const SplitPair>, const double* factors);
+
+    // Passes over projective trees, see arc_task.hpp, which has a word at least.
+    using Arcs = void (*)(ArcTask&);
+    Arcs arc_products_up, arc_logarithms_up, arc_maxima_up;
+    Arcs arc_products_down, arc_logarithms_down, arc_maxima_down;
 
     template <class S>
     const StateRoutines<S>& state() const {

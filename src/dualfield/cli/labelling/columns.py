@@ -28,20 +28,25 @@ class ColumnTagger:
     def tagged(self, groups: Iterator[Numbered]) -> Iterator[list[str]]:
         """Yield what is to be written for each group of lines."""
         for group in groups:
-            begins = self.first is None
-            is_token = [bool(text.strip()) and not DOCUMENT.match(text) for _, text in group]
-            runs = [list(run) for inside, run in groupby(range(len(group)), is_token.__getitem__) if inside]
-            X = [[self._row(*group[at]) for at in run] for run in runs]
-            if begins:
-                self._look_for_a_missing_column([row for sentence in X for row in sentence])
-                if len(runs) == 1 and group[-1][1].strip():
-                    self._look_for_plain_text([text for _, text in group], X)
+            runs, X = self.sentences(group)
             if self.style.writes_json:
                 yield self._json(group, runs, X)
                 continue
             found = predicted(self.loaded, X, self.style)
             texts = [text for _, text in group]
             yield list((self._ranked if self.style.k_best else self._in_place)(texts, runs, found))
+
+    def sentences(self, group: Numbered) -> tuple[list[list[int]], list[Any]]:
+        """Return the sentences of a group: the places of their lines, and their rows."""
+        begins = self.first is None
+        is_token = [bool(text.strip()) and not DOCUMENT.match(text) for _, text in group]
+        runs = [list(run) for inside, run in groupby(range(len(group)), is_token.__getitem__) if inside]
+        X = [[self._row(*group[at]) for at in run] for run in runs]
+        if begins:
+            self._look_for_a_missing_column([row for sentence in X for row in sentence])
+            if len(runs) == 1 and group[-1][1].strip():
+                self._look_for_plain_text([text for _, text in group], X)
+        return runs, X
 
     def _json(self, group: Numbered, runs: list[list[int]], X: list[Any]) -> list[str]:
         """Return a line for each sentence; its text is the first column with spaces between."""

@@ -1,4 +1,4 @@
-"""The option --calibrate: probabilities for margins, from data that the model was not trained on."""
+"""The option --calibrate: the temperature of all probabilities, from data that the model was not trained on."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ def check_calibrate(given: Options) -> str | None:
     chosen: str | None = given["calibrate"]
     if chosen is None:
         return None
-    if given["loss"] != "hinge":
-        raise click.UsageError("--calibrate is for --loss hinge: with --loss log, models have probabilities already.")
     if chosen == "dev" and given["dev"] is None:
         raise click.UsageError("--calibrate dev needs --dev, or name a file of held-out data.")
     if chosen in ("dev", "cv"):
@@ -55,6 +53,6 @@ def _check_known(held_out: LabelledData, known: set[str]) -> None:
     for label in held_out.labels:
         if label not in known:
             raise click.ClickException(
-                f"{held_out.place_of(label)}: the label {label!r} has no training example; margins are calibrated on "
-                "labels that the model knows."
+                f"{held_out.place_of(label)}: the label {label!r} has no training example; probabilities are "
+                "calibrated on labels that the model knows."
             )

@@ -12,7 +12,7 @@ import click
 
 from dualfield.cli.program import tell
 
-SCORE_NAMES = {"span_f1": "F1", "accuracy": "accuracy", "neg_log_loss": "log-loss"}
+SCORE_NAMES = {"span_f1": "F1", "accuracy": "accuracy", "neg_log_loss": "log-loss", "evidence": "log-evidence"}
 
 
 @dataclass(kw_only=True)
@@ -64,6 +64,8 @@ class CandidateTable:
 
     def shown(self, score: float) -> str:
         """Return a score as it is shown: shares in percent, the log-loss without its sign."""
+        if self.scoring == "evidence":
+            return f"{score:.2f}"
         return f"{-score:.4f}" if self.scoring == "neg_log_loss" else f"{100 * score:.2f}"
 
     def named(self, key: tuple[Any, ...]) -> str:
@@ -84,16 +86,15 @@ class CandidateTable:
         best, name = self.best_key(loss, search), SCORE_NAMES[self.scoring]
         columns = [("loss", len(self.losses) > 1), ("order", len(self.orders) > 1)]
         columns += [("min-freq", len(self.min_freqs) > 1), ("C", True)]
-        wanted = [at for at, (_, is_shown) in enumerate(columns) if is_shown]
-        lines = ["  " + "".join(f"{columns[at][0]:>9}" for at in wanted) + f"{name:>10}"]
+        wanted, wide = [at for at, (_, is_shown) in enumerate(columns) if is_shown], max(10, len(name) + 2)
+        lines = ["  " + "".join(f"{columns[at][0]:>9}" for at in wanted) + f"{name:>{wide}}"]
         lines[0] += f"{'±':>9}" * (self.n_folds > 1)
         for key in self.keys():
             cells = "".join(f"{key[at] if at < 3 else format(key[at], 'g'):>9}" for at in wanted)
             spread = f"{self.shown(abs(self.spread(key))).lstrip('-'):>9}" * (self.n_folds > 1)
-            lines.append(f"{'*' if key == best else ' '} {cells}{self.shown(self.mean(key)):>10}{spread}")
-        found = (
-            f"Best: {self.named(best)}, {'dev' if self.n_folds == 1 else 'mean'} {name} {self.shown(self.mean(best))}"
-        )
+            lines.append(f"{'*' if key == best else ' '} {cells}{self.shown(self.mean(key)):>{wide}}{spread}")
+        kind = "" if self.scoring == "evidence" else "dev " if self.n_folds == 1 else "mean "
+        found = f"Best: {self.named(best)}, {kind}{name} {self.shown(self.mean(best))}"
         return "\n".join([*lines, found])
 
     def record(self, loss: str, search: Any) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from dualfield.cli.training.choices import check_kind
 from dualfield.cli.training.end import Options, cannot_write, without_clocks
 from dualfield.data.span_labels import marks_spans
 
-SCORING = {"f1": "span_f1", "accuracy": "accuracy", "log-loss": "neg_log_loss"}
+SCORING = {"f1": "span_f1", "accuracy": "accuracy", "log-loss": "neg_log_loss", "evidence": "evidence"}
 _FOLDS = 5
 _OF_TRAIN = {"l1_ratio": 0.0, "solver": "auto", "max_iter": None, "order": 1, "min_freq": 0}  # options of `train` alone
 _FEW_CS, _FEW_FOLDS = [0.1, 1.0, 10.0, 100.0], 3  # of `train --C auto`
@@ -52,9 +52,11 @@ def run(given: Options, chosen: set[str], command: str | None) -> None:
     data, dev = fit.with_edges(given, data, dev, say)
     losses = ["log", "hinge"] if given["loss"] == "both" else [given["loss"]]
     scoring = score_of(given["by"], data, dev)
-    if scoring == "neg_log_loss" and "hinge" in losses:
-        raise click.UsageError("--by log-loss needs probabilities, which --loss hinge does not have.")
-    n_folds = 1 if dev is not None else given["cv"] or _FOLDS
+    if scoring in ("neg_log_loss", "evidence") and "hinge" in losses:
+        raise click.UsageError(f"--by {given['by']} needs probabilities, which --loss hinge does not have.")
+    if scoring == "evidence" and (dev is not None or given["cv"] is not None):
+        raise click.UsageError("--by evidence holds nothing out: it takes neither --dev nor --cv.")
+    n_folds = 1 if dev is not None or scoring == "evidence" else given["cv"] or _FOLDS
     table = CandidateTable(
         losses=losses,
         Cs=given["Cs"],
@@ -77,8 +79,9 @@ def run(given: Options, chosen: set[str], command: str | None) -> None:
     if given["target"] is not None:
         _write_model(given, data, loss, best, say)
     if given["report"] is not None:
+        held_out = "none" if scoring == "evidence" else f"{n_folds} folds"
         facts = [("training data", f"{data.name}: {data}")]
-        facts += [("held-out data", f"{dev.name}: {dev}" if dev is not None else f"{n_folds} folds")]
+        facts += [("held-out data", f"{dev.name}: {dev}" if dev is not None else held_out)]
         _write_report(given, table, scoring, [remark] if remark else [], facts, command)
         say(f"Report: {given['report']}")
 
@@ -115,7 +118,7 @@ def searched(
         Cs=given["Cs"],
         order=given["orders"] if given["structure"] is None and data.format in ("conll", "crfsuite") else None,
         min_freq=given["min_freqs"],
-        cv=n_folds if dev is None else None,
+        cv=n_folds if dev is None and scoring != "evidence" else None,
         scoring=scoring,
         refit=False,
         n_jobs=-1 if given["threads"] is None else given["threads"],

@@ -1,0 +1,41 @@
+"""The temperature of an estimator: its models are asked for scores of examples that they were not trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from dualfield.metrics.cross_validation import fitted_folds
+from dualfield.models.structured import StructuredModel
+from dualfield.models.temperature_scaling import Calibration, HeldOut, choose_temperature
+from dualfield.structures.checks import n_threads
+
+
+def calibrated(estimator: Any, X: Any, y: Any, lengths: ArrayLike | None, cv: Any) -> StructuredModel:
+    """Return the model of an estimator of dependent labels, with the temperature that examples choose."""
+    model = estimator._ask()
+    if not isinstance(model, StructuredModel):
+        raise ValueError("Only labels of sequences and of single nodes have marginals, and can be calibrated.")
+    return replace(model, calibration=chosen(estimator, X, y, lengths, cv, held_out))
+
+
+def chosen(
+    estimator: Any, X: Any, y: Any, lengths: ArrayLike | None, cv: Any, read: Callable[..., HeldOut]
+) -> Calibration:
+    """Return the temperature that examples choose, or the folds of a cross-validation; read(model, X, y, lengths)."""
+    if cv is not None and lengths is not None:
+        raise ValueError("The 'cv' parameter of calibrate takes lists of sequences, or rows. Got lengths, too.")
+    folds = [(estimator, X, y)] if cv is None else fitted_folds(estimator, X, y, cv)
+    parts = [read(fold, inputs, labels, lengths) for fold, inputs, labels in folds]
+    if not sum(len(part.codes) for part in parts):
+        raise ValueError("X must have at least one node. Got none.")
+    return choose_temperature(parts, estimator.n_jobs)
+
+
+def held_out(estimator: Any, X: Any, y: Any, lengths: ArrayLike | None) -> HeldOut:
+    """Return the scores of examples, and their labels."""
+    read: HeldOut = estimator._ask().held_out(estimator._input(X), y, lengths, n_threads(estimator.n_jobs))
+    return read

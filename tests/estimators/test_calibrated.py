@@ -1,0 +1,151 @@
+"""One temperature for all probabilities: the least log-loss on held-out data, every question, files, all estimators."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import log_loss
+
+import dualfield
+from dualfield import (
+    CRF,
+    CRFCV,
+    DiscriminativeHMM,
+    KernelLogisticRegression,
+    LatentCRF,
+    LatentMulticlass,
+    StructuredSVM,
+)
+from dualfield.estimators import crfsuite
+from tests.estimators.tagging import sentences
+
+TRAIN, HELD_OUT, TEST = sentences(40, seed=1), sentences(60, seed=2), sentences(60, seed=3)
+
+
+def words(X):
+    """Sequences of symbols for hidden Markov models."""
+    return [[item[0] if isinstance(item, list | tuple) else next(iter(item)) for item in xseq] for xseq in X]
+
+
+def node_log_loss(model, X, y):
+    return log_loss(
+        [label for ys in y for label in ys], np.concatenate(model.predict_proba(X)), labels=list(model.classes_)
+    )
+
+
+@pytest.mark.parametrize("C", [0.01, 100.0])
+def test_least_log_loss_of_all_temperatures(C):
+    model = CRF(C=C).fit(*TRAIN)
+    before, labels = node_log_loss(model, *HELD_OUT), model.predict(TEST[0])
+    found = model.calibrate(*HELD_OUT).calibration_
+    assert found.log_loss_at_one == pytest.approx(before, rel=1e-9)
+    assert found.log_loss == pytest.approx(node_log_loss(model, *HELD_OUT), rel=1e-9)
+    assert found.log_loss < before
+    assert model.predict(TEST[0]) == labels
+    scores = model.decision_scores(HELD_OUT[0])
+    codes = model.labels_.encode(HELD_OUT[1], scores.offsets)
+    for factor in (0.5, 0.99, 1.01, 2.0):
+        rows = model.structure_.marginals(scores, temperature=factor * found.temperature).node
+        assert -np.log(rows[np.arange(len(codes)), codes]).mean() >= found.log_loss
+
+
+def test_every_question_has_the_temperature():
+    """A CRF with T has the probabilities of one whose weights are divided by T."""
+    model = CRF(C=100.0).fit(*TRAIN).calibrate(*HELD_OUT)
+    T = model.calibration_.temperature
+    assert abs(T - 1.0) > 0.05
+    divided = CRF(C=100.0).fit(*TRAIN)
+    divided._model = divided.model_.with_parameters(divided.parameters_ / T)
+    X, y = TEST
+    for mine, other in zip(model.predict_proba(X), divided.predict_proba(X), strict=True):
+        np.testing.assert_allclose(mine, other, atol=1e-12)
+    np.testing.assert_allclose(model.score_sequences(X, y), divided.score_sequences(X, y), atol=1e-9)
+    (best, second), (first, other) = model.k_best(X[:1], 2)[0], divided.k_best(X[:1], 2)[0]
+    assert best[1] == pytest.approx(first[1])
+    assert second[1] == pytest.approx(other[1])
+    assert model.sample(X[:3], 5, random_state=0) == divided.sample(X[:3], 5, random_state=0)
+    np.testing.assert_allclose(model.rank_for_labelling(X).values, divided.rank_for_labelling(X).values, atol=1e-12)
+
+
+def test_files_keep_it(tmp_path):
+    for at, model in enumerate((CRF(C=100.0).fit(*TRAIN).calibrate(*HELD_OUT), hmm().calibrate(*symbols(HELD_OUT)))):
+        model.save(tmp_path / f"{at}.model")
+        loaded = dualfield.load(tmp_path / f"{at}.model")
+        assert loaded.calibration_ == model.calibration_
+        X = TEST[0] if at == 0 else words(TEST[0])
+        np.testing.assert_array_equal(np.concatenate(loaded.predict_proba(X)), np.concatenate(model.predict_proba(X)))
+
+
+def symbols(data):
+    return words(data[0]), data[1]
+
+
+def hmm():
+    return DiscriminativeHMM(eta=0.0).fit(*symbols(TRAIN))
+
+
+def test_a_new_fit_forgets_it():
+    model = CRF(C=100.0).fit(*TRAIN).calibrate(*HELD_OUT)
+    assert not hasattr(model.fit(*TRAIN), "calibration_")
+
+
+def test_folds_choose_one_temperature():
+    X, y = TRAIN
+    model = CRF(C=100.0).fit(X, y).calibrate(X, y, cv=4)
+    assert model.calibration_.temperature > 1.0  # on the training data themselves it would be below
+    assert node_log_loss(model, *TEST) < node_log_loss(CRF(C=100.0).fit(X, y), *TEST)
+    assert model.calibration_.n_nodes == sum(map(len, y))
+
+
+def test_hidden_markov_models_and_searches():
+    model = hmm()
+    before = node_log_loss(model, *symbols(HELD_OUT))
+    assert node_log_loss(model.calibrate(*symbols(HELD_OUT)), *symbols(HELD_OUT)) <= before + 1e-12
+    tuned = CRFCV(Cs=[1.0, 100.0], cv=2).fit(*TRAIN)
+    assert tuned.calibrate(*HELD_OUT) is tuned
+    assert tuned.calibration_ == tuned.best_estimator_.calibration_
+    assert crfsuite.CRF().fit(*TRAIN).calibrate(*HELD_OUT).calibration_.n_nodes == sum(map(len, HELD_OUT[1]))
+
+
+def test_kernel_logistic_regression(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    for y in (X[:, 0] + rng.normal(size=300) > 0, np.digitize(X[:, 0] + rng.normal(size=300), [-0.7, 0.7])):
+        model = KernelLogisticRegression(C=100.0, gamma=2.0).fit(X[:100], y[:100])
+        before, labels = log_loss(y[100:200], model.predict_proba(X[100:200])), model.predict(X[200:])
+        found = model.calibrate(X[100:200], y[100:200]).calibration_
+        assert found.log_loss == pytest.approx(log_loss(y[100:200], model.predict_proba(X[100:200])), rel=1e-9)
+        assert found.log_loss < found.log_loss_at_one == pytest.approx(before, rel=1e-9)
+        np.testing.assert_array_equal(model.predict(X[200:]), labels)
+        model.save(tmp_path / "klr.model")
+        again = dualfield.load(tmp_path / "klr.model")
+        np.testing.assert_array_equal(again.predict_proba(X[200:]), model.predict_proba(X[200:]))
+        assert model.calibrate(X[:100], y[:100], cv=3).calibration_.n_nodes == 100
+        with pytest.raises(ValueError, match="labels not seen in training"):
+            model.calibrate(X[:2], [17, 18])
+
+
+def test_sub_states(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = np.where(np.abs(X[:, 0]) + 0.5 * rng.normal(size=200) > 0.7, "far", "near")
+    model = LatentCRF(CRF(C=100.0), LatentMulticlass(2), n_restarts=2, random_state=0).fit(X[:80], y[:80])
+    before = log_loss(y[80:], model.predict_proba(X[80:]), labels=list(model.classes_))
+    found = model.calibrate(X[80:], y[80:]).calibration_
+    after = log_loss(y[80:], model.predict_proba(X[80:]), labels=list(model.classes_))
+    assert found.log_loss == pytest.approx(after, rel=1e-9)
+    assert after < before
+    model.save(tmp_path / "latent.model")
+    np.testing.assert_array_equal(
+        dualfield.load(tmp_path / "latent.model").predict_proba(X[80:]), model.predict_proba(X[80:])
+    )
+
+
+@pytest.mark.parametrize("estimator", [CRF(), StructuredSVM()], ids=["CRF", "StructuredSVM"])
+def test_refused(estimator):
+    model = estimator.fit(*TRAIN)
+    with pytest.raises(ValueError, match="at least one node"):
+        model.calibrate([], [])
+    with pytest.raises(ValueError, match="'cv' parameter of calibrate"):
+        model.calibrate(*HELD_OUT, cv=2, lengths=[1])
+    assert not hasattr(model, "calibration_")
