@@ -113,6 +113,13 @@ class AnchoredRows:
     name : str, default="X"
         What errors call the sentences.
 
+    Attributes
+    ----------
+    anchors, offsets
+        As above, of all sentences in a row.
+    texts : AnchoredTexts or None
+        The texts; None where a function makes attributes.
+
     Examples
     --------
     >>> from dualfield.data.anchored_rows import AnchoredRows, segment_anchors
@@ -144,6 +151,7 @@ class AnchoredRows:
         if found is None:
             raise ValueError("features must be texts or a function. Got None instead.")
         self._names, self._made, self._native = names, None, None
+        self.texts = found if isinstance(found, AnchoredTexts) else None
         if isinstance(found, AnchoredTexts):
             self._names = found.names
             self._native = _native.AnchoredRows(
