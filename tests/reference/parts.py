@@ -320,6 +320,9 @@ class Arcs(Enumerator):
 class Bracketings(Enumerator):
     """Rows are the spans of a sentence, label 0 is no bracket; brackets do not cross."""
 
+    def output(self, i, labels):
+        return [self.structure.labels[label] for label in labels]
+
     def spans(self, i):
         n = 0
         while n * (n + 1) // 2 < self.length(i):
