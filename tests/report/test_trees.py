@@ -91,6 +91,7 @@ def test_arcs(heads):
     assert f"{100 * scores.uas:.2f} %" in page
     assert f"{100 * scores.las:.2f} %" in page
     assert "from the root" in page
+    assert "<code>%x[head]/%x[child]/%d</code>" in page
     assert "true: det ← ROOT" in page or "true: ROOT → " in page
     found = parsed(model, X[40:60], wrong)
     codes = {name: code for code, name in enumerate(model.classes_)}
