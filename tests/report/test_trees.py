@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from dualfield import CRF, StructuredSVM
+from dualfield.data import ParseTree
 from dualfield.metrics import attachment_scores, parse_scores
 from dualfield.plotting import ArcDisplay, TreeDisplay
 from dualfield.plotting.parsed import is_parser, parsed
 from dualfield.report import DevData, training_page
-from dualfield.structures import Dependency
+from dualfield.structures import Dependency, Grammar
 
 RULES = {"S": (("NP", "VP"),), "NP": (("DT", "NN"), ("NP", "PP")), "VP": (("VB", "NP"), ("VB",)), "PP": (("IN", "NP"),)}
 WORDS = {"DT": ("the", "a"), "NN": ("dog", "cat", "park"), "VB": ("sees", "likes"), "IN": ("in", "with")}
@@ -90,6 +91,7 @@ def test_arcs(heads):
     assert f"{100 * scores.uas:.2f} %" in page
     assert f"{100 * scores.las:.2f} %" in page
     assert "from the root" in page
+    assert "<code>%x[head]/%x[child]/%d</code>" in page
     assert "true: det ← ROOT" in page or "true: ROOT → " in page
     found = parsed(model, X[40:60], wrong)
     codes = {name: code for code, name in enumerate(model.classes_)}
@@ -99,6 +101,19 @@ def test_arcs(heads):
         np.testing.assert_allclose(found.chances[at], chances)
     with pytest.raises(ValueError, match="TreeDisplay shows brackets"):
         TreeDisplay.from_estimator(model, X[40])
+
+
+@pytest.mark.parametrize("tags", ["given", "predicted"])
+def test_grammars(treebank, tags):
+    X, y = treebank
+    X = X if tags == "given" else [[word for word, _ in sentence] for sentence in X]
+    model = CRF(Grammar(tags=tags), C=1.0, tol=1e-3).fit(X[:30], y[:30])
+    page = training_page(model, title="Trees", dev=DevData(X[40:60], y[40:60]))
+    scores = parse_scores(y[40:60], model.predict(X[40:60]))
+    assert f"{100 * scores.overall.f1:.2f} %" in page
+    assert ("tagging" in page) == (scores.n_right_tags < scores.n_words)
+    display = TreeDisplay.from_estimator(model, X[40], y[40])
+    assert display.tags == ParseTree.from_brackets(model.predict(X[40:41])[0]).tags()
 
 
 def test_models_without_probabilities_and_truth_that_is_not_known(heads, treebank):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,8 @@ from dualfield.structures import ArcShape, SpanShape
 from dualfield.structures.arc_shape import arc_rows
 
 
-class Parsed(NamedTuple):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Parsed:
     """What a model says of sentences, one entry for each.
 
     Attributes

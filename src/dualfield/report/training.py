@@ -18,7 +18,7 @@ from dualfield.report.training_errors import error_section
 from dualfield.report.training_facts import Fact, facts_section, gap_sentences
 from dualfield.report.training_graphs import has_graphs
 from dualfield.report.training_scores import score_section
-from dualfield.report.training_tree_tables import read_trees
+from dualfield.report.training_tree_tables import read_trees, text_table
 from dualfield.report.training_trees import tree_section
 
 _STYLE = """
@@ -116,7 +116,7 @@ def _body(
         yield from score_section(result)
         yield Html("<h2>Errors</h2>")
         yield from error_section(result)
-    yield from _model_section(model)
+    yield from _model_section(model, dev)
     yield Html("<h2>Training</h2>")
     yield _paragraph(f"{model.status_.sentence} {gap_sentences(model)}")
     course = ConvergenceDisplay.from_estimator(model, history=history)
@@ -130,7 +130,7 @@ def _body(
     yield from facts
 
 
-def _model_section(model: Any) -> Iterator[Html]:
+def _model_section(model: Any, dev: DevData | None) -> Iterator[Html]:
     """Show the weights of transitions and attributes, where the model has them."""
     parts = []
     if getattr(model, "label_graph_", None) is not None:
@@ -144,6 +144,8 @@ def _model_section(model: Any) -> Iterator[Html]:
         note = "The largest weights of both signs for each label; all bars have the same scale."
         parts += [Html("<h3>Attributes</h3>"), _paragraph(note, soft=True)]
         parts.append(TopFeaturesDisplay.from_estimator(model).html())
+        if dev is not None and is_parser(model):
+            parts += text_table(model, dev.X)
     if parts:
         yield from [Html("<h2>Model</h2>"), *parts]
 

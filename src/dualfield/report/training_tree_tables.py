@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dualfield.metrics import parse_scores
 from dualfield.plotting import ArcDisplay, TreeDisplay
 from dualfield.plotting.arcs import shown_arcs
-from dualfield.plotting.markup import Html
+from dualfield.plotting.markup import Html, escape
 from dualfield.plotting.parsed import Parsed, parsed
 from dualfield.plotting.tables import table
 from dualfield.plotting.tree import shown_tree
@@ -173,3 +173,13 @@ def error_table(result: DevTrees) -> Html:
             rows.append((Html(f"{kind}<small>{_MEANS[kind]}</small>"), kinds[kind].total(), share, most))
     header = ("error", "number", "%", "by label")
     return Html(f'<div class="kinds">{table(header, rows, caption=counted(total, "error"))}</div>')
+
+
+def text_table(model: Any, X: Any) -> list[Html]:
+    """Say which text the attributes that begin with a name are made by, folded; nothing where texts make none."""
+    texts = getattr(model.structure_.open(list(X)[:1]).nodes, "texts", None)
+    if texts is None:
+        return []
+    rows = list(zip(texts.prefixes, texts.texts, strict=True))
+    made = table(("attribute", "text"), [(name, Html(f"<code>{escape(text)}</code>")) for name, text in rows])
+    return [Html(f'<details class="facts"><summary>Texts that make attributes</summary>{made}</details>')]

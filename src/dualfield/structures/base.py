@@ -158,7 +158,7 @@ class Structure(Parts):
         native = self.native(batch.shape, with_edges=with_edges, with_ends=with_ends)
         own, shared = self._arrays(batch, cost, with_edges, with_ends)
         oracle = _native.Oracle(native, own, shared, 1.0 / temperature, n_threads(n_jobs))
-        found: _native.Oracle = self._improved(oracle, native, batch, own[0])
+        found: _native.Oracle = self._improved(oracle, native, batch, own)
         return found
 
     def _uses(self, batch: Scores) -> tuple[bool, bool]:
@@ -178,8 +178,10 @@ class Structure(Parts):
         node = add_cost(batch.node, cost)
         return [node, per_edge] if with_edges else [node], shared
 
-    def _improved(self, oracle: _native.Oracle, native: _native.Structure, scores: Scores, node: Any) -> Any:
-        """Return an oracle that answers some questions better than the native one; `node` has the costs."""
+    def _improved(
+        self, oracle: _native.Oracle, native: _native.Structure, scores: Scores, own: list[Floats | None]
+    ) -> Any:
+        """Return an oracle that answers some questions better than the native one; `own` scores have the costs."""
         return oracle
 
     def tags_natively(self, shape: Shape) -> bool:

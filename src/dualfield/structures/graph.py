@@ -276,11 +276,14 @@ class Graph(Pairwise):
             node = np.where(self.label_sets.flags[self._node_types(shape)], node, -np.inf)
         return MaxFlowOracle(self, shape, node, *self._parts(batch), n_threads(n_jobs))
 
-    def _improved(self, oracle: _native.Oracle, native: _native.Structure, scores: Scores, node: Floats) -> Any:
+    def _improved(
+        self, oracle: _native.Oracle, native: _native.Structure, scores: Scores, own: list[Floats | None]
+    ) -> Any:
         """Let maximum flow find the best labellings of wide graphs with two labels, if all pairs attract."""
         if not self._may_cut or not isinstance(native, _native.RelaxedGraphStructure):
             return oracle
-        shared, per_edge = self._parts(scores)
+        (shared, per_edge), node = self._parts(scores), own[0]
+        assert node is not None
         pairs = next((one.reshape(-1, 4) for one in (shared, per_edge) if one is not None), np.zeros((0, 4)))
         # NaN and infinite scores are left to the native oracle, which explains them.
         if not (np.isfinite(pairs).all() and (pairs[:, 0] + pairs[:, 3] >= pairs[:, 1] + pairs[:, 2]).all()):

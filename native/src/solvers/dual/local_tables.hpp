@@ -93,7 +93,8 @@ class LocalTables {
     };
     Visit visit(std::size_t i, std::size_t pass, double* w) {
         Visit visit;
-        const double rho = problem_.weights[i] * strength_;
+        const double rho =
+            problem_.weights[i] * strength_ * std::clamp(static_cast<double>(pass) / kFirstPasses, 1.0, 2.0);
         const auto due = [&](std::size_t table, const auto& step) {
             // Tables that stood still lately are left out now and then: others may have moved the weights.
             if ((pass + table) % (std::size_t{1} << n_idle_[table]) != 0) return;
@@ -200,6 +201,7 @@ class LocalTables {
     }
 
   private:
+    static constexpr double kFirstPasses = 100.0;  // after which rho rises to twice its value, in as many passes
     static constexpr double kNoSlope = 1e-13;
     static constexpr double kSolved = 1e-3;  // steps of a table go on until this share of the first slope is left
 
