@@ -2,6 +2,7 @@
 
 from dualfield.estimators.bagged import BaggedTagger
 from dualfield.estimators.bayes_net import DiscriminativeBayesNet
+from dualfield.estimators.bayesian import BayesianCRF
 from dualfield.estimators.crf import CRF
 from dualfield.estimators.early_stopping import EarlyStopping
 from dualfield.estimators.graphical import ConditionalGraphicalModel
@@ -21,6 +22,7 @@ __all__ = [
     "CRF",
     "CRFCV",
     "BaggedTagger",
+    "BayesianCRF",
     "Checkpoint",
     "CheckpointWarning",
     "ConditionalGraphicalModel",

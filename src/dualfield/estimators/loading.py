@@ -9,6 +9,7 @@ import dualfield.estimators.crfsuite as crfsuite
 from dualfield.estimators.bagged import BaggedTagger
 from dualfield.estimators.base import Estimator
 from dualfield.estimators.bayes_net import DiscriminativeBayesNet
+from dualfield.estimators.bayesian import BayesianCRF
 from dualfield.estimators.crf import CRF
 from dualfield.estimators.graphical import ConditionalGraphicalModel
 from dualfield.estimators.hmm import DiscriminativeHMM
@@ -35,6 +36,7 @@ ESTIMATORS: dict[str, type[Estimator]] = {
         DiscriminativeBayesNet,
         DiscriminativePCFG,
         BaggedTagger,
+        BayesianCRF,
         crfsuite.CRF,
     )
 }

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dualfield.data.labels import in_a_row
 from dualfield.data.tables import Columns
 from dualfield.data.token_texts import token_texts
 from dualfield.plotting.drawn import DrawnDisplay
@@ -170,7 +171,7 @@ class GraphDisplay(DrawnDisplay):
             picture says how far the labelling may be from the best one, and has none.
         example : one tree, graph or image
             In the form in which the model takes the items of `X`.
-        truth : sequence of labels, default=None
+        truth : sequence of labels, or dict where nodes come by type, default=None
             The true labels.
         positions, names
             As for the constructor; `names` None: the words of nodes, where their attributes tell them.
@@ -194,6 +195,7 @@ class GraphDisplay(DrawnDisplay):
         edges, types = edges_of(shape)
         is_wide = bool(relaxed_examples(model.structure_, shape)[0])
         (labels,), bounds = model.predict([example], return_bound=True)
+        labels, truth = (in_a_row(one) if isinstance(one, dict) else one for one in (labels, truth))
         if names is None and not isinstance(labels, np.ndarray):
             words = token_texts(example, len(labels))
             names = None if all(word == f"token {at}" for at, word in enumerate(words)) else words
@@ -203,6 +205,7 @@ class GraphDisplay(DrawnDisplay):
         if not hasattr(model, "predict_proba"):
             return cls(labels, edges, **more)
         (marginals,) = model.predict_proba([example])
+        marginals = np.array(in_a_row(marginals)) if isinstance(marginals, dict) else marginals
         return cls.from_predictions(labels, edges, marginals, more.pop("classes"), **more)
 
     def _summary(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dualfield.plotting.bracketing import Node
@@ -45,17 +45,18 @@ def tree_sketch(tree: Any, direction: str) -> Sketch:
     return _sideways(tree)
 
 
-def _box_texts(node: Node) -> tuple[str, str, float]:
-    """Return what is written in a box, label and probability, and its width."""
+def _box_texts(node: Node, *, with_note: bool = False) -> tuple[str, str, float]:
+    """Return what is written in a box, label and probability, and its width, with what is true where it is wrong."""
     label = shortened(printable(node.label), 24)
     chance = "" if node.chance is None else rounded(node.chance)
     width = text_width(label, _BOLD) + (text_width(chance, _SAFE * _SMALL) + 5.0 if chance else 0.0)
-    return label, chance, max(width + 2 * _PAD, 22.0)
+    note = text_width(shortened(node.note, 40), _BOLD) + 6.0 if with_note and node.note else 0.0
+    return label, chance, max(width + note + 2 * _PAD, 22.0)
 
 
-def _box(tree: Any, colours: Colours, node: Node, x: float, y: float) -> list[Part]:
-    """Draw a box whose middle is at a point, and below it what is true, if it is wrong."""
-    label, chance, width = _box_texts(node)
+def _box(tree: Any, colours: Colours, node: Node, x: float, y: float, *, with_note: bool = False) -> list[Part]:
+    """Draw a box whose middle is at a point; what is true, if it is wrong, stands in it or is left to the caller."""
+    label, chance, width = _box_texts(node, with_note=with_note)
     hue, strength = colours.of(node.label)
     strength *= UNDER_TEXT * (1.0 if node.chance is None else min(max(node.chance, 0.0), 1.0))
     words = " ".join(tree.words[node.start : node.stop])
@@ -75,8 +76,12 @@ def _box(tree: Any, colours: Colours, node: Node, x: float, y: float) -> list[Pa
         ),
         Words(left + _PAD, text, label, size=_SMALL, is_bold=True, anchor="start"),
     ]
+    right = left + width - _PAD
+    if with_note and node.note:
+        parts.append(replace(_note(right, text, node.note, "end"), has_halo=False))
+        right -= text_width(shortened(node.note, 40), _BOLD) + 6.0
     if chance:
-        parts.append(Words(left + width - _PAD, text, chance, size=_SMALL, anchor="end"))
+        parts.append(Words(right, text, chance, size=_SMALL, anchor="end"))
     return parts
 
 
@@ -191,7 +196,7 @@ def _sideways(tree: Any) -> Sketch:
     left = {id(top): 0.0 for top in tree.tops}
     for node in nodes:
         if node.label is not None:
-            right = left[id(node)] + _box_texts(node)[2] + _STEP
+            right = left[id(node)] + _box_texts(node, with_note=True)[2] + _STEP
             left.update({id(child): right for child in node.children})
     middle: dict[int, float] = {}
     for node in reversed(nodes):
@@ -205,16 +210,14 @@ def _sideways(tree: Any) -> Sketch:
             parts += _line_of_word(tree, node.start, left[id(node)], y)
             ends[node.start] = Sketch(parts[-2:]).bounds()[1]
             continue
-        end = left[id(node)] + _box_texts(node)[2]
+        end = left[id(node)] + _box_texts(node, with_note=True)[2]
         lines: list[Part] = [Stroke([(end, y), (end + _STEP / 2.0, y)], colour="soft", width=1.0)]
         for child in node.children:
             at = middle[id(child)]
             points = [(end + _STEP / 2.0, y), (end + _STEP / 2.0, at)]
             points.append((left[id(child)] - (3.0 if child.label is None else 0.0), at))
             lines.append(Stroke(points, colour="soft", width=1.0))
-        parts = lines + parts + _box(tree, Colours(tree.labels), node, (left[id(node)] + end) / 2.0, y)
-        if node.note:
-            parts.append(_note(left[id(node)], y - _HIGH / 2.0 - 2.0, node.note, "start"))
+        parts = lines + parts + _box(tree, Colours(tree.labels), node, (left[id(node)] + end) / 2.0, y, with_note=True)
     return Sketch(parts + _missed_beside(tree, ends))
 
 
