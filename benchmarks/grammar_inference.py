@@ -59,7 +59,8 @@ def nltk_parser(model: Any) -> Any:
     ]
     probabilities = np.exp(model.model_.parameters).tolist()
     made = zip(probabilities, rules.parents.tolist(), children, strict=True)
-    return ViterbiParser(PCFG(names[-1], [ProbabilisticProduction(names[a], right, prob=p) for p, a, right in made]))
+    grammar = PCFG(names[-1], [ProbabilisticProduction(names[a], right, prob=p) for p, a, right in made])
+    return ViterbiParser(grammar, max_time=None)
 
 
 def beside_nltk(model: Any, test: list[Any]) -> list[dict[str, Any]]:
