@@ -70,8 +70,8 @@ def fit_margin(settings: Settings, C: float, X: Any, y: Trees) -> Any:
 # Further parsers of the same sentences are added here.
 PARSERS: tuple[Parser, ...] = (
     Parser(PERCEPTRON, (5, 10, 20), fit_perceptron),
-    Parser("span CRF", (0.1, 0.3, 1.0), fit_likelihood),
-    Parser("span SVM", (0.01, 0.03, 0.1), fit_margin),
+    Parser("span CRF", (0.3, 1.0, 3.0), fit_likelihood),
+    Parser("span SVM", (0.03, 0.1, 0.3), fit_margin),
 )
 
 

@@ -113,7 +113,20 @@ def test_inspect_tune_and_warm_start(files):
     assert "NP" in json.loads(files("inspect", "m", "--json").stdout)["labels"]
     files("tune", "train.mrg", "--cv", "2", "--C", "0.1,1", "--model", "best", "--structure", "spans")
     assert isinstance(dualfield.load("best").structure_, Spans)
-    files("train", "train.mrg", "--model", "again", "--warm-start", "best", "--quiet")
+    files(
+        "train",
+        "train.mrg",
+        "--model",
+        "again",
+        "--warm-start",
+        "best",
+        "--quiet",
+        "--dev",
+        "dev.mrg",
+        "--report",
+        "r.html",
+    )
+    assert "Training of again" in files.path("r.html").read_text(encoding="utf-8")
     files("train", "train.mrg", "--model", "hinge", "--loss", "hinge", "--tol", "0.1", "--quiet")
     assert "FMeasure" in files("evaluate", "--model", "hinge", "dev.mrg").stdout
 

@@ -265,7 +265,11 @@ def test_questions_of_a_fitted_model():
     assert model.score_sequences(X[1:2], [Y[1]])[0] == pytest.approx(np.log(dict(every)[Y[1]]), abs=1e-8)
     assert all(tree in brackets for tree in model.sample(X[1:2], 5, random_state=0)[0])
     explained = model.explain(X[1])
-    assert len(explained.tokens) == 6
+    assert [token.token for token in explained.tokens] == ["a", "a dog", "a dog barks", "dog", "dog barks", "barks"]
+    assert "1 (a dog): NP with probability" in str(explained)
+    assert "not ''" in str(explained)
+    for token in explained.tokens:
+        assert sum(value for _, value in token.contributions) == pytest.approx(token.difference)
 
 
 def test_known_brackets():
