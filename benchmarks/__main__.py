@@ -17,6 +17,7 @@ CASES = (
     "chain_inference",
     "graph_inference",
     "segment_inference",
+    "dependency_inference",
     "interning",
     "kernel_logistic_peers",
     "kernel_logistic_alternatives",

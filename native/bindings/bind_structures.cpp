@@ -97,10 +97,12 @@ class Oracle {
                 throw std::invalid_argument("The scores of example " + std::to_string(i) +
                                             " must be finite, or -inf for what is forbidden, also divided by the "
                                             "temperature and added up. Got NaN or +inf instead.");
-            if (statuses_[i] == Status::impossible)
+            if (statuses_[i] == Status::impossible) {
+                const std::string reason = structure().no_labelling(i);
                 throw std::invalid_argument(
-                    "Example " + std::to_string(i) +
-                    " has no allowed labelling: its -inf scores and the forbidden transitions leave none.");
+                    "Example " + std::to_string(i) + " has no allowed labelling: " +
+                    (reason.empty() ? "its -inf scores and the forbidden transitions leave none." : reason));
+            }
         }
     }
     // Which examples have a labelling at all.

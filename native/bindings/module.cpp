@@ -11,6 +11,7 @@ NB_MODULE(_native, module) {
     dualfield::bindings::register_structures(module);
     dualfield::bindings::register_tree(module);
     dualfield::bindings::register_semi_markov(module);
+    dualfield::bindings::register_grammar(module);
     dualfield::bindings::register_dependency(module);
     dualfield::bindings::register_spans(module);
     dualfield::bindings::register_graph(module);

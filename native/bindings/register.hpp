@@ -9,6 +9,7 @@ void register_anchored(nanobind::module_& module);
 void register_structures(nanobind::module_& module);
 void register_tree(nanobind::module_& module);
 void register_semi_markov(nanobind::module_& module);
+void register_grammar(nanobind::module_& module);
 void register_dependency(nanobind::module_& module);
 void register_spans(nanobind::module_& module);
 void register_graph(nanobind::module_& module);

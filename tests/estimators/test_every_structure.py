@@ -11,7 +11,7 @@ import pytest
 import dualfield
 from dualfield import CRF, StructuredSVM
 from dualfield.data.shapes import Shape
-from dualfield.structures import Chain, Dependency, FlatGraphs, Graph, SemiMarkov, Spans, Tree, UserStructure
+from dualfield.structures import Chain, Dependency, FlatGraphs, Grammar, Graph, SemiMarkov, Spans, Tree, UserStructure
 from tests.reference.parts import Enumerator, Singles, Trees, TypedGraphs, draw_tree, enumerators
 
 N_COLUMNS, C = 2, 0.7
@@ -100,6 +100,8 @@ def flat_graphs(shape, nodes):
 def named(table):
     """The structure as users pass it: one that does not know its labels yet, or one with constraints."""
     structure = table.structure
+    if isinstance(structure, Grammar):
+        return structure
     if isinstance(structure, SemiMarkov):
         return SemiMarkov(max_length=structure.max_length)
     if isinstance(structure, Dependency):
@@ -170,7 +172,7 @@ def test_penalty_on_absolute_values(name, l1_ratio):
 
 
 def has_swaps(name):
-    others = ("arcs", "graph node types", "hypergraph", "segments", "spans")
+    others = ("arcs", "grammar", "graph node types", "hypergraph", "segments", "spans")
     return not any(other in name for other in others)
 
 
@@ -196,6 +198,10 @@ def test_structured_svm(name, solver):
 def test_pair_features(name):
     table, nodes, codes = drawn(name)
     X, y = users_input(table, nodes, codes)
+    if not table.structure.has_edges:
+        with pytest.raises(ValueError, match=r"'pair_features' parameter of CRF must be False: a .* has no edges"):
+            CRF(named(table), pair_features=True).fit(X, y)
+        return
     for solver in ("lbfgs", "block_dual"):
         model = CRF(named(table), C, features="all", pair_features=True, tol=1e-7, solver=solver).fit(X, y)
         check(model, optimum(table, nodes, codes, hinge=False, with_pairs=True))
@@ -210,7 +216,7 @@ def test_pair_features(name):
         assert swapped.dual_gap_ <= 1e-5 * best
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if "single" not in name])
+@pytest.mark.parametrize("name", WITH_EDGES)
 def test_known_labels(name):
     """Probabilities given label sets are those of the labellings that agree with them."""
     table, nodes, codes = drawn(name)
@@ -318,7 +324,7 @@ def test_files(name, kernel, mmap, tmp_path):
     if kernel is not None and refuses_kernels(table, X, y):
         return
     ends, has_pairs = bool(table.structure.n_ends), table.structure.no_pairs is None
-    settings = {"kernel": kernel and "rbf", "pair_features": kernel is None and ends}
+    settings = {"kernel": kernel and "rbf", "pair_features": kernel is None and ends and table.structure.has_edges}
     if kernel == "rbf on pairs" and has_pairs:
         settings["kernel_on"] = "pairs"
     model = CRF(named(table), C, start_stop=ends, **settings).fit(X, y)

@@ -15,6 +15,7 @@ from dualfield.metrics import sequence_accuracy_score, token_log_loss
 from dualfield.models.carry_over import carry_over
 from dualfield.models.training_data import read_training_data
 from dualfield.objectives.latent_states import LatentChain
+from dualfield.plotting import GraphDisplay
 from dualfield.report.training_dev import DevData, evaluated
 from dualfield.structures import FlatGraphs, Graph
 from tests.structures.test_graph import grid
@@ -417,3 +418,28 @@ def test_reports_and_metrics_take_labels_by_type():
     assert shown.accuracy == 1.0
     assert shown.truth[0] == Y[0]["text"] + Y[0]["word"]
     assert shown.marginals[0].shape == (len(shown.truth[0]), 5)
+    flat = FlatGraphs(
+        nodes={"word": [["the"]], "text": np.ones((1, 2))},
+        lengths=[2],
+        edges=[(0, 1)],
+        edge_lengths=[1],
+        node_types=["word", "text"],
+    )
+    assert evaluated(model, DevData(flat, [["O", "pets"]], None)).graphs is None
+
+
+def test_pictures_of_graphs_by_type():
+    """Nodes are drawn in the order of their types, each with its type and its word."""
+    model = CRF("graph").fit(X, Y)
+    shown = evaluated(model, DevData(X, Y, None))
+    n_text, words = len(Y[0]["text"]), [name.removeprefix("word ") for name in shown.graphs.names[0]]
+    assert words[n_text:] == [word[0] for word in X[0][0]["word"]]
+    display, alone = shown.graph(0), GraphDisplay.from_estimator(model, X[0], Y[0])
+    shape = model.decision_scores(X[:1]).shape
+    for one in (display, alone):
+        assert one.labels == one.truth == Y[0]["text"] + Y[0]["word"]
+        np.testing.assert_array_equal(one.edges, shape.edges)
+        assert one.names == shown.graphs.names[0]
+        np.testing.assert_allclose(one.probabilities, shown.chances[0])
+        assert "word the" in one.svg()
+    assert shown.whole == "graph"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dualfield import CRF
 from dualfield.io import read_json_graphs, write_json_graphs
 
 
@@ -94,3 +96,61 @@ def test_an_interrupted_file_leaves_the_old_one(tmp_path):
         write_json_graphs([(np.array([[np.nan]]), [])], None, path)
     assert path.read_text() == "before"
     assert [one.name for one in tmp_path.iterdir()] == ["graphs.jsonl"]
+
+
+TYPED = {
+    "nodes": {"word": [["the"], ["dog"]], "text": [[0.5, 1.0]]},
+    "edges": {"word:text": [[0, 0], [1, 0]], "word:next to:word": [[0, 1]]},
+    "edge_features": {"word:text": [["first"], ["last"]]},
+    "labels": {"word": ["D", "N"], "text": ["pets"]},
+}
+
+
+def test_node_types_are_read_and_written():
+    X, y = read_json_graphs([json.dumps(TYPED)] * 2)
+    assert y == [TYPED["labels"]] * 2
+    nodes, edges, features = X[0]
+    assert nodes["word"] == [["the"], ["dog"]]
+    np.testing.assert_array_equal(nodes["text"], [[0.5, 1.0]])
+    assert edges == {("word", "text"): [[0, 0], [1, 0]], ("word", "next to", "word"): [[0, 1]]}
+    assert features == {("word", "text"): [["first"], ["last"]]}
+    out = io.StringIO()
+    write_json_graphs(X, y, out)
+    assert [json.loads(line) for line in out.getvalue().splitlines()] == [TYPED] * 2
+    out = io.StringIO()
+    write_json_graphs([one[:2] for one in X], None, out)
+    plain, labels = read_json_graphs(out.getvalue().splitlines())
+    assert labels is None
+    model = CRF("graph").fit(plain, y)
+    assert model.structure_.tables == ("next to", "word-text")
+    assert model.predict(plain) == y
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"edges": [[0, 1]]}, r'line 1: "edges" is \[\[0, 1\]\]; expected an object by type'),
+        (
+            {"edges": {"word:page": []}},
+            "edges 'word:page' must be called \"type:type\"",
+        ),
+        ({"edges": {"word:text": [[0, 1]]}}, r"edges 'word:text': edge 0 must be a pair of nodes below 2 and 1. Got"),
+        ({"edges": {"word:text": 3}}, "edges 'word:text': must be a list of pairs of nodes. Got 3 instead"),
+        ({"edge_features": {"word:text": [["one"]]}}, r'edges .word:text.: has 1 "edge_features"; expected 2'),
+        ({"labels": {"word": ["D", "N"]}}, r'"labels" has the types \[.word.\]; expected \[.text., .word.\]'),
+        ({"labels": {"word": ["D"], "text": ["pets"]}}, "nodes of type 'word': has 1 \"labels\"; expected 2"),
+        ({"nodes": {"a:b": [["x"]]}}, "node types must be texts without ':'"),
+        ({"nodes": {"word": [["x"], 3], "text": []}}, r"nodes of type 'word': \"nodes\"\[1\] must be"),
+    ],
+)
+def test_errors_name_the_type(change, message):
+    with pytest.raises(ValueError, match=message):
+        read_json_graphs([json.dumps(TYPED | change)])
+
+
+def test_types_that_cannot_be_written_are_refused():
+    X, _ = read_json_graphs([json.dumps(TYPED)])
+    with pytest.raises(ValueError, match=r"y\[0\] must be a dict with the labels of each node type"):
+        write_json_graphs(X, [["D", "N", "pets"]], io.StringIO())
+    with pytest.raises(ValueError, match=r"y\[0\] has .* labels by type; its graph has"):
+        write_json_graphs(X, [{"word": ["D"], "text": ["pets"]}], io.StringIO())

@@ -14,6 +14,7 @@ from dualfield.structures import (
     ArcShape,
     Chain,
     Dependency,
+    Grammar,
     Graph,
     GraphShape,
     Hypergraph,
@@ -233,6 +234,49 @@ class Segments(Enumerator):
         return pairs + lengths + ([ends + labels[0], ends + self.n_labels + labels[-1]] if labels else [])
 
 
+class Grammars(Enumerator):
+    """Every derivation, from the top, by trying every rule at every split point."""
+
+    def _derivations(self, i, j, symbol, words):
+        """(labels by span, shared parts) of every derivation of a symbol over the words i to j - 1."""
+        rules = self.structure.rules
+        n_binary = rules.binary.shape[1]
+        if j == i + 1:
+            for rule, (terminal, parent, label) in enumerate(rules.lexical.T.tolist()):
+                if parent == symbol and rules.terminals[terminal] == words[i]:
+                    yield {(i, j): label}, [n_binary + rule]
+            return
+        for rule, (parent, left, right) in enumerate(rules.binary.T.tolist()):
+            for k in range(i + 1, j) if parent == symbol else ():
+                for one, parts in self._derivations(i, k, left, words):
+                    for two, more in self._derivations(k, j, right, words):
+                        yield {(i, j): int(rules.symbol_labels[symbol]), **one, **two}, [rule, *parts, *more]
+
+    def _every(self, i):
+        kept = self.__dict__.setdefault("_found", {})
+        if i not in kept:
+            words = [token if isinstance(token, str) else token[1] for token in self.shape.tokens[i]]
+            n, rules, found = len(words), self.structure.rules, {}
+            first_root = rules.binary.shape[1] + rules.lexical.shape[1]
+            spans = [(a, b) for a in range(n) for b in range(a + 1, n + 1)]
+            for at, root in enumerate(rules.roots.tolist() if n else ()):
+                for labels, parts in self._derivations(0, n, root, words):
+                    labelling = tuple(labels.get(span, 0) for span in spans)
+                    assert labelling not in found, "two derivations of a labelling"
+                    found[labelling] = [*parts, first_root + at]
+            kept[i] = found if n else {(): []}
+        return kept[i]
+
+    def labellings(self, i):
+        return list(self._every(i))
+
+    def shared(self, i, labels):
+        return self._every(i)[tuple(labels)]
+
+    def input(self, i, nodes):
+        return self.shape.tokens[i], nodes
+
+
 def projective_trees(n, single=True):
     """All projective trees of n words: tuples of heads, counted from 1, 0 for the root."""
     for heads in product(range(n + 1), repeat=n):
@@ -275,6 +319,9 @@ class Arcs(Enumerator):
 
 class Bracketings(Enumerator):
     """Rows are the spans of a sentence, label 0 is no bracket; brackets do not cross."""
+
+    def output(self, i, labels):
+        return [self.structure.labels[label] for label in labels]
 
     def spans(self, i):
         n = 0
@@ -345,6 +392,26 @@ def draw_graph(rng, lengths, n_types=1, n_node_types=None):
     return GraphShape(_offsets(lengths), flat, _offsets([len(one) for one in edges]), types=types, node_types=kinds)
 
 
+def _grammar_of_trees():
+    """Tags are given; brackets with three and four parts, a unary chain, words with and without brackets."""
+    trees = [
+        "(S (NP (N b)) (VP (V c) (NP (NP (N b)) (PP (P d) (N b)))))",
+        "(S (NP (N b)) (VP (V c) (NP (N b)) (PP (P d) (N b))))",
+        "(S (VP (V c) (N b) (N b)))",
+        "(NP (N b) (N b) (N b) (NP (N b)))",
+        "(NP (NP (N b)) (NP (N b)))",
+        "(NP (N b) (NP (N b) (N b)))",
+        "(NP (N b))",
+    ]
+    return Grammar.from_treebank(trees)
+
+
+def _grammar_of_rules():
+    """Words with several tags, unary rules, a rule of three parts, and any bracketing."""
+    rules = ["S -> A S | A B A | B", "B -> A A | 'b'", "A -> 'a' | 'b' | A A"]
+    return Grammar.from_rules(rules)
+
+
 def draw_hypergraph(rng, lengths, tables):
     """Edges of all sizes that fit, in any order of their nodes; each table has at least one edge somewhere."""
     edges, types = [[] for _ in lengths], [[] for _ in lengths]
@@ -379,6 +446,16 @@ def enumerators(rng):
             SemiMarkov(["B-x", "E-x", "I-x", "O", "S-x"], 3), Shape.of(_offsets([4, 0, 1, 2])), 5
         ),
         "segments as runs": Segments(SemiMarkov(["O", "x", "y"], 3), Shape.of(_offsets([5, 0, 1, 3])), 3),
+        "grammar of trees": Grammars(
+            grammar := _grammar_of_trees(),
+            grammar.shape([[("-", tag) for tag in tags] for tags in ("NNN", "", "N", "NVNPN", "VNN", "NNNN")]),
+            grammar.n_labels,
+        ),
+        "grammar of rules": Grammars(
+            grammar := _grammar_of_rules(),
+            grammar.shape([list(words) for words in ("bab", "", "b", "aaba")]),
+            grammar.n_labels,
+        ),
         "arcs": Arcs(Dependency(["", "arc"]), ArcShape(_offsets([9, 0, 1, 16, 4])), 2),
         "arcs with labels": Arcs(Dependency(["", "x", "y"]), ArcShape(_offsets([4, 9, 0, 1, 9])), 3),
         "arcs from the root": Arcs(Dependency(["", "arc"], "any"), ArcShape(_offsets([9, 0, 1, 16])), 2),

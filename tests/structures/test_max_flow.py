@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from dualfield import CRF
 from dualfield.structures import Graph, GraphShape, Scores, max_flow
 from dualfield.structures.max_flow import Network, Quadratic, climb, roof_dual
 from tests.structures.test_graph import grid, shape_of
@@ -299,3 +300,46 @@ def test_zero_temperature_is_answered():
     assert graph.log_partition(problem.scores, temperature=0.0) == pytest.approx(found.bounds.bound)
     assert graph.score(problem.scores, found.labels) == pytest.approx(found.bounds.score)
     assert graph.sample(problem.scores, 2, temperature=0.0).tolist() == [found.labels.tolist()] * 2
+
+
+def test_auto_cuts_wide_graphs_whose_pairs_attract():
+    """Too wide, two labels, pairs that attract: best labellings are exact, sums are those of the relaxation."""
+    rng = np.random.default_rng(5)
+    shape = shape_of(16, grid(4, 4))
+    for seed in range(5):
+        node = np.random.default_rng(seed).normal(size=(16, 2))
+        own = rng.normal(size=(24, 2, 2))
+        own[:, [0, 1], [0, 1]] += 3.0
+        attracts = own[:, 0, 0] + own[:, 1, 1] >= own[:, 0, 1] + own[:, 1, 0]
+        own[~attracts] = 0.0
+        for transition in (np.array([[0.8, 0.1], [0.0, 0.7]]), own):
+            scores = Scores(node, transition=transition, shape=shape)
+            auto, exact, swept = Graph(2, budget=100), Graph(2), Graph(2, inference="trw")
+            found = auto.bounded_argmax(scores)
+            assert found.bounds.exact.all()
+            np.testing.assert_array_equal(found.labels, exact.argmax(scores))
+            np.testing.assert_array_equal(auto.argmax(scores), found.labels)
+            assert auto.log_partition(scores, temperature=0.0) == pytest.approx(
+                exact.log_partition(scores, temperature=0.0)
+            )
+            np.testing.assert_array_equal(auto.log_partition(scores), swept.log_partition(scores))
+            cost = rng.random((16, 2))
+            np.testing.assert_array_equal(auto.argmax(scores, cost=cost), exact.argmax(scores, cost=cost))
+    repelling = Scores(node, transition=-3.0 * own, shape=shape)
+    np.testing.assert_array_equal(Graph(2, budget=100).argmax(repelling), Graph(2, inference="trw").argmax(repelling))
+    with pytest.raises(ValueError, match="must be finite"):
+        Graph(2, budget=100).argmax(Scores(node, transition=np.array([[np.nan, 0.0], [0.0, 1.0]]), shape=shape))
+
+
+def test_auto_predicts_by_maximum_flow():
+    """A CRF that was trained on a relaxation shows its best labellings to be best."""
+    rng = np.random.default_rng(0)
+    y = [np.repeat(np.repeat(rng.integers(2, size=(3, 3)), 4, axis=0), 4, axis=1) for _ in range(6)]
+    X = [(image - 0.5 + rng.normal(size=image.shape))[:, :, None] for image in y]
+    model = CRF(Graph(budget=10**4), C=0.1).fit(X[:4], y[:4])
+    assert model.relaxation_ == "trw"
+    found, bounds = model.predict(X, return_bound=True)
+    assert bounds.exact.all()
+    for one, other in zip(found, model.predict(X), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert not model.structure_.tags_natively(model.decision_scores(X).shape)

@@ -279,3 +279,22 @@ def test_scores_of_large_pictures_are_summed_without_loss():
     forbidden = node.copy()
     forbidden[7] = -np.inf
     assert Graph(3, inference="trw").score(Scores(forbidden, transition=pair, shape=shape), labels)[0] == -np.inf
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_sweeps_from_messages_are_not_above_what_they_begin_with(name):
+    """Messages move scores from edges to nodes: no labelling's score changes, and the bound falls from their own."""
+    n_nodes, edges = GRAPHS[name]
+    for seed in range(5):
+        drawn, rng = Drawn(GRAPHS[name], seed, 2.0), np.random.default_rng(seed)
+        messages = rng.normal(size=(len(edges), 2, 3))
+        node, pair = drawn.node.copy(), drawn.pair - messages[:, 0, :, None] - messages[:, 1, None, :]
+        for end in (0, 1):
+            np.add.at(node, edges[:, end], messages[:, end])
+        moved = Scores(node, transition=pair, shape=drawn.shape)
+        labels = rng.integers(3, size=n_nodes)
+        graph = Graph(3, inference="trw")
+        np.testing.assert_allclose(graph.score(moved, labels), graph.score(drawn.scores, labels))
+        bound = graph.bounded_argmax(moved).bounds.bound[0]
+        assert bound <= node.max(axis=1).sum() + pair.max(axis=(1, 2)).sum() + 1e-9
+        assert bound >= Graph(3).log_partition(drawn.scores, temperature=0.0)[0] - 1e-9

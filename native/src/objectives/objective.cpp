@@ -318,9 +318,11 @@ void tag(const Problem& problem, const double* w, std::size_t n_threads, bool wi
         for (std::size_t i = examples.first; i < examples.last; ++i) {
             const Status status = worker.statuses[i - examples.first];
             if (status == Status::ok) continue;
+            const std::string reason = problem.structure->no_labelling(i);
             throw std::invalid_argument(
                 status == Status::impossible
-                    ? "Example " + std::to_string(i) + " has no allowed labelling: the constraints leave none."
+                    ? "Example " + std::to_string(i) +
+                          " has no allowed labelling: " + (reason.empty() ? "the constraints leave none." : reason)
                     : "The scores of example " + std::to_string(i) + " are not finite: its features are too large.");
         }
     });

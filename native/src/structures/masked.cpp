@@ -102,6 +102,10 @@ void MaskedStructure::k_best(Examples examples, const ScoreView& view, std::size
     inner_.k_best(examples, Masked(*this).of(examples, view), n_threads, k, labels, scores, statuses);
 }
 
+std::string MaskedStructure::no_labelling(std::size_t example) const {
+    return inner_.no_labelling(example);
+}
+
 std::string MaskedStructure::refusal(std::size_t example, const std::int32_t* labels) const {
     for (std::size_t t = 0; t < length(example); ++t)
         if (!allows(first(example) + t, static_cast<std::size_t>(labels[t])))

@@ -218,14 +218,12 @@ class SpanChart {
                 const double seq = j - i > 1 ? one + two * empty : one;
                 put(i, j, one, j - i > 1 ? two : 0.0, seq);
                 if (seq > kRescale || one > kRescale) {
-                    if (!(seq < kLarge)) return false;
-                    scale += rescale(i, j, seq);
+                    if (!(seq < kLarge) || !rescale(i, j, seq, scale)) return false;
                 }
             }
             double top = seq(0, j);
             for (std::size_t i = 1; i < j && !(top > 0.0); ++i) top = seq(i, j);
-            if (top > 0.0) scale += rescale(0, j, top);
-            if (!is_exact(j)) return false;
+            if (top > 0.0 && !rescale(0, j, top, scale)) return false;
         }
         const double all = seq(0, n_);
         total_ = all > 0.0 ? base_ + scale + std::log(all) : -kInfinity;
@@ -246,17 +244,18 @@ class SpanChart {
             if (one(i, k) > 0.0 && seq(k, j) > 0.0) return true;
         return false;
     }
-    // Divides column j from row i on by a number; returns its logarithm.
-    double rescale(std::size_t first, std::size_t j, double by) {
+    // Divides column j from a row on by a number; false if a number that is not zero gets too small or too large.
+    bool rescale(std::size_t first, std::size_t j, double by, double& scale) {
         const double factor = 1.0 / by;
-        for (std::size_t i = first; i < j; ++i) put(i, j, one(i, j) * factor, two(i, j) * factor, seq(i, j) * factor);
-        return std::log(by);
-    }
-    bool is_exact(std::size_t j) const {
-        const auto fits = [](double x) { return x == 0.0 || (x > kSmall && x < kLarge); };
-        for (std::size_t i = 0; i < j; ++i)
-            if (!fits(one(i, j)) || !fits(two(i, j)) || !fits(seq(i, j))) return false;
-        return true;
+        bool is_exact = true;
+        const auto scaled = [&](double x) {
+            const double y = x * factor;
+            is_exact &= x == 0.0 || (y > kSmall && y < kLarge);
+            return y;
+        };
+        for (std::size_t i = first; i < j; ++i) put(i, j, scaled(one(i, j)), scaled(two(i, j)), scaled(seq(i, j)));
+        scale += std::log(by);
+        return is_exact;
     }
 
     std::size_t n_labels_, width_, n_ = 0, stride_ = 1, excluded_ = 0;

@@ -121,6 +121,10 @@ void Structure::best_point(Examples examples, const ScoreView& view, std::size_t
     score(examples, view, n_threads, labels.data(), out, statuses);
 }
 
+std::string Structure::no_labelling(std::size_t) const {
+    return {};
+}
+
 std::unique_ptr<Slope> Structure::slope() const {
     return nullptr;
 }

@@ -12,6 +12,7 @@
 #include "dualfield/structures/arc_task.hpp"
 #include "dualfield/structures/chain_slope.hpp"
 #include "dualfield/structures/junction.hpp"
+#include "dualfield/structures/split_task.hpp"
 #include "dualfield/structures/tree_task.hpp"
 #include "dualfield/vector/routines.hpp"
 

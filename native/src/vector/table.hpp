@@ -16,6 +16,7 @@
 #include "smo_scan.hpp"
 #include "softmax_blocks.hpp"
 #include "softmax_columns.hpp"
+#include "split_rows.hpp"
 #include "trace_back.hpp"
 #include "tree_passes.hpp"
 
@@ -82,6 +83,9 @@ constexpr Routines make_routines(const char* name, bool (*is_supported)()) {
             .tree_sums = &tree_sums,
             .send_sums = &send_sums,
             .entropy = &entropy,
+            .split_sums = &split_sums,
+            .split_maxima = &split_maxima,
+            .split_down = &split_down,
             .arc_products_up = &arcs_up<ArcProducts>,
             .arc_logarithms_up = &arcs_up<ArcLogarithms>,
             .arc_maxima_up = &arcs_up<ArcMaxima>,

@@ -23,6 +23,12 @@ class Attached(NamedTuple):
         Whether the true head is known.
     right_head, right_label : bool array of shape (n_words,)
         Whether the head is right, and whether the label is right as well; the latter is None where there are no labels.
+
+    Examples
+    --------
+    >>> from dualfield.data.dependency_scores import attached
+    >>> attached([[2, 0], [None]], [[2, 0], [0]]).is_known
+    array([ True,  True, False])
     """
 
     offsets: NDArray[np.int64]

@@ -33,6 +33,12 @@ class Heads(NamedTuple):
         From a word whose head is one of several to these.
     are_arrays : bool
         Whether all of them came as arrays.
+
+    Examples
+    --------
+    >>> from dualfield.data.heads import read_heads
+    >>> read_heads([[2, 0], [None]], [2, 1]).is_whole
+    array([ True, False])
     """
 
     offsets: NDArray[np.int64]

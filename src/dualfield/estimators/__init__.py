@@ -11,6 +11,7 @@ from dualfield.estimators.kernel_logistic import KernelLogisticRegression
 from dualfield.estimators.latent import LatentStructuredSVM
 from dualfield.estimators.latent_crf import LatentCRF
 from dualfield.estimators.loading import load
+from dualfield.estimators.pcfg import DiscriminativePCFG
 from dualfield.estimators.structured_svm import StructuredSVM
 from dualfield.estimators.tuned import CRFCV, StructuredSVMCV
 from dualfield.objectives.latent_bags import LatentPosition
@@ -27,6 +28,7 @@ __all__ = [
     "ConditionalGraphicalModel",
     "DiscriminativeBayesNet",
     "DiscriminativeHMM",
+    "DiscriminativePCFG",
     "EarlyStopping",
     "KernelLogisticRegression",
     "LatentCRF",

@@ -16,6 +16,7 @@ from dualfield.estimators.hmm import DiscriminativeHMM
 from dualfield.estimators.kernel_logistic import KernelLogisticRegression
 from dualfield.estimators.latent import LatentStructuredSVM
 from dualfield.estimators.latent_crf import LatentCRF
+from dualfield.estimators.pcfg import DiscriminativePCFG
 from dualfield.estimators.structured_svm import StructuredSVM
 from dualfield.persistence.file import ModelFileError, open_model
 
@@ -33,6 +34,7 @@ ESTIMATORS: dict[str, type[Estimator]] = {
         ConditionalGraphicalModel,
         DiscriminativeHMM,
         DiscriminativeBayesNet,
+        DiscriminativePCFG,
         BaggedTagger,
         BayesianCRF,
         crfsuite.CRF,

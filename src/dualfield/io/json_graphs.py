@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse
 
 from dualfield.io.json_records import Record, checked_text, iter_json_records, shortened
+from dualfield.io.json_typed_graphs import has_types, read_typed, read_typed_labels, typed_record
 from dualfield.io.text_lines import Source, Target, source_name, write_lines
 
 _ITEM = "a list of numbers, a list of strings, or an object from strings to values"
@@ -145,12 +146,14 @@ class JsonGraphReader:
         return found
 
 
-def read_json_graphs(source: Source, *, structure: str = "graph") -> tuple[list[Any], list[list[Any]] | None]:
+def read_json_graphs(source: Source, *, structure: str = "graph") -> tuple[list[Any], list[Any] | None]:
     """Read graphs, one in each line: ``{"nodes": [...], "edges": [[0, 1], ...], "labels": [...]}``.
 
     A node is a list of numbers, a list of attributes, or an object from attributes to values. Edges lead from the
     first node to the second. ``"types"``, a whole number for each edge, and ``"edge_features"``, an item for each edge
-    in the forms of nodes, need not be there.
+    in the forms of nodes, need not be there. Where nodes have types, nodes, edges, features and labels are objects by
+    type: ``{"nodes": {"word": [...], "text": [...]}, "edges": {"word:text": [[0, 0], ...]}, "labels": {...}}``; edges
+    with a name are called ``"word:name:text"``.
 
     Parameters
     ----------
@@ -163,7 +166,7 @@ def read_json_graphs(source: Source, *, structure: str = "graph") -> tuple[list[
     -------
     X : list of tuples
         Examples as models take them, see :class:`dualfield.structures.Graph` and :class:`dualfield.structures.Tree`.
-    y : list of lists, or None
+    y : list of lists or dicts, or None
         Labels: strings, whole numbers or booleans. None if the first graph has none.
 
     Raises
@@ -190,11 +193,15 @@ def read_json_graphs(source: Source, *, structure: str = "graph") -> tuple[list[
         raise ValueError(f"structure must be 'graph' or 'tree'. Got {structure!r} instead.")
     name, read = source_name(source), JsonGraphReader(structure)
     X: list[Any] = []
-    y: list[list[Any]] = []
+    y: list[Any] = []
     labelled: bool | None = None
     for number, record in iter_json_records(source):
         place = f"{name}, line {number}"
         labelled = "labels" in record if labelled is None else labelled
+        if structure == "graph" and has_types(record):
+            X.append(read_typed(record, place, _features))
+            y.append(read_typed_labels(record, X[-1][0], place, _labels) if labelled else {})
+            continue
         graph = read(record, place, labelled=labelled)
         X.append(read.example(graph, place))
         y.append(graph.labels or [])
@@ -207,9 +214,11 @@ def write_json_graphs(X: Iterable[Any], y: Iterable[Any] | None, target: Target)
     Parameters
     ----------
     X : iterable of graphs
-        In any form that models with ``structure="graph"`` take: tuples, NetworkX graphs, images.
+        In any form that models with ``structure="graph"`` take: tuples, dicts by node type, NetworkX graphs without
+        node types, images.
     y : iterable of sequences of labels, or None
-        A label for each node; those of an image may be of shape (height, width). None: no labels are written.
+        A label for each node; those of an image may be of shape (height, width), those of node types are dicts. None:
+        no labels are written.
     target : path or open text file
         A path is written atomically; one that ends in ``.gz`` gets a gzip file.
 
@@ -231,28 +240,39 @@ def write_json_graphs(X: Iterable[Any], y: Iterable[Any] | None, target: Target)
     """
     from dualfield.structures.graph_input import read_graphs  # slow to import, and not needed to read
 
-    graphs = read_graphs(X, 4)
+    examples = list(X)
+    graphs = read_graphs(examples, 4)
     labels = [None] * len(graphs) if y is None else list(y)
     if len(labels) != len(graphs):
         raise ValueError(f"y has labels of {len(labels)} graphs; X has {len(graphs)}.")
-    write_lines(target, _lines(graphs, labels))
+    write_lines(target, _lines(examples, graphs, labels))
 
 
-def _lines(graphs: list[Any], labels: list[Any]) -> Iterator[str]:
-    for at, (graph, given) in enumerate(zip(graphs, labels, strict=True)):
-        nodes = _rows(graph.nodes)
-        record: Record = {"nodes": nodes, "edges": graph.edges.tolist()}
-        if graph.types is not None:
-            record["types"] = graph.types.tolist()
-        if graph.features is not None:
-            record["edge_features"] = _rows(graph.features)
-        if given is not None:
-            record["labels"] = np.ravel(given).tolist() if isinstance(given, np.ndarray) else list(given)
-            _check_number("labels", len(record["labels"]), len(nodes), "nodes", f"y[{at}]")
+def _lines(examples: list[Any], graphs: list[Any], labels: list[Any]) -> Iterator[str]:
+    for at, (example, graph, given) in enumerate(zip(examples, graphs, labels, strict=True)):
+        if graph.by_type is None:
+            record = _record(graph, given, f"y[{at}]")
+        elif graph.by_type.is_grouped:
+            record = typed_record(example, given, f"y[{at}]", _rows)
+        else:
+            raise ValueError(f"X[{at}] must have its nodes by type, as dicts, to be written: a network has them mixed.")
         try:
             yield json.dumps(record, ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise ValueError(f"X[{at}] cannot be written as JSON: {error}.") from error
+
+
+def _record(graph: Any, labels: Any, place: str) -> Record:
+    nodes = _rows(graph.nodes)
+    record: Record = {"nodes": nodes, "edges": graph.edges.tolist()}
+    if graph.types is not None:
+        record["types"] = graph.types.tolist()
+    if graph.features is not None:
+        record["edge_features"] = _rows(graph.features)
+    if labels is not None:
+        record["labels"] = np.ravel(labels).tolist() if isinstance(labels, np.ndarray) else list(labels)
+        _check_number("labels", len(record["labels"]), len(nodes), "nodes", place)
+    return record
 
 
 def _rows(features: Any) -> list[Any]:

@@ -7,20 +7,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dualfield.data.labels import in_a_row
 from dualfield.data.tables import Columns
 from dualfield.data.token_texts import token_texts
-from dualfield.plotting.canvas import one_axes
-from dualfield.plotting.display import Display
+from dualfield.plotting.drawn import DrawnDisplay
 from dualfield.plotting.graph_picture import graph_sketch
 from dualfield.plotting.labels import label_list
-from dualfield.plotting.markup import Html
+from dualfield.plotting.sketch import Sketch
 from dualfield.structures import GraphShape, TreeShape
 from dualfield.structures.relaxed import relaxed_examples
 
-_INCHES = 0.75 / 72.0  # of a pixel
 
-
-class GraphDisplay(Display):
+class GraphDisplay(DrawnDisplay):
     """A graph with the labels of its nodes, and of an image the picture of its labels.
 
     Every label has its colour. Nodes are as large as their label is probable, wrong ones have a red ring and say what
@@ -173,7 +171,7 @@ class GraphDisplay(Display):
             picture says how far the labelling may be from the best one, and has none.
         example : one tree, graph or image
             In the form in which the model takes the items of `X`.
-        truth : sequence of labels, default=None
+        truth : sequence of labels, or dict where nodes come by type, default=None
             The true labels.
         positions, names
             As for the constructor; `names` None: the words of nodes, where their attributes tell them.
@@ -197,6 +195,7 @@ class GraphDisplay(Display):
         edges, types = edges_of(shape)
         is_wide = bool(relaxed_examples(model.structure_, shape)[0])
         (labels,), bounds = model.predict([example], return_bound=True)
+        labels, truth = (in_a_row(one) if isinstance(one, dict) else one for one in (labels, truth))
         if names is None and not isinstance(labels, np.ndarray):
             words = token_texts(example, len(labels))
             names = None if all(word == f"token {at}" for at, word in enumerate(words)) else words
@@ -206,6 +205,7 @@ class GraphDisplay(Display):
         if not hasattr(model, "predict_proba"):
             return cls(labels, edges, **more)
         (marginals,) = model.predict_proba([example])
+        marginals = np.array(in_a_row(marginals)) if isinstance(marginals, dict) else marginals
         return cls.from_predictions(labels, edges, marginals, more.pop("classes"), **more)
 
     def _summary(self) -> str:
@@ -218,67 +218,8 @@ class GraphDisplay(Display):
         optional = {"name": self.names, "probability": self.probabilities, "truth": self.truth}
         return columns | {name: list(values) for name, values in optional.items() if values is not None}
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw with matplotlib.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, default=None
-            Where to draw; None: a new figure.
-
-        Returns
-        -------
-        GraphDisplay
-            Itself.
-
-        Examples
-        --------
-        >>> import matplotlib.pyplot as plt
-        >>> from dualfield.plotting import GraphDisplay
-        >>> display = GraphDisplay(["x", "y"], [(0, 1)]).plot()
-        >>> [text.get_text() for text in display.ax_.texts]
-        ['x', 'y', 'x', 'y']
-        >>> plt.close(display.figure_)
-        """
-        sketch = graph_sketch(self)
-        left, right, top, bottom = sketch.bounds()
-        self.ax_ = one_axes(ax, ((right - left) * _INCHES, (bottom - top) * _INCHES), margins=(0.2, 0.2))
-        self.figure_ = self.ax_.figure
-        sketch.draw(self.ax_)
-        return self
-
-    def html(self) -> Html:
-        """Draw as SVG for a page of :mod:`dualfield.report`.
-
-        Returns
-        -------
-        Html
-            The picture.
-
-        Examples
-        --------
-        >>> from dualfield.plotting import GraphDisplay
-        >>> picture = GraphDisplay(["x", "y"], [(0, 1)], [0.9, 0.7], truth=["x", "x"]).html()
-        >>> "<title>node 1: y with probability 0.700, true: x</title>" in picture
-        True
-        """
-        return graph_sketch(self).svg(self._title())
-
-    def svg(self) -> str:
-        """Draw as an SVG file of its own, in light colours or dark ones as the screen has them.
-
-        Returns
-        -------
-        str
-            The content of an ``.svg`` file.
-
-        Examples
-        --------
-        >>> from dualfield.plotting import GraphDisplay
-        >>> GraphDisplay(["x"]).svg().startswith('<svg xmlns="http://www.w3.org/2000/svg"')
-        True
-        """
-        return graph_sketch(self).document(self._title())
+    def _sketch(self) -> Sketch:
+        return graph_sketch(self)
 
     def _title(self) -> str:
         return f"Predicted labels: {self._summary()}"

@@ -46,6 +46,21 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Box:
+    """A rectangle with round corners and a border in its own hue, or a red one if it is wrong."""
+
+    x: float
+    y: float
+    _: KW_ONLY
+    width: float
+    height: float
+    hue: int | None
+    strength: float = 1.0
+    is_wrong: bool = False
+    tip: str = ""
+
+
+@dataclass(frozen=True)
 class Stroke:
     """A line through points, with an arrowhead at its end, or closed."""
 
@@ -80,7 +95,7 @@ class Words:
         return begin, begin + width
 
 
-Part = Dot | Cell | Stroke | Words
+Part = Dot | Cell | Box | Stroke | Words
 
 
 @dataclass
@@ -95,7 +110,7 @@ class Sketch:
         for part in self.parts:
             if isinstance(part, Dot):
                 corners += [(part.x + sign * (part.radius + 2), part.y + sign * (part.radius + 2)) for sign in (-1, 1)]
-            elif isinstance(part, Cell):
+            elif isinstance(part, Cell | Box):
                 corners += [(part.x, part.y), (part.x + part.width, part.y + part.height)]
             elif isinstance(part, Stroke):
                 corners += part.points
@@ -112,6 +127,11 @@ class Sketch:
         head = f'<svg role="img" width="{width:.0f}" height="{height:.0f}" viewBox="{box}"'
         drawn = "".join(_svg(part) for part in self.parts)
         return Html(f"{head} aria-label={quoteattr(printable(title))}>{drawn}</svg>")
+
+    def scrolled(self, title: str) -> Html:
+        """Return an ``<svg>`` that keeps its size, in a box that can be moved where the page is narrower."""
+        picture = self.svg(title).replace("<svg ", '<svg class="whole" ', 1)
+        return Html(f'<div class="scroll">{picture}</div>')
 
     def document(self, title: str) -> str:
         """Return an SVG file of its own, on paper, in the colours of light and dark screens."""
@@ -138,6 +158,13 @@ class Sketch:
             _draw(ax, part, order)
 
 
+def check_direction(direction: str) -> str:
+    """Return where a tree leads: "down" to words side by side, "right" to words in a column, "auto" by their width."""
+    if direction not in ("auto", "down", "right"):
+        raise ValueError(f"direction must be one of 'auto', 'down', 'right'. Got {direction!r}.")
+    return direction
+
+
 def text_width(text: str, size: float = 11.0) -> float:
     """Return about how many pixels a text takes."""
     return _LETTER * size * len(text)
@@ -159,6 +186,12 @@ def _svg(part: Part) -> str:
         hue = "var(--soft)" if part.hue is None else f"var(--hue-{part.hue})"
         place = f'x="{part.x:.1f}" y="{part.y:.1f}" width="{part.width:.1f}" height="{part.height:.1f}"'
         look = f"fill:{hue};fill-opacity:{part.strength:.2f};shape-rendering:crispEdges"
+        return f'<rect {place} style="{look}">{_tip(part.tip)}</rect>'
+    if isinstance(part, Box):
+        hue = "var(--soft)" if part.hue is None else f"var(--hue-{part.hue})"
+        border, width = ("var(--wrong)", 2.0) if part.is_wrong else (hue, 1.0)
+        place = f'x="{part.x:.1f}" y="{part.y:.1f}" width="{part.width:.1f}" height="{part.height:.1f}" rx="5"'
+        look = f"fill:{hue};fill-opacity:{part.strength:.2f};stroke:{border};stroke-width:{width:g}"
         return f'<rect {place} style="{look}">{_tip(part.tip)}</rect>'
     if isinstance(part, Words):
         weight = ";font-weight:700" * part.is_bold
@@ -188,7 +221,7 @@ def _head(stroke: Stroke, length: float = 9.0, half: float = 4.0) -> list[tuple[
 
 
 def _draw(ax: Any, part: Part, order: int) -> None:
-    from matplotlib.patches import Circle, Polygon, Rectangle
+    from matplotlib.patches import Circle, FancyBboxPatch, Polygon, Rectangle
     from matplotlib.patheffects import withStroke
 
     if isinstance(part, Words):
@@ -215,6 +248,13 @@ def _draw(ax: Any, part: Part, order: int) -> None:
             ax.add_patch(Polygon(_head(part), closed=True, color=LIGHT[part.colour], linewidth=0, zorder=order))
         return
     hue = LIGHT["soft"] if part.hue is None else HUES[part.hue][0]
+    if isinstance(part, Box):
+        border, width = (LIGHT["wrong"], 2.0) if part.is_wrong else (hue, 1.0)
+        round_corners = "round,pad=0,rounding_size=5"
+        patch = FancyBboxPatch((part.x, part.y), part.width, part.height, boxstyle=round_corners, zorder=order)
+        patch.set(facecolor=(hue, part.strength), edgecolor=border, linewidth=_POINTS * width)
+        ax.add_patch(patch)
+        return
     if isinstance(part, Cell):
         ax.add_patch(
             Rectangle(

@@ -50,6 +50,7 @@ DRAWING_STYLE = (
     SVG_STYLE
     + """
 svg { display: block; max-width: 100%; height: auto; overflow: visible; }
+svg.whole { max-width: none; }
 .charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 250px), 1fr)); gap: 1rem 2rem;
   align-items: start; }
 .charts svg { width: 100%; max-width: min(100%, 440px); }

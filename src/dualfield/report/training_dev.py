@@ -134,7 +134,7 @@ def evaluated(model: Any, dev: DevData) -> DevResult:
     """Predict labels, probabilities and spans of dev data."""
     X = list(dev.X) if isinstance(dev.X, Iterator) else dev.X
     classes = label_list(model.classes_)
-    if has_graphs(model):
+    if has_graphs(model) and getattr(X, "node_types", None) is None:  # flat ones are not cut apart by type
         return _evaluated_graphs(model, list(X), dev, classes)
     marginals = model.predict_proba(X) if hasattr(model, "predict_proba") else None
     truth, predicted = paired(as_sequences(dev.y), as_sequences(model.predict(X)))

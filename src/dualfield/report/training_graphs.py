@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dualfield.data.labels import in_a_row
 from dualfield.data.shapes import Shape
 from dualfield.data.token_texts import token_texts
 from dualfield.plotting import GraphDisplay
@@ -68,9 +69,8 @@ class DevGraphs:
 
 
 def has_graphs(model: Any) -> bool:
-    """Return whether a model labels the nodes of trees or graphs; those that come by type are not drawn."""
-    structure = getattr(model, "structure_", None)
-    return isinstance(structure, Pairwise) and structure.label_sets is None and hasattr(model, "decision_scores")
+    """Return whether a model labels the nodes of trees or graphs."""
+    return isinstance(getattr(model, "structure_", None), Pairwise) and hasattr(model, "decision_scores")
 
 
 def predicted_graphs(model: Any, X: list[Any], tokens: Any) -> DevGraphs:
@@ -83,12 +83,13 @@ def predicted_graphs(model: Any, X: list[Any], tokens: Any) -> DevGraphs:
         if len(places):
             labels, found = model.predict([X[at] for at in places], return_bound=True)
             for at, one, score, bound in zip(places, labels, found.score, found.bound, strict=True):
-                predicted[at] = one
+                predicted[at] = in_a_row(one) if isinstance(one, dict) else one
                 bounds[at] = Bounds(np.array([score]), np.array([bound])) if wide[at] else None
     marginals = None
     if not wide.any() and hasattr(model, "predict_proba"):
         n = len(model.classes_)
-        marginals = [np.reshape(one, (-1, n)) for one in model.predict_proba(X)]
+        rows = (in_a_row(one) if isinstance(one, dict) else one for one in model.predict_proba(X))
+        marginals = [np.reshape(one, (-1, n)) for one in rows]
     is_image = any(isinstance(one, np.ndarray) and one.ndim == 2 for one in predicted)
     labels = getattr(model, "label_graph_", None)
     whole, part = ("image", "pixel") if is_image else ("tree" if model.structure_.name == "tree" else "graph", "node")

@@ -8,6 +8,7 @@ from dualfield.structures.constraints import span_constraints
 from dualfield.structures.custom import CustomProblem, check_custom_problem
 from dualfield.structures.dependency import Dependency
 from dualfield.structures.factor_graph import FactorGraph
+from dualfield.structures.grammar import Grammar
 from dualfield.structures.graph import Graph
 from dualfield.structures.graph_input import FlatGraphs, grid_edges
 from dualfield.structures.graph_shape import GraphShape
@@ -40,6 +41,7 @@ __all__ = [
     "Dependency",
     "FactorGraph",
     "FlatGraphs",
+    "Grammar",
     "Graph",
     "GraphShape",
     "Hypergraph",

@@ -157,7 +157,9 @@ class Structure(Parts):
         with_edges = self.has_edges and (with_edges or edges)
         native = self.native(batch.shape, with_edges=with_edges, with_ends=with_ends)
         own, shared = self._arrays(batch, cost, with_edges, with_ends)
-        return _native.Oracle(native, own, shared, 1.0 / temperature, n_threads(n_jobs))
+        oracle = _native.Oracle(native, own, shared, 1.0 / temperature, n_threads(n_jobs))
+        found: _native.Oracle = self._improved(oracle, native, batch, own)
+        return found
 
     def _uses(self, batch: Scores) -> tuple[bool, bool]:
         """Return whether edges have scores of their own, and whether ends have some."""
@@ -175,6 +177,34 @@ class Structure(Parts):
             shared = np.concatenate([cliques, *labels])
         node = add_cost(batch.node, cost)
         return [node, per_edge] if with_edges else [node], shared
+
+    def _improved(
+        self, oracle: _native.Oracle, native: _native.Structure, scores: Scores, own: list[Floats | None]
+    ) -> Any:
+        """Return an oracle that answers some questions better than the native one; `own` scores have the costs."""
+        return oracle
+
+    def tags_natively(self, shape: Shape) -> bool:
+        """Return whether native code finds the best labellings of examples of given shapes.
+
+        Parameters
+        ----------
+        shape : Shape
+            The shapes of the examples.
+
+        Returns
+        -------
+        bool
+            False where :meth:`argmax` knows better.
+
+        Examples
+        --------
+        >>> from dualfield.data.shapes import Shape
+        >>> from dualfield.structures import Chain
+        >>> Chain(2).tags_natively(Shape.of([0, 3]))
+        True
+        """
+        return self.is_native
 
     def _indicator(
         self, scores: Scores | ArrayLike, labels: Codes, cliques: str | None

@@ -62,9 +62,9 @@ class Dependency(Structure):
         What features of arcs are made of. Texts with macros for tokens that are str or tuples of str:
         ``"%x[head,1]/%x[child,1]"`` for column 1 of both words, ``"%x[head-1]"`` for the word before the head, ``"%d"``
         for the direction, ``"%n"`` for direction and distance, ``"%b[1]"`` for each value of column 1 between the two.
-        Or a function of a sentence, a head, -1 for the root, and a child, counted from 0, that returns attributes; a model with a function cannot be
-        saved. None: X has a row for each arc. "default": a first-order set of words, tags (column 1), their neighbours,
-        what is between, distance and direction.
+        A function of a sentence, a head, -1 for the root, and a child, counted from 0, that returns attributes; a model
+        with a function cannot be saved. None: X has a row for each arc. "default": a first-order set of words, tags
+        (column 1), their neighbours, what is between, distance and direction.
 
     Examples
     --------

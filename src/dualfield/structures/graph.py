@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dualfield import _native
 from dualfield.data import Batch
-from dualfield.data.arrays import Codes
+from dualfield.data.arrays import Codes, Floats
 from dualfield.data.checks import check_choice
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
@@ -18,7 +18,7 @@ from dualfield.structures.checks import add_cost, check_int, n_threads
 from dualfield.structures.graph_input import FlatEdges, FlatGraphs, edge_features, read_graphs
 from dualfield.structures.graph_shape import GraphShape
 from dualfield.structures.label_sets import LabelSets
-from dualfield.structures.max_flow_oracle import NO_SUMS, MaxFlowOracle
+from dualfield.structures.max_flow_oracle import NO_SUMS, BestByFlow, MaxFlowOracle
 from dualfield.structures.opened import Opened
 from dualfield.structures.pairwise import Pairwise
 from dualfield.structures.scores import PartSets, Scores
@@ -106,7 +106,8 @@ class Graph(Pairwise):
         Which labels an edge may join, that of the node it comes from first (row). None: all.
     inference : {"auto", "exact", "trw", "max_flow"}, default="auto"
         How questions are answered: exactly, by tree-reweighted bounds, by maximum flow, or ("auto") exactly if the
-        budget is enough for all examples of the question, else by tree-reweighted bounds.
+        budget is enough for all examples of the question, else by tree-reweighted bounds; but best labellings with two
+        labels, if all pairs attract, by maximum flow.
     budget : int, default=10**9
         Bytes that the tables of exact answers may take for one example, for each thread.
     neighbours : {4, 8}, default=4
@@ -274,6 +275,28 @@ class Graph(Pairwise):
         if self.label_sets is not None:
             node = np.where(self.label_sets.flags[self._node_types(shape)], node, -np.inf)
         return MaxFlowOracle(self, shape, node, *self._parts(batch), n_threads(n_jobs))
+
+    def _improved(
+        self, oracle: _native.Oracle, native: _native.Structure, scores: Scores, own: list[Floats | None]
+    ) -> Any:
+        """Let maximum flow find the best labellings of wide graphs with two labels, if all pairs attract."""
+        if not self._may_cut or not isinstance(native, _native.RelaxedGraphStructure):
+            return oracle
+        (shared, per_edge), node = self._parts(scores), own[0]
+        assert node is not None
+        pairs = next((one.reshape(-1, 4) for one in (shared, per_edge) if one is not None), np.zeros((0, 4)))
+        # NaN and infinite scores are left to the native oracle, which explains them.
+        if not (np.isfinite(pairs).all() and (pairs[:, 0] + pairs[:, 3] >= pairs[:, 1] + pairs[:, 2]).all()):
+            return oracle
+        return BestByFlow(oracle, lambda: MaxFlowOracle(self, scores.shape, node, shared, per_edge, 1))
+
+    @property
+    def _may_cut(self) -> bool:
+        return self.inference == "auto" and self.n_labels == 2 and self.label_sets is None
+
+    def tags_natively(self, shape: Shape) -> bool:
+        """Return whether native code finds the best labellings: not where a maximum flow may."""
+        return self.is_native and not (self._may_cut and self.relaxation(shape) is not None)
 
     @property
     def is_native(self) -> bool:

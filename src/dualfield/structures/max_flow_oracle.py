@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn
@@ -254,6 +255,40 @@ class MaxFlowOracle:
                 )
             if _is_impossible(graph):
                 raise ValueError(f"Example {i} has no allowed labelling: its -inf scores leave none.")
+
+
+class BestByFlow:
+    """The native oracle, but for best labellings, which maximum flow finds exactly: pairs attract.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        The native one, of tree-reweighted bounds.
+    flow : callable
+        Makes the oracle of maximum flow, once best labellings are asked for.
+    """
+
+    def __init__(self, oracle: _native.Oracle, flow: Callable[[], MaxFlowOracle]) -> None:
+        self._oracle, self._make = oracle, flow
+
+    @cached_property
+    def _flow(self) -> MaxFlowOracle:
+        return self._make()
+
+    def argmax(self) -> Codes:
+        """Return the best labellings."""
+        return self._flow.argmax()
+
+    def bounded_argmax(self) -> tuple[Codes, Floats]:
+        """Return the best labellings, and their scores as bounds."""
+        return self._flow.bounded_argmax()
+
+    def maximum(self) -> Floats:
+        """Return the highest scores."""
+        return self._flow.maximum()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._oracle, name)
 
 
 def _is_impossible(graph: _Graph) -> bool:

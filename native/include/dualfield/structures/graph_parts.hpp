@@ -38,6 +38,7 @@ class GraphParts : public Structure {
     // Nodes of the edges of an example, [n_edges][2], and types; edges are counted over all examples.
     const std::int32_t* edges_of(std::size_t example) const { return edges_ + 2 * first_edge(example); }
     std::size_t first_edge(std::size_t example) const { return static_cast<std::size_t>(edge_offsets_[example]); }
+    std::span<const std::int64_t> edge_offsets() const { return edge_offsets_; }
     std::size_t n_edges(std::size_t example) const { return first_edge(example + 1) - first_edge(example); }
     std::size_t type_of(std::size_t edge) const {
         return options_.types ? static_cast<std::size_t>(options_.types[edge]) : 0;

@@ -39,6 +39,7 @@ class MaskedStructure final : public Structure {
                 std::int32_t* labels, Status*) const override;
     void k_best(Examples, const ScoreView&, std::size_t n_threads, std::size_t k, std::int32_t* labels, double* scores,
                 Status*) const override;
+    std::string no_labelling(std::size_t example) const override;
     std::string refusal(std::size_t example, const std::int32_t* labels) const override;
     double score_parts(std::size_t example, const ScoreView& scores, const PartSpan& parts) const override;
     void add_cost(std::size_t example, const std::int32_t* truth, const double* cost, double scale,

@@ -166,6 +166,8 @@ class Structure {
     virtual void k_best(Examples, const ScoreView&, std::size_t n_threads, std::size_t k, std::int32_t* labels,
                         double* scores, Status*) const;
 
+    // Why an example has no labelling, where the structure knows; empty: scores of -inf and constraints leave none.
+    virtual std::string no_labelling(std::size_t example) const;
     // The change of the marginals, laid out as they are, along a direction of the scores, which is laid out as scores
     // are and finite; all sums are wanted. out [examples]: that of the log-partition. By slopes.
     void directional(Examples, const ScoreView& scores, const ScoreView& direction, std::size_t n_threads,

@@ -26,6 +26,7 @@ struct ChainSharesTask;     // see chain_slope.hpp
 struct ChainSlopeTask;      // see chain_slope.hpp
 struct JunctionTask;        // see junction.hpp
 struct SharedExponentials;  // see junction.hpp
+struct SplitPair;           // see split_task.hpp
 struct TreeTask;            // see tree_task.hpp
 
 struct RowBounds {
@@ -204,6 +205,12 @@ struct Routines {
     bool (*send_sums)(MessageTask&);
     // - sum_i p[i] log(p[i]) of n numbers that are not negative; those below 1e-300 count as zeros.
     double (*entropy)(const double* p, std::size_t n);
+
+    // For each pair of parts, over the places where they meet: the sum of products; the largest sum; and weight *
+    // factor times what is on the other side, added to left_sums and to right_sums. See split_task.hpp.
+    void (*split_sums)(std::span<SplitPair>);
+    void (*split_maxima)(std::span<SplitPair>);
+    void (*split_down)(std::span<const SplitPair>, const double* factors);
 
     // Passes over projective trees, see arc_task.hpp, which has a word at least.
     using Arcs = void (*)(ArcTask&);

@@ -3,9 +3,10 @@
 //   dual(mu) = sum_i c_i <D_i, mu_i> - 1/2 |w(mu)|^2,     mu_i in L
 //
 // The weights belong to tables that nearly agree. Now and then both sides are looked at. The dual is that of a point of
-// L near the tables, or of a share of the way to it from the truth. The primal has for each example the lower one of
-// two bounds of its maximum over L: by the messages, and by what the structure knows (TRW-S, which is good far from the
-// end and may stay above the maximum). Both are valid wherever the ascent stands.
+// L near the tables, or of a share of the way to it from the truth. The primal has for each
+// example the lower one of two bounds of its maximum over L: by sweeps of TRW-S that begin at the messages, and by
+// sweeps that begin at nothing, which are good far from the end and may stop above the maximum. Both are valid wherever
+// the ascent stands.
 #include "dualfield/solvers/dual/local_blocks.hpp"
 
 #include <algorithm>
@@ -32,7 +33,7 @@ constexpr std::size_t kReportEvery = 20'000;
 
 const GraphParts& graph_of(const Problem& problem) {
     const auto* graph = dynamic_cast<const GraphParts*>(problem.structure);
-    if (!graph || problem.allowed || problem.temperature != 0.0)
+    if (!graph || !graph->has_pairs_only() || problem.allowed || problem.temperature != 0.0)
         throw std::invalid_argument("local_blocks needs graphs, all labels and T = 0");
     return *graph;
 }
@@ -133,7 +134,7 @@ class LocalBlocks {
         for (std::size_t j = 0; j < w_.size(); ++j) sum += point[j] * point[j];
         return 0.5 * sum;
     }
-    // At least the relaxed objective; by messages alone, or by what the structure knows, too.
+    // At least the relaxed objective; by sweeps from the messages alone, or from nothing, too.
     double value(const double* w, bool asks_structure) {
         const std::size_t n = problem_.n_examples(), n_threads = std::max<std::size_t>(settings_.n_threads, 1);
         known_.assign(n, kInfinity);

@@ -27,8 +27,9 @@
 #include "dualfield/core/layout.hpp"
 #include "dualfield/core/memory.hpp"
 #include "dualfield/objectives/problem.hpp"
-#include "dualfield/structures/graph_parts.hpp"
+#include "dualfield/structures/relaxed_graph.hpp"
 #include "dualfield/vector/routines.hpp"
+#include "feature_squares.hpp"
 
 namespace dualfield {
 
@@ -41,6 +42,7 @@ class LocalTables {
             rows.require(tables.map_.scratch_size());
         }
         Buffer scores, rows;
+        Buffer nodes, pairs;  // of an example, with what messages have moved from edges to nodes
     };
 
     // At the truth, with messages of zero.
@@ -57,6 +59,7 @@ class LocalTables {
           n_idle_(problem.n_nodes() + graph.first_edge(problem.n_examples()), 0),
           begins_(problem.n_nodes() + 1, 0),
           squares_{squares_of(0, problem.n_nodes()), squares_of(1, graph.first_edge(problem.n_examples()))},
+          forests_(k_, graph.label_offsets(), graph.edges_of(0), graph.edge_offsets(), {.with_edges = true}, {}),
           scratch_(*this) {
         for (std::size_t i = 0; i < problem.n_examples(); ++i) {
             for (std::size_t t = 0; t < problem.length(i); ++t) nodes_[(problem.first(i) + t) * k_ + label(i, t)] = 1.0;
@@ -90,7 +93,8 @@ class LocalTables {
     };
     Visit visit(std::size_t i, std::size_t pass, double* w) {
         Visit visit;
-        const double rho = problem_.weights[i] * strength_;
+        const double rho =
+            problem_.weights[i] * strength_ * std::clamp(static_cast<double>(pass) / kFirstPasses, 1.0, 2.0);
         const auto due = [&](std::size_t table, const auto& step) {
             // Tables that stood still lately are left out now and then: others may have moved the weights.
             if ((pass + table) % (std::size_t{1} << n_idle_[table]) != 0) return;
@@ -118,23 +122,34 @@ class LocalTables {
         return std::all_of(rests_.begin(), rests_.end(), [](double r) { return std::abs(r) <= 1e-14; });
     }
 
-    // A bound of the loss of an example at any weights, by its messages.
+    // A bound of the loss of an example at any weights, by its messages and by sweeps that begin at them. Messages move
+    // scores from edges to nodes, which changes no labelling's score, and the bound of sweeps over forests is at most
+    // the sum of the maxima that they begin with.
     double loss(std::size_t i, const double* w, Scratch& scratch) const {
         double bound = 0.0, truth = 0.0;
         double* s = scratch.scores.data();
-        for (std::size_t t = 0; t < problem_.length(i); ++t) {
+        const std::size_t n_nodes = problem_.length(i), n_edges = graph_.n_edges(i);
+        double* nodes = scratch.nodes.require(std::max<std::size_t>(n_nodes * k_, 1));
+        double* pairs = scratch.pairs.require(std::max<std::size_t>(n_edges * size_, 1));
+        for (std::size_t t = 0; t < n_nodes; ++t) {
             score_node(problem_.first(i) + t, w, scratch);
             truth += s[label(i, t)];
             tell_node(i, t, 0.0, s);
             bound += *std::max_element(s, s + k_);
+            std::copy_n(s, k_, nodes + t * k_);
         }
-        for (std::size_t q = 0; q < graph_.n_edges(i); ++q) {
+        for (std::size_t q = 0; q < n_edges; ++q) {
             score_edge(graph_.first_edge(i) + q, w, scratch);
             truth += s[true_pair(i, q)];
             tell_edge(graph_.first_edge(i) + q, 0.0, s);
             bound += *std::max_element(s, s + size_);
+            std::copy_n(s, size_, pairs + q * size_);
         }
-        return bound - truth;
+        if (n_nodes == 0 || !std::isfinite(bound)) return bound - truth;
+        double swept = kInfinity;
+        Status status = Status::ok;
+        forests_.maximum({i, i + 1}, {{nodes, pairs}, nullptr}, 1, &swept, &status);
+        return (status == Status::ok ? std::min(bound, swept) : bound) - truth;
     }
 
     // target += c_i A_i'(u_i - mu) for a point mu of L near the tables of an example; returns c_i <D_i, mu>. Nodes have
@@ -186,6 +201,7 @@ class LocalTables {
     }
 
   private:
+    static constexpr double kFirstPasses = 100.0;  // after which rho rises to twice its value, in as many passes
     static constexpr double kNoSlope = 1e-13;
     static constexpr double kSolved = 1e-3;  // steps of a table go on until this share of the first slope is left
 
@@ -204,27 +220,7 @@ class LocalTables {
     // Squares of the features of the rows of a table; shared parts are one feature of an edge.
     std::vector<double> squares_of(std::size_t g, std::size_t n_rows) const {
         std::vector<double> squares(n_rows, g == 0 ? 0.0 : 1.0);
-        if (g == 1 && !graph_.with_edges()) return squares;
-        const FeatureRows& rows = map_.table(g).rows;
-        std::vector<std::pair<std::int32_t, double>> entries;
-        for (std::size_t r = 0; r < n_rows; ++r) {
-            if (rows.dense) {
-                const double* x = rows.dense + r * rows.n_columns;
-                for (std::size_t c = 0; c < rows.n_columns; ++c) squares[r] += x[c] * x[c];
-                continue;
-            }
-            entries.clear();  // repeated ones add up
-            for (std::int64_t j = rows.indptr[r]; j < rows.indptr[r + 1]; ++j)
-                entries.emplace_back(rows.indices[j], rows.values ? rows.values[j] : 1.0);
-            std::sort(entries.begin(), entries.end());
-            for (std::size_t j = 0; j < entries.size();) {
-                double sum = 0.0;
-                for (const std::int32_t column = entries[j].first; j < entries.size() && entries[j].first == column;
-                     ++j)
-                    sum += entries[j].second;
-                squares[r] += sum * sum;
-            }
-        }
+        if (g == 0 || graph_.with_edges()) add_squares(map_.table(g).rows, squares);
         return squares;
     }
     static double mean(const std::vector<double>& values) {
@@ -390,7 +386,8 @@ class LocalTables {
     std::vector<std::uint64_t> n_idle_;          // of each table: steps in a row that moved nothing
     std::vector<std::size_t> begins_, at_node_;  // edges and ends at each node: 2 e + end
     std::vector<double> squares_[2];
-    double strength_ = 1.0;  // rho over c
+    double strength_ = 1.0;          // rho over c
+    RelaxedGraphStructure forests_;  // the same graphs, with scores of their own for all edges
     Scratch scratch_;
     Buffer change_, row_, column_, rounded_;
     std::vector<std::uint32_t> order_;

@@ -67,10 +67,10 @@ class SoftDual {
             truth_.add(i, S{1}, tables_of_one(layout_, i, mu_of(i)), shared_mu_of(i));
             const std::size_t width = layout_.tables[0].width;
             const auto nodes = truth_.parts(i).own[0];
-            const std::int32_t empty = problem_.structure->empty_label();
+            // Also of candidates that are not in the output: there are many, each with many labels, and after any step
+            // some of them would be taken.
             for (std::size_t r = 0; r < nodes.size(); ++r)
-                if (nodes[r] >= 0 && nodes[r] != empty)
-                    theta_of(i)[r * width + static_cast<std::size_t>(nodes[r])] = static_cast<S>(kSure);
+                if (nodes[r] >= 0) theta_of(i)[r * width + static_cast<std::size_t>(nodes[r])] = static_cast<S>(kSure);
         }
     }
 

@@ -35,8 +35,8 @@ class LocalBlocks(Solver):
     that sum up to those of their nodes. The dual point has such tables, each a point of its own simplex, and
     multipliers for what edges and nodes do not agree on (an augmented Lagrangian, Meshi et al. 2010, Martins et al.
     2015). A visit moves mass within each table of an example, then its multipliers; nothing is inferred to the end. The
-    certificate rounds the tables into L, and bounds each loss by its multipliers or by TRW-S, whichever is lower: its
-    gap is valid at any time.
+    certificate rounds the tables into L, and bounds each loss by sweeps of TRW-S that begin at the multipliers, or at
+    nothing, whichever is lower: its gap is valid at any time.
 
     Needs T = 0, examples with all their labels, no penalty on absolute values. Large C with few features makes it slow.
     Memory: 8 bytes for each label of a node and pair of labels of an edge, and 32 for each edge and label; within

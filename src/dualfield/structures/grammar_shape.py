@@ -1,0 +1,136 @@
+"""The shapes of sentences of a grammar: their spans and terminals, and trees whose tags may be part of the output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dualfield.data.partial_trees import Bracketing
+from dualfield.data.tree_cleaning import JOIN, split_unaries
+from dualfield.data.trees import ParseTree
+from dualfield.structures.span_shape import SpanShape
+
+__all__ = ["GrammarShape", "TaggedShape"]
+
+
+class Terminals(NamedTuple):
+    """What sentences are made of: names, and their places among these one sentence after another."""
+
+    names: list[str]
+    codes: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class GrammarShape(SpanShape):
+    """The sizes of sentences of a grammar, and their tokens; as :class:`SpanShape`.
+
+    Examples
+    --------
+    >>> from dualfield.structures import Grammar
+    >>> shape = Grammar().shape([[("dogs", "NNS"), ("bark", "VBP")]])
+    >>> shape.terminals(1).names, shape.n_nodes
+    (['NNS', 'VBP'], 3)
+    """
+
+    @property
+    def word_offsets(self) -> NDArray[np.int64]:
+        """Where the words of each sentence begin, shape (n_examples + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.n_words)]).astype(np.int64)
+
+    def with_rows(self, offsets: NDArray[np.int64]) -> GrammarShape:
+        """Return the shape of sentences that came with features of spans, or raise where their numbers are not those.
+
+        Parameters
+        ----------
+        offsets : int64 array of shape (n_examples + 1,)
+            Where the rows of each sentence begin.
+
+        Returns
+        -------
+        GrammarShape
+            The same shape.
+        """
+        given = np.diff(offsets)
+        if len(given) == self.n_examples and not np.array_equal(given, self.lengths):
+            i = int(np.argmax(given != self.lengths))
+            raise ValueError(
+                f"X[{i}][1] must have {self.lengths[i]} rows, one for each span of {self.n_words[i]} words. Got "
+                f"{given[i]} instead."
+            )
+        return self
+
+    def terminals(self, column: int) -> Terminals:
+        """Return the terminals of all words.
+
+        Parameters
+        ----------
+        column : int
+            Of tokens that are tuples.
+
+        Returns
+        -------
+        Terminals
+            Sorted names, and codes of shape (n_words,).
+        """
+        if self.tokens is None:
+            raise ValueError("The words of the sentences must be known: their shape must have tokens.")
+        kept = self.__dict__.setdefault("_terminals", {})
+        if column not in kept:
+            flat = [_entry(token, column, i) for i, sentence in enumerate(self.tokens) for token in sentence]
+            names = sorted(set(flat))
+            place = {name: at for at, name in enumerate(names)}
+            kept[column] = Terminals(names, np.array([place[name] for name in flat], dtype=np.int64))
+        found: Terminals = kept[column]
+        return found
+
+
+def _entry(token: Any, column: int, sentence: int) -> str:
+    if isinstance(token, str):
+        return token
+    if not isinstance(token, (tuple, list)) or not column < len(token) or not isinstance(token[column], str):
+        raise ValueError(
+            f"X[{sentence}] must have tokens that are str, or tuples of str with a column {column}. Got {token!r:.100}."
+        )
+    return str(token[column])
+
+
+@dataclass(frozen=True, eq=False)
+class TaggedShape(GrammarShape):
+    """The same where tags are part of the output: the label of a word ends in its tag, ``"NN"`` or ``"NP+NN"``."""
+
+    def _read(self, y: Any, name: str, *, is_complete: bool) -> list[Any]:
+        given = list(y)
+        found = super()._read(given, name, is_complete=is_complete)
+        return [_with_tags(one, tree) for one, tree in zip(found, given, strict=True)]
+
+    def _formed(self, form: str, i: int, brackets: list[tuple[str, int, int]]) -> Any:
+        if form == "spans" or self.tokens is None or not self.n_words[i]:
+            return super()._formed(form, i, brackets)
+        n, kept = int(self.n_words[i]), []
+        tags = [""] * n
+        for label, start, stop in brackets:
+            if stop == start + 1:
+                label, _, tags[start] = label.rpartition(JOIN)
+            if label:
+                kept.append((label, start, stop))
+        words = [token if isinstance(token, str) else str(token[0]) for token in self.tokens[i]]
+        if n == 1 and not kept:
+            tree = ParseTree(tags[0], (), words[0])
+        else:
+            tree = split_unaries(ParseTree.from_constituents(kept, words, tags))
+        return tree if form == "tree" else tree.to_brackets() if form == "brackets" else tree.to_nltk()
+
+
+def _with_tags(read: Any, given: Any) -> Any:
+    """Add tags to what was read of a tree."""
+    if not isinstance(read, Bracketing) or read.form not in ("tree", "brackets", "nltk"):
+        return read
+    labels = dict(read.labels)
+    for at, tag in enumerate(ParseTree.of(given).tags()):
+        chain = labels.get((at, at + 1))
+        if tag:
+            labels[at, at + 1] = f"{chain}{JOIN}{tag}" if chain else tag
+    return read._replace(labels=labels)
