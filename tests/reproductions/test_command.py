@@ -18,6 +18,7 @@ from reproductions.keerthi_data import binary_problem
 from reproductions.keerthi_scaling import training_rows
 from reproductions.memisevic_data import multiclass_problem
 from reproductions.records import Settings
+from tests.reproductions.test_bayesian import write_chunks
 from tests.reproductions.test_dependency import write_trees
 from tests.reproductions.test_perezcruz import write_handwriting
 from tests.reproductions.test_segments import write_names
@@ -43,6 +44,7 @@ FIGURES = {
     "perezcruz2007": PEREZCRUZ_FIGURES,
     "yu-hmm": YU_FIGURES,
     "segments": dict.fromkeys(("names", "lengths"), frozenset()),
+    "bayesian-crf": {"losses": frozenset(), "labelling": {"labelling"}, "intervals": frozenset()},
     "dependency": {"treebank": frozenset()},
 }
 COMPARES_SOLVERS = ("keerthi2005", "memisevic2006")
@@ -87,6 +89,7 @@ def folder(tmp_path_factory):
     write_tagged(place)
     write_discrete(place)
     write_names(place)
+    write_chunks(place)
     write_trees(place)
     return place
 
