@@ -1,5 +1,7 @@
 """Grammars: where rules come from, that trees have one derivation, and answers beyond what all structures are asked."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -355,3 +357,11 @@ def test_partial_trees_are_read():
     codes = shape.read_labels([PartialTree([(0, 2, "NP")])], None)
     assert codes.allowed is not None
     assert (codes.codes == -1).any()
+
+
+def test_shapes_can_be_copied_after_questions():
+    grammar = Grammar.from_treebank(TREES)
+    scores = zeros(grammar, [ParseTree.of(TREES[0]).tokens()])
+    before = grammar.log_partition(scores)
+    again = pickle.loads(pickle.dumps(scores.shape))
+    assert grammar.log_partition(Scores(scores.node, None, scores.transition, shape=again)) == before

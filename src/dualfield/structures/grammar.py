@@ -317,19 +317,26 @@ class Grammar(Structure):
         rules = self._known
         if not isinstance(shape, GrammarShape):
             raise ValueError(f"A Grammar needs the shape of sentences: Grammar.shape(X). Got {type(shape).__name__}.")
-        terminals, unknown = self.settings.terminals.codes(shape, rules)
-        return _native.GrammarStructure(
-            binary=rules.binary,
-            lexical=rules.lexical,
-            roots=rules.roots,
-            labels=rules.symbol_labels,
-            offsets=shape.offsets,
-            word_offsets=shape.word_offsets,
-            terminals=terminals,
-            label_names=list(rules.labels),
-            terminal_names=list(rules.terminals),
-            unknown_names=unknown,
-        )
+        # The rules are put in order once for the questions about the same sentences.
+        kept: dict[int, tuple[GrammarRules, _native.GrammarStructure]] = shape.__dict__.setdefault("_twins", {})
+        if id(rules) not in kept:
+            terminals, unknown = self.settings.terminals.codes(shape, rules)
+            kept[id(rules)] = (
+                rules,
+                _native.GrammarStructure(
+                    binary=rules.binary,
+                    lexical=rules.lexical,
+                    roots=rules.roots,
+                    labels=rules.symbol_labels,
+                    offsets=shape.offsets,
+                    word_offsets=shape.word_offsets,
+                    terminals=terminals,
+                    label_names=list(rules.labels),
+                    terminal_names=list(rules.terminals),
+                    unknown_names=unknown,
+                ),
+            )
+        return kept[id(rules)][1]
 
     def _parts(self, scores: Scores) -> tuple[Floats | None, Floats | None]:
         if scores.transition is None:

@@ -33,6 +33,9 @@ class GrammarShape(SpanShape):
     (['NNS', 'VBP'], 3)
     """
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_twins"}  # native objects
+
     @property
     def word_offsets(self) -> NDArray[np.int64]:
         """Where the words of each sentence begin, shape (n_examples + 1,)."""
