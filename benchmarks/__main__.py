@@ -17,6 +17,8 @@ CASES = (
     "chain_inference",
     "graph_inference",
     "segment_inference",
+    "dependency_inference",
+    "grammar_inference",
     "interning",
     "kernel_logistic_peers",
     "kernel_logistic_alternatives",

@@ -9,6 +9,8 @@ ORDER = (
     "plot_grid_search.py",
     "plot_digits_as_words.py",
     "plot_label_a_graph.py",
+    "plot_parse_sentences.py",
+    "plot_dependency_trees.py",
     "plot_partly_labelled.py",
     "plot_calibrated_probabilities.py",
     "plot_duality_gap.py",

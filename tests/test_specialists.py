@@ -9,15 +9,17 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = ROOT / "src" / "dualfield"
-CONCRETE = {"Chain", "Dependency", "Graph", "Hypergraph", "SemiMarkov", "Single", "Tree"}
+CONCRETE = {"Chain", "Dependency", "Grammar", "Graph", "Hypergraph", "SemiMarkov", "Single", "Spans", "Tree"}
 # Who may name one, and why. A file that no longer does must leave the list.
 SPECIALISTS = {
     "cli/digit_reader.py": "the demo shows what transitions add to single digits",
     "cli/training/fit.py": "--order is an option of sequences",
+    "cli/training/tree_structures.py": "the names that --structure has for trees in brackets",
     "estimators/graphical.py": "cliques of sequences are put together by chains",
     "estimators/graphical_parameters.py": "cliques of sequences are put together by chains",
     "models/clique_readers.py": "cliques of sequences are put together by chains",
     "models/clique_shapes.py": "nodes alone are graphs without edges",
+    "models/pcfg.py": "tables of probabilistic grammars",
     "models/spans.py": "spans are parts of sequences",
     "models/training_data.py": "single nodes are trained as chains of one node, by swaps",
     "objectives/planes_slack.py": "rescaled slacks are for chains",
@@ -32,6 +34,7 @@ SPECIALISTS = {
 }
 NATIVE = {
     "solvers/dual/flow_swap.cpp": "swaps of segments",
+    "solvers/dual/local_tables.hpp": "certificates of the relaxed hinge ask tree-reweighted bounds",
     "solvers/dual/flow_ascent.hpp": "swaps of segments",
     "solvers/kernel/kernel_flows.cpp": "swaps of segments",
     "solvers/kernel/kernel_soft_dual.cpp": "chooses swaps for chains of order 1",

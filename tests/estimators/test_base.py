@@ -9,9 +9,12 @@ import pytest
 
 from dualfield import (
     CRF,
+    BaggedTagger,
+    BayesianCRF,
     ConditionalGraphicalModel,
     DiscriminativeBayesNet,
     DiscriminativeHMM,
+    DiscriminativePCFG,
     KernelLogisticRegression,
     LatentCRF,
     LatentMulticlass,
@@ -49,6 +52,9 @@ FITTED = {
     "StructuredSVM": lambda: StructuredSVM().fit(SEQUENCES, LABELS),
     "DiscriminativeHMM": lambda: DiscriminativeHMM(0.0).fit([["a", "b"], ["b", "a", "a"]], LABELS),
     "LatentStructuredSVM": lambda: LatentStructuredSVM(latent=LatentMulticlass(1), random_state=0).fit(X, Y),
+    "DiscriminativePCFG": lambda: DiscriminativePCFG(0.0).fit([[("a", "D"), ("dog", "N")]], ["(NP (D a) (N dog))"]),
+    "BaggedTagger": lambda: BaggedTagger(CRF(), n_estimators=2, random_state=0).fit(SEQUENCES, LABELS),
+    "BayesianCRF": lambda: BayesianCRF(C=1.0, n_draws=2, random_state=0).fit(SEQUENCES, LABELS),
     "LatentCRF": lambda: LatentCRF(latent=LatentMulticlass(1), random_state=0).fit(X, Y),
 }
 

@@ -122,6 +122,27 @@ def test_known_arcs():
         model.predict([X[i]], known=[[(0, "x")] + [None] * (n - 1)])
 
 
+def agrees(known, heads):
+    choices = [None if one is None else one if isinstance(one, set) else {one} for one in known]
+    return all(one is None or head in one for one, head in zip(choices, heads, strict=True))
+
+
+def test_probabilities_given_known_heads_are_those_of_the_trees_that_agree():
+    X, y = treebank(30)
+    i = next(i for i, words in enumerate(X) if len(words) == 4)
+    model = CRF("dependency").fit(X, heads_of(y))
+    every = list(projective_trees(4))
+    logs = model.score_sequences([X[i]] * len(every), [list(heads) for heads in every])
+    for known in ([None, 0, None, None], [None, None, {1, 2}, None], [4, None, None, None]):
+        p = np.exp(logs) * [agrees(known, heads) for heads in every]
+        rows = head_probabilities(model.predict_proba([X[i]], known=[known])[0])
+        for word in range(4):
+            for head in range(5):
+                wanted = sum(share for share, heads in zip(p, every, strict=True) if heads[word] == head) / p.sum()
+                assert rows[word, head] == pytest.approx(wanted, abs=1e-9)
+        assert tuple(model.predict([X[i]], known=[known])[0]) == every[int(np.argmax(p))]
+
+
 def test_partly_labelled_heads():
     """Half of the heads teach nearly as much as all of them, and more than the sentences that are whole."""
     X, y = treebank(60)

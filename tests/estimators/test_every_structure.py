@@ -216,7 +216,7 @@ def test_pair_features(name):
         assert swapped.dual_gap_ <= 1e-5 * best
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if "single" not in name])
+@pytest.mark.parametrize("name", WITH_EDGES)
 def test_known_labels(name):
     """Probabilities given label sets are those of the labellings that agree with them."""
     table, nodes, codes = drawn(name)

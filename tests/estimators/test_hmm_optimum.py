@@ -10,7 +10,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from dualfield import DiscriminativeHMM
-from dualfield.models import hmm_training
+from dualfield.models import margin_training
 from dualfield.solvers import Simplicial, Status
 from tests.estimators.hmm_reference import (
     drawn,
@@ -172,7 +172,7 @@ def test_completion_never_makes_the_objective_rise():
 
 
 def test_the_number_of_completions_is_limited(monkeypatch):
-    monkeypatch.setattr(hmm_training, "MOST_COMPLETIONS", 1)
+    monkeypatch.setattr(margin_training, "MOST_COMPLETIONS", 1)
     X, y = simulated(30, 1)
     partly = unlabelled(y, 0.6, 1)
     with pytest.warns(ConvergenceWarning, match="limit"):

@@ -54,6 +54,13 @@ def test_the_outermost_bracket_empty_elements_and_function_tags_do_not_count():
     assert scores.tagging_accuracy == 0.5
 
 
+def test_empty_elements_need_not_be_predicted():
+    true = "(S (NP (-NONE- *)) (VP (VB go) (NP (NN home) (-NONE- *T*))))"
+    scores = parse_scores([true], ["(S (VP (VB go)) (NP (NN home)))"])
+    assert scores.overall == SpanScore(2, 3, 3)  # S and NP 1-2; VP 0-2 is missed
+    assert scores.n_words == 2
+
+
 def test_unary_chains_count_as_often_as_they_have_brackets():
     once, twice = "(S (NP (NN a)))", "(S (NP (NP (NN a))))"
     assert parse_scores([twice], [once]).overall == SpanScore(2, 2, 3)

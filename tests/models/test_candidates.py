@@ -52,3 +52,8 @@ def test_search_reads_them_the_same_way():
 def test_templates_are_refused():
     with pytest.raises(ValueError, match="template must be None: a Segments has texts with macros of its own"):
         CRF(Segments(), template="U:%x[0,0]").fit(X, Y)
+
+
+def test_threads_give_the_same_weights():
+    one, two = (CRF(Segments(), n_jobs=n_jobs, solver="lbfgs").fit(X, Y) for n_jobs in (1, 2))
+    assert one.parameters_.tolist() == two.parameters_.tolist()

@@ -60,7 +60,8 @@ class Enumerator:
 
     def output(self, i, labels):
         """A labelling as users pass it."""
-        return list(labels)
+        names = getattr(self.structure, "labels", None)
+        return [label if names is None else names[label] for label in labels]
 
     def listed(self, outputs):
         """Outputs as a list for each example."""
@@ -181,9 +182,6 @@ class Hypergraphs(Enumerator):
 
 class Segments(Enumerator):
     """Labels as in BIO, BIOES or runs; segments are found letter by letter."""
-
-    def output(self, i, labels):
-        return [self.structure.labels[label] for label in labels]
 
     def segments(self, labels):
         """(first node, length, kind) of each segment; None if labels make none."""

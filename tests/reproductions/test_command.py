@@ -18,6 +18,8 @@ from reproductions.keerthi_data import binary_problem
 from reproductions.keerthi_scaling import training_rows
 from reproductions.memisevic_data import multiclass_problem
 from reproductions.records import Settings
+from tests.reproductions.test_bayesian import write_chunks
+from tests.reproductions.test_dependency import write_trees
 from tests.reproductions.test_perezcruz import write_handwriting
 from tests.reproductions.test_segments import write_names
 from tests.reproductions.test_yu import write_discrete, write_tagged
@@ -42,6 +44,8 @@ FIGURES = {
     "perezcruz2007": PEREZCRUZ_FIGURES,
     "yu-hmm": YU_FIGURES,
     "segments": dict.fromkeys(("names", "lengths"), frozenset()),
+    "bayesian-crf": {"losses": frozenset(), "labelling": {"labelling"}, "intervals": frozenset()},
+    "dependency": {"treebank": frozenset()},
 }
 COMPARES_SOLVERS = ("keerthi2005", "memisevic2006")
 
@@ -85,6 +89,8 @@ def folder(tmp_path_factory):
     write_tagged(place)
     write_discrete(place)
     write_names(place)
+    write_chunks(place)
+    write_trees(place)
     return place
 
 
@@ -203,6 +209,7 @@ def test_tables_are_whole_and_quote_the_paper(quick_run):
         "memisevic2006": ("| 1 | 4.02 | 0.58 |", "| segment | 3.95 % |", "a little over 2 days", "4.7 %", "Table 2"),
         "perezcruz2007": ("| Graph1 | 0.271 ± 0.0009 |", "0.128 ± 0.0019", "| 0.025 ± 0.0003 |", "Table 1.3"),
         "yu-hmm": ("| 7.29 |", "| 6.93 |", "| 33.8 |", "no experiments", "Trained minus counted"),
+        "dependency": ("| the word before | ", "minus the perceptron", "punctuation mark", "no labelled score"),
         "segments": ("| chain, BIO | ", "minus the chain", "at most 16 tokens", "boundaries found"),
     }[paper]:
         assert quoted in text

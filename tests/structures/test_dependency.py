@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dualfield import _native
 from dualfield.data.heads import lift_heads, read_heads
 from dualfield.structures import ArcShape, Dependency, Scores, head_probabilities
 from tests.reference.parts import projective_trees
@@ -38,9 +39,17 @@ def test_numbers_of_trees():
         assert n == 1 or found > math.log(count)
 
 
+@pytest.fixture(params=_native.instruction_sets())
+def instructions(request):
+    before = _native.instruction_set()
+    _native.use_instruction_set(request.param)
+    yield request.param
+    _native.use_instruction_set(before)
+
+
 @pytest.mark.parametrize("root", ["single", "any"])
 @pytest.mark.parametrize("scale", [1.0, 300.0])
-def test_all_trees_of_five_words(root, scale):
+def test_all_trees_of_five_words(instructions, root, scale):
     rng = np.random.default_rng(0)
     structure, trees = Dependency(ARCS, root), list(projective_trees(5, root == "single"))
     for _ in range(5):

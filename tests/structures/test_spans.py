@@ -265,7 +265,11 @@ def test_questions_of_a_fitted_model():
     assert model.score_sequences(X[1:2], [Y[1]])[0] == pytest.approx(np.log(dict(every)[Y[1]]), abs=1e-8)
     assert all(tree in brackets for tree in model.sample(X[1:2], 5, random_state=0)[0])
     explained = model.explain(X[1])
-    assert len(explained.tokens) == 6
+    assert [token.token for token in explained.tokens] == ["a", "a dog", "a dog barks", "dog", "dog barks", "barks"]
+    assert "1 (a dog): NP with probability" in str(explained)
+    assert "not ''" in str(explained)
+    for token in explained.tokens:
+        assert sum(value for _, value in token.contributions) == pytest.approx(token.difference)
 
 
 def test_known_brackets():
@@ -290,7 +294,7 @@ def test_known_brackets():
 def test_a_sentence_without_a_tree_is_told():
     model = CRF("spans", C=10.0).fit(X, Y)
     nothing = PartialTree([], forbidden=[(0, 3, None)])
-    with pytest.raises(ValueError, match=r"[Ee]xample 1 has no allowed labelling"):
+    with pytest.raises(ValueError, match="Example 1 has no allowed labelling: no tree has every bracket that"):
         model.predict(X[:2], known=[None, nothing])
 
 

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dualfield.cli import options
 from dualfield.cli.help_pages import Command
 from dualfield.cli.outputs import STANDARD_OUTPUT, check_outputs
+from dualfield.cli.reading.columns import ColumnChoice
 from dualfield.cli.reading.data_files import DELIMITERS, FORMATS, LabelledData, read_labelled
 from dualfield.cli.reading.graph_data import naming_examples
 from dualfield.cli.reading.json_data import JsonChoice
 from dualfield.cli.reading.sources import numbered, opened, placed, shown
 
 if TYPE_CHECKING:
+    from dualfield.cli.attachment_evaluation import AttachmentEvaluation
     from dualfield.cli.evaluation import Evaluation, Sentences
     from dualfield.cli.label_set_evaluation import LabelSetEvaluation
     from dualfield.cli.models import LoadedModel
+    from dualfield.cli.tree_evaluation import TreeEvaluation
     from dualfield.io.text_lines import Source
 
 __all__ = ["evaluate"]
@@ -28,12 +31,13 @@ _BOUNDARY = "-X-"  # what conlleval takes for the end of a sentence besides blan
 
 
 _SECTIONS = {
-    "Data": ("model", "delimiter", "encoding", "columns", "label", "alignment", "label_names"),
+    "Data": ("model", "predicted", "delimiter", "encoding", "columns", "label", "alignment", "label_names"),
     "Output": ("raw", "as_json", "threads"),
 }
 _EXAMPLES = [
     "dualfield evaluate --model chunks.model test.txt",
     "dualfield tag --model chunks.model test.txt | dualfield evaluate",
+    "dualfield evaluate --model parser.model test.mrg",
 ]
 
 
@@ -46,12 +50,19 @@ _EXAMPLES = [
 @options.label_column
 @options.alignment
 @options.label_names
+@click.option(
+    "--predicted",
+    type=options.FILE,
+    default=None,
+    help="For trees in brackets, in place of --model: the file of predicted trees; those of FILE are true.",
+)
 @click.option("--raw", is_flag=True, help="Count each token by itself, as conlleval -r does: labels have no prefix.")
 @options.as_json
 @options.threads
 def evaluate(
     file: str,
     model: Path | None,
+    predicted: Path | None,
     delimiter: str,
     encoding: str,
     columns: tuple[int, ...] | None,
@@ -67,31 +78,45 @@ def evaluate(
     Without --model, FILE has columns of which the last is the predicted label and the one before it the true one, as
     `dualfield tag` writes them; without FILE they are read from standard input. With --model, FILE is labelled data of
     the kind that the model was trained on, with as many columns, or those that --columns and --label name; if it has
-    probabilities, they are scored too. Graphs and label sets have scores of their own.
+    probabilities, they are scored too. Graphs and label sets have scores of their own; dependency trees have attachment
+    scores, UAS and LAS; trees in brackets have those of evalb, also where --predicted names a file of trees.
     """
     from dualfield.cli.models import load_model
     from dualfield.data.span_labels import scheme_of
 
-    check_outputs([("FILE", file), ("--model", model)], [STANDARD_OUTPUT])
+    check_outputs([("FILE", file), ("--model", model), ("--predicted", predicted)], [STANDARD_OUTPUT])
+    if model is not None and predicted is not None:
+        raise click.UsageError("--predicted is in place of --model.")
     if model is None:
         _refuse(columns, label, "needs --model: without it, the last column is compared with the one before it")
-        found: Evaluation | LabelSetEvaluation = _of_columns(opened(file, encoding), shown(file), delimiter, raw)
+        if predicted is not None:
+            found: Evaluation | LabelSetEvaluation | TreeEvaluation | AttachmentEvaluation = _of_tree_files(
+                file, predicted, encoding
+            )
+        else:
+            found = _of_columns(opened(file, encoding), shown(file), delimiter, raw)
     else:
         loaded = load_model(model, threads=threads)
-        if loaded.kind != "conll":
+        if loaded.kind not in ("conll", "trees"):
             _refuse(columns, label, f"is for files of columns; {model} is a model for {FORMATS[loaded.kind]}")
         data = read_labelled(
             [file],
             loaded.kind,
             delimiter,
-            loaded.choice(columns, label),
+            ColumnChoice(columns or loaded.tree_columns) if loaded.kind == "trees" else loaded.choice(columns, label),
             encoding=encoding,
             n_features=loaded.n_features,
             json=JsonChoice(alignment, label_names, scheme_of(loaded.names)),
             graphs=loaded.graph_reader(),
         )
-        if loaded.kind == "multilabel":
+        if loaded.kind == "trees":
+            found = _of_trees(data.y, loaded.model.predict(data.X))
+        elif loaded.kind == "multilabel":
             found = _of_label_sets(loaded, data)
+        elif loaded.kind == "conllu":
+            from dualfield.cli.attachment_evaluation import AttachmentEvaluation
+
+            found = AttachmentEvaluation.of(data.y, loaded.model.predict(data.X))
         else:
             found = _of_graphs(loaded, data) if loaded.kind == "graphs" else _of_model(loaded, data, raw)
     click.echo(json.dumps(found.record(), indent=2, ensure_ascii=False) if as_json else str(found))
@@ -145,6 +170,29 @@ def _of_graphs(loaded: LoadedModel, data: LabelledData) -> Evaluation:
     elif hasattr(loaded.model, "predict_proba"):
         calibration = calibration_of(y_true, loaded.model.predict_proba(data.X), loaded.model.classes_)
     return Evaluation.of(y_true, y_pred, calibration=calibration, unit="node")
+
+
+def _of_trees(y_true: list[Any], y_pred: list[Any]) -> TreeEvaluation:
+    from dualfield.cli.tree_evaluation import TreeEvaluation
+    from dualfield.metrics import parse_scores
+
+    return TreeEvaluation(parse_scores(y_true, y_pred))
+
+
+def _of_tree_files(file: str, predicted: Path, encoding: str) -> TreeEvaluation:
+    """Compare trees as they are, without a clean-up: evalb's rules say what does not count."""
+    from dualfield.io import read_trees
+
+    found = []
+    for path in (file, str(predicted)):
+        with placed(shown(path)):
+            found.append(read_trees(opened(path, encoding)))
+    with placed(str(predicted)):
+        if len(found[0]) != len(found[1]):
+            raise ValueError(f"{predicted}: has {len(found[1]):,} trees; {shown(file)} has {len(found[0]):,}.")
+        if None in found[0]:
+            raise ValueError(f"{shown(file)}: tree {found[0].index(None) + 1} is (()); expected true trees.")
+        return _of_trees(*found)
 
 
 def _of_label_sets(loaded: LoadedModel, data: LabelledData) -> LabelSetEvaluation:

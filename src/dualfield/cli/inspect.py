@@ -71,7 +71,8 @@ def _facts(loaded: LoadedModel) -> Iterator[tuple[str, str]]:
     parameters = ", ".join(f"{name}={value!r}" for name, value in changed_parameters(model).items())
     yield "model", f"{type(model).__name__}({parameters}), for {data_of(loaded)}"
     if hasattr(model, "classes_"):
-        yield "labels", f"{len(loaded.names)}: {' '.join(loaded.names)}"
+        labels = [name for name in loaded.names if name]
+        yield "labels", f"{len(labels)}: {' '.join(labels)}"
     if loaded.columns is not None:
         yield "trained on", str(loaded.columns)
     elif (read := loaded.graph_reader()) is not None:
@@ -143,7 +144,7 @@ def _attributes(model: Any, names: list[str], top: int, label: str | None) -> It
     if not top or model.model_.has_kernel:
         return
     for name, value in zip(names, _values(model), strict=True):
-        if label is not None and name != label:
+        if (label is not None and name != label) or value == "":  # arcs that are not in a tree have no weights
             continue
         found = model.top_features(top, value)
         yield f"\nAttributes of {name}"

@@ -60,6 +60,12 @@ class LoadedModel:
         return ColumnChoice(features, label, self.path, self.columns, self.n_columns)
 
     @property
+    def tree_columns(self) -> tuple[int, ...]:
+        """Columns of the tokens of trees: that of words alone, or those of words and tags."""
+        found = self.model.model if isinstance(self.model, FrozenTagger) else self.tagger.model_
+        return (0, 1)[: getattr(found.structure, "n_columns", None) or 2]
+
+    @property
     def label_graph(self) -> LabelGraph | None:
         """How rows with several labels became graphs, if it is a model of such rows."""
         found: LabelGraph | None = getattr(self.model, "label_graph_", None)
@@ -178,7 +184,8 @@ def load_tagger(path: Path, *, mmap: bool, threads: int) -> LoadedModel:
             columns = FileColumns.from_record(record.child("file_columns")) if known else None
         if frozen.vocabulary is not None and not frozen.has_kernel and frozen.structure.name not in _GRAPHS:
             tagger = FrozenTagger(frozen, threads, columns)
-            return LoadedModel(os.fspath(path), tagger, "crfsuite" if frozen.template is None else "conll")
+            kind = "crfsuite" if frozen.template is None else "conll"
+            return LoadedModel(os.fspath(path), tagger, _TREES.get(frozen.structure.name, kind))
     return load_model(path, mmap=mmap, threads=threads)
 
 
@@ -201,6 +208,7 @@ def is_crfsuite_model(path: Path) -> bool:
 
 
 _GRAPHS = ("graph", "tree")  # structures whose examples come as graphs in JSON
+_TREES = {"spans": "trees", "grammar": "trees", "dependency": "conllu"}  # structures with files of their own
 _NUMBERS = "works on matrices of numbers, for which there is no file format here"
 
 
@@ -219,6 +227,8 @@ def _kind(model: Any) -> tuple[str, str]:
     tagger = getattr(model, "states_", model)
     if tagger.structure_.name in _GRAPHS:
         return _graph_kind(model, tagger.structure_)
+    if tagger.structure_.name in _TREES:
+        return (_TREES[tagger.structure_.name], "") if tagger.vocabulary_ is not None else ("", _NUMBERS)
     if tagger.template_ is not None:
         return "conll", ""
     return ("crfsuite", "") if tagger.vocabulary_ is not None else ("", _NUMBERS)

@@ -47,7 +47,8 @@ data_format = click.option(
     default="auto",
     show_default=True,
     help="Format of the data: columns with the label last, CRFsuite's items, svmlight, svmlight with several labels, "
-    "JSON with character spans, JSON with tokens and tags, or graphs in JSON. auto detects it.",
+    "JSON with character spans, JSON with tokens and tags, graphs in JSON, trees in brackets, or dependency trees. "
+    "auto detects it, but for dependency trees, which --structure dependency asks for.",
 )
 delimiter = click.option(
     "--delimiter",
@@ -101,8 +102,8 @@ columns = click.option(
     metavar="LIST",
     callback=_columns,
     default=None,
-    help="Columns that describe a token, counted from 0, such as 0,1. Templates count them in this order.  "
-    "[default: as in training, where it is all but the label]",
+    help="Columns that describe a token, counted from 0, such as 0,1. Templates count them in this order. Of trees 0 "
+    "is the word and 1 its tag.  [default: as in training, where it is all but the label]",
 )
 label_column = click.option(
     "--label",
@@ -150,17 +151,41 @@ constraints = click.option(
 )
 structure = click.option(
     "--structure",
-    type=click.Choice(["graph", "tree", "semi-markov"]),
+    type=click.Choice(["graph", "tree", "semi-markov", "spans", "dependency"]),
     default=None,
-    help="For sequences: semi-markov cuts them into segments, which the labels mark.  [default: a chain]  For graphs "
+    help="For sequences: semi-markov cuts them into segments, which the labels mark.  [default: a chain]  dependency: "
+    "trees of heads, in CoNLL-U, or in columns whose last one is the head, 0 for the root.  For graphs "
     "in JSON: any graph, or trees, whose edges lead from a parent to its child.  [default: graph]  For several labels: "
-    "an edge between all pairs of labels, or the tree of the largest mutual information.  [default: no edges]",
+    "an edge between all pairs of labels, or the tree of the largest mutual information.  [default: no edges]  For "
+    "trees in brackets: spans scores each labelled span.  [default: spans]",
 )
 max_length = click.option(
     "--max-length",
     type=click.IntRange(1),
     default=None,
     help="For semi-markov: tokens of the longest segment.  [default: that of the training data]",
+)
+root = click.option(
+    "--root",
+    type=click.Choice(["single", "any"]),
+    default="single",
+    show_default=True,
+    help="For dependency: whether one word is below the root, or any number.",
+)
+non_projective = click.option(
+    "--non-projective",
+    type=click.Choice(["error", "skip", "lift"]),
+    default="error",
+    show_default=True,
+    help="For dependency: refuse training trees whose arcs cross, leave them out, or move arcs up until none cross.",
+)
+arc_features = click.option(
+    "--arc-feature",
+    "arc_features",
+    metavar="TEXT",
+    multiple=True,
+    help="For dependency: an attribute of arcs, such as '%x[head,1]/%x[child,1]/%d'; columns are form, universal tag, "
+    "tag, lemma and features, or those of the file. May be given several times.  [default: a first-order set]",
 )
 segment_features = click.option(
     "--segment-feature",
@@ -172,6 +197,14 @@ segment_features = click.option(
 )
 
 
+span_features = click.option(
+    "--span-feature",
+    "span_features",
+    metavar="TEXT",
+    multiple=True,
+    help="For spans: an attribute of spans, such as '%x[first]/%x[last,1]', '%x[all,1]' or '%n', the number of words. "
+    "May be given several times.  [default: words and tags at the ends and around them]",
+)
 inference = click.option(
     "--inference",
     type=click.Choice(["auto", "exact", "trw", "max_flow"]),

@@ -22,7 +22,7 @@ _SECTIONS = {
 }
 _EXAMPLES = [
     "dualfield rank --model names.model test.txt --top 50",
-    "dualfield rank --model names.model --text letter.txt --top 20 --sentences --output next.txt",
+    "dualfield rank --model names.model --text letter.txt --top 20 --sentences",
 ]
 _LONGEST = 100  # characters of a sentence that are shown
 

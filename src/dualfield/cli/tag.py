@@ -63,7 +63,7 @@ _EXAMPLES = [
     "is_text",
     is_flag=True,
     help="Read plain text, one sentence in a line. Writes token, begin, end (places of characters in the line, counted "
-    "from 0) and label.",
+    "from 0) and label. For trees: tokens with blanks between them, with tags such as dog/NN if the model has tags.",
 )
 @click.option(
     "--to",
@@ -93,9 +93,11 @@ def tag(
 
     Reads FILES one after another, or standard input. Of columns the same lines are written, with the predicted label in
     a new last column, ready for conlleval or `dualfield evaluate`. JSON of Prodigy, Doccano and Hugging Face is written
-    with the predicted spans or tags in it, to be corrected by an annotator, and so are graphs, with their labels. Of
+    with the predicted spans or tags in it, to be corrected by an annotator, and so are graphs, with their labels, and
+    CoNLL-U, with heads and labels of arcs. Of
     CRFsuite's items and svmlight's examples the label is written, one in a line; of several labels all, with commas
-    between them. Output comes as soon as sentences or graphs are complete.
+    between them. Models of trees read trees, columns of words and tags, or --text, and write a tree for each sentence.
+    Output comes as soon as sentences or graphs are complete.
     """
     from dualfield.cli.labelling.labellings import Style
     from dualfield.cli.labelling.lines import tagged_lines, write_to
@@ -107,7 +109,11 @@ def tag(
     output = None if output is None or is_standard_output(output) else output
     check_outputs([("--model", model), *(("FILES", path) for path in files)], [("--output", output or "-")])
     loaded = load_tagger(model, mmap=mmap, threads=threads)
-    if k_best and loaded.kind not in ("conll", "crfsuite"):
+    if loaded.kind == "conllu" and marginals == "all":
+        raise click.UsageError(
+            f"--marginals all is not for {model}, which has trees. --marginals writes those of heads."
+        )
+    if k_best and loaded.kind not in ("conll", "crfsuite", "conllu", "trees"):
         labelled_things = "graphs" if loaded.kind == "graphs" else "single examples"
         raise click.UsageError(f"--k-best is for sentences; {model} labels {labelled_things}. Use --marginals all.")
     if marginals or k_best:
@@ -150,12 +156,12 @@ def _check_output(loaded: LoadedModel, style: Style) -> None:
 def check_columns(loaded: LoadedModel, labelled: bool | None, columns: tuple[int, ...] | None, is_text: bool) -> None:
     """Refuse options about columns and text that do not fit the model or each other."""
     for option, is_given in (("--columns", columns is not None), ("--text", is_text)):
-        if is_given and loaded.kind != "conll":
+        if is_given and loaded.kind not in ("conll", "trees"):
             raise click.UsageError(f"{option} is not for {loaded.path}, a model for {FORMATS[loaded.kind]}.")
     for option, is_given in (("--columns", columns is not None), ("--labelled", labelled is True)):
         if is_given and is_text:
             raise click.UsageError(f"{option} is for files of columns; --text has none.")
-    if is_text and loaded.n_columns != 1:
+    if is_text and loaded.kind == "conll" and loaded.n_columns != 1:
         raise click.UsageError(
             f"--text gives tokens only, one column; the template of {loaded.path} reads {loaded.n_columns}. "
             "Tag a file with these columns, or train on tokens and labels alone."

@@ -30,7 +30,8 @@ _SECTIONS = {
     "Data": ("kind", "delimiter", "encoding", "columns", "label", "alignment", "label_names", "dev"),
     "Model": (
         *("template", "loss", "C", "l1_ratio", "features", "min_freq", "constraints", "order", "calibrate"),
-        *("structure", "max_length", "segment_features", "inference", "budget", "kernel", "gamma", "degree", "coef0"),
+        *("structure", "max_length", "segment_features", "span_features", "root", "non_projective", "arc_features"),
+        *("inference", "budget", "kernel", "gamma", "degree", "coef0"),
     ),
     "Training": (
         *("solver", "tol", "max_iter", "patience", "keep", "warm_start", "checkpoint", "checkpoint_every"),
@@ -42,6 +43,8 @@ _EXAMPLES = [
     "dualfield train train.txt --model chunks.model --dev test.txt",
     "dualfield train train.txt --model chunks.model --C auto --report report.html",
     "dualfield train graphs.jsonl --model graphs.model --dev dev.jsonl",
+    "dualfield train treebank.mrg --model parser.model --structure spans",
+    "dualfield train train.conllu --model parser.model --structure dependency",
 ]
 
 
@@ -132,6 +135,10 @@ def _number_or_auto(ctx: click.Context, param: click.Parameter, value: str) -> s
 @options.structure
 @options.max_length
 @options.segment_features
+@options.span_features
+@options.root
+@options.non_projective
+@options.arc_features
 @options.inference
 @options.budget
 @click.option("--kernel", type=click.Choice(_KERNELS), default="rbf", show_default=True, help="For svmlight.")
@@ -185,9 +192,10 @@ def train(ctx: click.Context, /, **given: Any) -> None:
 
     DATA are one or more files, also compressed ones, or - for standard input: columns with a token in each line, its
     label last and a blank line between sentences; CRFsuite's items; svmlight; JSON of Prodigy, Doccano, Label Studio
-    and Hugging Face; or graphs, one in each line: {"nodes": [["a"], ["b"]], "edges": [[0, 1]], "labels": ["x", "y"]}.
-    Sequences, graphs and examples with several labels are trained with a conditional random field, svmlight with kernel
-    logistic regression; with --loss hinge all with a structural SVM.
+    and Hugging Face; graphs, one in each line: {"nodes": [["a"], ["b"]], "edges": [[0, 1]], "labels": ["x", "y"]}; or
+    trees in brackets: (S (NP (DT a) (NN dog)) (VP (VBZ barks))). With --structure dependency they are trees of heads,
+    in CoNLL-U or in columns. Sequences, graphs, trees and examples with several labels are trained with a conditional
+    random field, svmlight with kernel logistic regression; with --loss hinge all with a structural SVM.
     """
     from dualfield.cli.training.fit import run
 

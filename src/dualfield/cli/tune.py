@@ -35,7 +35,8 @@ _SECTIONS = {
     "Candidates and score": ("Cs", "loss", "orders", "min_freqs", "dev", "cv", "by"),
     "Data": ("kind", "delimiter", "encoding", "columns", "label", "alignment", "label_names"),
     "Model and training": (
-        *("template", "features", "constraints", "structure", "max_length", "segment_features", "inference", "budget"),
+        *("template", "features", "constraints", "structure", "max_length", "segment_features", "span_features"),
+        *("root", "non_projective", "arc_features", "inference", "budget"),
         *("tol", "threads", "seed"),
     ),
     "Output": ("target", "report", "as_json", "quiet"),
@@ -115,6 +116,10 @@ _EXAMPLES = [
 @options.structure
 @options.max_length
 @options.segment_features
+@options.span_features
+@options.root
+@options.non_projective
+@options.arc_features
 @options.inference
 @options.budget
 @click.option(

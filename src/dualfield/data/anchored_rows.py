@@ -43,18 +43,14 @@ def segment_anchors(lengths: ArrayLike, max_length: int | None = None) -> tuple[
     >>> segment_anchors([2, 1])[0].tolist()
     [[0, 0], [0, 1], [1, 1], [0, 0]]
     """
-    n = np.asarray(lengths, dtype=np.int64)
-    begins = _begins(n)
-    start = np.arange(begins[-1]) - np.repeat(begins[:-1], n)
-    counts = np.repeat(n, n) - start
-    if max_length is not None:
-        counts = np.minimum(counts, max_length)
-    rows = _begins(counts)
-    first = np.repeat(start, counts)
-    anchors = np.empty((rows[-1], 2), dtype=np.int32)
-    anchors[:, 0] = first
-    anchors[:, 1] = first + np.arange(rows[-1]) - np.repeat(rows[:-1], counts)
-    return anchors, rows[begins]
+
+    def block(n: int) -> NDArray[np.int32]:
+        counts = n - np.arange(n) if max_length is None else np.minimum(n - np.arange(n), max_length)
+        first = np.repeat(np.arange(n), counts)
+        shift = np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return np.stack([first, first + shift], axis=1).astype(np.int32)
+
+    return _blocks(lengths, block)
 
 
 def arc_anchors(lengths: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
@@ -80,14 +76,22 @@ def arc_anchors(lengths: ArrayLike) -> tuple[NDArray[np.int32], NDArray[np.int64
     >>> arc_anchors([2])[0].tolist()
     [[-1, 0], [1, 0], [-1, 1], [0, 1]]
     """
-    n = np.asarray(lengths, dtype=np.int64)
-    offsets = _begins(n * n)
-    width = np.repeat(n, n * n)
-    child, head = np.divmod(np.arange(offsets[-1]) - np.repeat(offsets[:-1], n * n), np.maximum(width, 1))
-    anchors = np.empty((offsets[-1], 2), dtype=np.int32)
-    anchors[:, 0] = head - (head <= child)
-    anchors[:, 1] = child
-    return anchors, offsets
+
+    def block(n: int) -> NDArray[np.int32]:
+        child, head = np.divmod(np.arange(n * n), max(n, 1))
+        return np.stack([head - (head <= child), child], axis=1).astype(np.int32)
+
+    return _blocks(lengths, block)
+
+
+def _blocks(
+    lengths: ArrayLike, block: Callable[[int], NDArray[np.int32]]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Put the anchors of sentences together; sentences of the same length have the same, which are made once."""
+    given = np.asarray(lengths, dtype=np.int64).tolist()
+    made = {n: block(n) for n in set(given)}
+    offsets = _begins(np.array([len(made[n]) for n in given], dtype=np.int64))
+    return np.concatenate([np.zeros((0, 2), dtype=np.int32), *(made[n] for n in given)]), offsets
 
 
 class AnchoredRows:
@@ -112,6 +116,13 @@ class AnchoredRows:
         What texts call the anchors, these or ("head", "child").
     name : str, default="X"
         What errors call the sentences.
+
+    Attributes
+    ----------
+    anchors, offsets
+        As above, of all sentences in a row.
+    texts : AnchoredTexts or None
+        The texts; None where a function makes attributes.
 
     Examples
     --------
@@ -144,6 +155,7 @@ class AnchoredRows:
         if found is None:
             raise ValueError("features must be texts or a function. Got None instead.")
         self._names, self._made, self._native = names, None, None
+        self.texts = found if isinstance(found, AnchoredTexts) else None
         if isinstance(found, AnchoredTexts):
             self._names = found.names
             self._native = _native.AnchoredRows(

@@ -76,6 +76,11 @@ class AnchoredTexts:
         return self.names == ARC
 
     @property
+    def prefixes(self) -> list[str]:
+        """How the attributes of each text begin."""
+        return [f"{_PREFIXES[self.names]}{place}:" for place in range(len(self.texts))]
+
+    @property
     def columns(self) -> list[int]:
         """The columns of tokens that macros name, ascending."""
         return sorted({int(column) for column in self._compiled.macros[:, 4] if column >= 0})
@@ -99,8 +104,8 @@ class AnchoredTexts:
         )
         pieces: list[str] = []
         macros: list[tuple[int, int, int, int, int]] = []
-        for place, text in enumerate(self.texts):
-            at, prefix, n_sets = 0, f"{_PREFIXES[self.names]}{place}:", 0
+        for place, (text, prefix) in enumerate(zip(self.texts, self.prefixes, strict=True)):
+            at, n_sets = 0, 0
             for found in macro.finditer(text) if isinstance(text, str) else ():
                 pieces.append(prefix + text[at : found.start()])
                 at, prefix = found.end(), ""

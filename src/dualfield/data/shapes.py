@@ -212,6 +212,22 @@ class Shape:
         """
         return rows
 
+    def node_texts(self) -> list[str] | None:
+        """Return what is written at each node of all examples, for structures whose nodes are no tokens of a sequence.
+
+        Returns
+        -------
+        list of str or None
+            None: the word of a token, where it can be told.
+
+        Examples
+        --------
+        >>> from dualfield.structures import SpanShape
+        >>> SpanShape.of_words([2], [["New", "York"]]).node_texts()
+        ['New', 'New York', 'York']
+        """
+        return None
+
     def place(self, node: int) -> str:
         """Return where users find a node: its example and its place there, as one writes them behind a name.
 

@@ -359,10 +359,10 @@ class ParseTree:
         """
         if kind is None:
             try:
-                from nltk import Tree  # type: ignore[import-not-found,import-untyped,unused-ignore]
+                import nltk  # type: ignore[import-not-found,import-untyped,unused-ignore]
             except ImportError as error:
                 raise ImportError(f"to_nltk needs NLTK: pip install nltk. ({error})") from error
-            kind = Tree
+            kind = nltk.Tree
 
         def leaf(one: ParseTree) -> Any:
             return kind(one.label, [one.word]) if one.label else one.word

@@ -2,6 +2,7 @@
 
 from dualfield.estimators.bagged import BaggedTagger
 from dualfield.estimators.bayes_net import DiscriminativeBayesNet
+from dualfield.estimators.bayesian import BayesianCRF
 from dualfield.estimators.crf import CRF
 from dualfield.estimators.early_stopping import EarlyStopping
 from dualfield.estimators.graphical import ConditionalGraphicalModel
@@ -10,6 +11,7 @@ from dualfield.estimators.kernel_logistic import KernelLogisticRegression
 from dualfield.estimators.latent import LatentStructuredSVM
 from dualfield.estimators.latent_crf import LatentCRF
 from dualfield.estimators.loading import load
+from dualfield.estimators.pcfg import DiscriminativePCFG
 from dualfield.estimators.structured_svm import StructuredSVM
 from dualfield.estimators.tuned import CRFCV, StructuredSVMCV
 from dualfield.objectives.latent_bags import LatentPosition
@@ -20,11 +22,13 @@ __all__ = [
     "CRF",
     "CRFCV",
     "BaggedTagger",
+    "BayesianCRF",
     "Checkpoint",
     "CheckpointWarning",
     "ConditionalGraphicalModel",
     "DiscriminativeBayesNet",
     "DiscriminativeHMM",
+    "DiscriminativePCFG",
     "EarlyStopping",
     "KernelLogisticRegression",
     "LatentCRF",

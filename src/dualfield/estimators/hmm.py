@@ -21,7 +21,8 @@ from dualfield.estimators.prediction import StructuredPredictor
 from dualfield.estimators.running import run
 from dualfield.models.hmm import HiddenMarkovModel, missing_mass, single
 from dualfield.models.hmm_reference import check_positive, check_smoothing, reference_tables
-from dualfield.models.hmm_training import HMMData, MarginTraining, read_training
+from dualfield.models.hmm_training import HMMData, read_training
+from dualfield.models.margin_training import MarginTraining
 from dualfield.models.state_filter import StateFilter
 from dualfield.scores.tables import Tables, logarithms, normalised
 from dualfield.solvers import Simplicial, Solution, Status

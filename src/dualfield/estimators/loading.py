@@ -9,12 +9,14 @@ import dualfield.estimators.crfsuite as crfsuite
 from dualfield.estimators.bagged import BaggedTagger
 from dualfield.estimators.base import Estimator
 from dualfield.estimators.bayes_net import DiscriminativeBayesNet
+from dualfield.estimators.bayesian import BayesianCRF
 from dualfield.estimators.crf import CRF
 from dualfield.estimators.graphical import ConditionalGraphicalModel
 from dualfield.estimators.hmm import DiscriminativeHMM
 from dualfield.estimators.kernel_logistic import KernelLogisticRegression
 from dualfield.estimators.latent import LatentStructuredSVM
 from dualfield.estimators.latent_crf import LatentCRF
+from dualfield.estimators.pcfg import DiscriminativePCFG
 from dualfield.estimators.structured_svm import StructuredSVM
 from dualfield.persistence.file import ModelFileError, open_model
 
@@ -32,7 +34,9 @@ ESTIMATORS: dict[str, type[Estimator]] = {
         ConditionalGraphicalModel,
         DiscriminativeHMM,
         DiscriminativeBayesNet,
+        DiscriminativePCFG,
         BaggedTagger,
+        BayesianCRF,
         crfsuite.CRF,
     )
 }

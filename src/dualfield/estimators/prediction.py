@@ -452,8 +452,7 @@ class StructuredPredictor:
     ) -> LabellingOrder:
         """Say which examples to label next: those that the model knows least about, first.
 
-        By labelled tokens, which is what annotators are paid for, the entropy per token was best in our measurements;
-        per sentence, long ones come first.
+        Tokens are what labelling costs; per sentence, long ones come first.
 
         Parameters
         ----------

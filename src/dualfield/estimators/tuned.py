@@ -16,6 +16,7 @@ from dualfield.data.checks import check_flag
 from dualfield.estimators.crf import CRF
 from dualfield.estimators.prediction import StructuredPredictor
 from dualfield.estimators.structured_svm import StructuredSVM
+from dualfield.structures.registry import has_trees
 from dualfield.tuning import Grid, Results, Splits, pick_scorer, search
 from dualfield.tuning.folds import check_labels, distinct_labels
 from dualfield.tuning.grid import with_setting
@@ -98,7 +99,8 @@ class _Search(StructuredPredictor, BaseEstimator):  # type: ignore[misc]
             splits = Splits.of(self.cv, inputs, labels, groups, classifier=is_classifier(estimator))
         else:
             splits = Splits.held_out(inputs, dev[1])
-        check_labels(labels, splits, None if dev is None else dev[1], scoring[0])
+        if not has_trees(estimator.structure):
+            check_labels(labels, splits, None if dev is None else dev[1], scoring[0])
         found = search(
             estimator,
             inputs,

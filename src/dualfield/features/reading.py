@@ -26,13 +26,14 @@ def read_examples(
     grow: bool | Callable[[Shape], NDArray[np.bool_]] = False,
     n_columns: int | None = None,
     n_edge_columns: int | None = None,
+    n_threads: int = 1,
 ) -> tuple[Batch, Batch | None]:
     """Return the nodes of examples, connected as their structure says, and what scores label pairs.
 
     That is what a template makes for them, or the features that edges come with; None if there is neither. The
     vocabularies, `grow` and the numbers of columns are those of :meth:`dualfield.data.Batch.build`. Where nodes have
     anchors, `grow` may be a function from their shape to the nodes whose attributes become columns; elsewhere a
-    function stands for True. A batch is taken as it is.
+    function stands for True. A batch is taken as it is. Attributes of rows with anchors are looked up by `n_threads`.
     """
     chosen, grow = (grow, True) if callable(grow) else (None, grow)
     if isinstance(X, Batch):
@@ -42,7 +43,7 @@ def read_examples(
         growing: bool | NDArray[np.bool_] = grow
         if chosen is not None and isinstance(opened.nodes, AnchoredRows):
             growing = chosen(opened.connect(opened.nodes.offsets) or Shape.of(opened.nodes.offsets))
-        nodes = _rows(opened.nodes, opened.lengths, vocabulary, growing, n_columns, "X")
+        nodes = _rows(opened.nodes, opened.lengths, vocabulary, growing, n_columns, "X", n_threads)
         pairs = None
     else:
         if isinstance(opened.nodes, TypedRows):
@@ -59,7 +60,7 @@ def read_examples(
     if pairs is not None:
         raise ValueError("Edges have features of their own: the template must not make attributes for pairs of labels.")
     grow = grow and pair_vocabulary is not None
-    edges = _rows(opened.edges, opened.edge_lengths, pair_vocabulary, grow, n_edge_columns, "edge_features")
+    edges = _rows(opened.edges, opened.edge_lengths, pair_vocabulary, grow, n_edge_columns, "edge_features", n_threads)
     return nodes, edges
 
 
@@ -70,10 +71,11 @@ def _rows(
     grow: bool | NDArray[np.bool_],
     n_columns: int | None,
     name: str,
+    n_threads: int,
 ) -> Batch:
     """Read rows of one kind, rows with anchors, or rows of several types."""
     if isinstance(rows, AnchoredRows):
-        return rows.build(vocabulary=vocabulary, grow=grow, n_columns=n_columns, name=name)
+        return rows.build(vocabulary=vocabulary, grow=grow, n_columns=n_columns, name=name, n_jobs=n_threads)
     assert isinstance(grow, bool)
     if not isinstance(rows, TypedRows):
         return Batch.build(rows, lengths=lengths, vocabulary=vocabulary, grow=grow, n_columns=n_columns, name=name)

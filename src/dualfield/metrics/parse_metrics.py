@@ -206,26 +206,26 @@ def _share(part: int, whole: int) -> float:
 def _compared(i: int, true: Any, pred: Any) -> _Sentence:
     """Count what two trees of a sentence have in common."""
     gold = ParseTree.of(true)
-    words, tags = gold.words(), gold.tags()
-    kept = [tag not in _UNCOUNTED for tag in tags]
+    tokens = _without_empty(gold)
+    kept = [tag not in _UNCOUNTED for _, tag in tokens]
     expected = _brackets(gold, kept)
-    length = sum(tag != _EMPTY for tag in tags)
     if pred is None:
-        return _Sentence(length=length, true=Counter(expected))
+        return _Sentence(length=len(tokens), true=Counter(expected))
     tree = ParseTree.of(pred)
-    if tree.words() != words:
-        other = tree.words()
-        at = next((t for t, (one, two) in enumerate(zip(words, other, strict=False)) if one != two), None)
-        what = (
-            f"{len(other)} words instead of {len(words)}" if at is None else f"{other[at]!r} instead of {words[at]!r}"
-        )
+    others = _without_empty(tree)
+    words, found_words = ([word for word, _ in each] for each in (tokens, others))
+    if words != found_words:
+        at = next((t for t, (one, two) in enumerate(zip(words, found_words, strict=False)) if one != two), None)
+        what = f"{len(others)} words instead of {len(words)}"
+        if at is not None:
+            what = f"{found_words[at]!r} instead of {words[at]!r}"
         raise ValueError(f"y_pred[{i}] must have the words of y_true[{i}]. It has {what}.")
     found = _brackets(tree, kept)
     crossing = sum(any(_cross(one, other) for other in expected) for one in found)
-    pairs = zip(tags, tree.tags(), kept, strict=True)
-    right = sum(_SAME.get(one, one) == _SAME.get(two, two) for one, two, is_kept in pairs if is_kept)
+    tags = ((_SAME.get(one, one), _SAME.get(two, two)) for (_, one), (_, two) in zip(tokens, others, strict=True))
+    right = sum(one == two for (one, two), is_kept in zip(tags, kept, strict=True) if is_kept)
     return _Sentence(
-        length=length,
+        length=len(tokens),
         true=Counter(expected),
         is_parsed=True,
         found=Counter(found),
@@ -235,11 +235,16 @@ def _compared(i: int, true: Any, pred: Any) -> _Sentence:
     )
 
 
+def _without_empty(tree: ParseTree) -> list[tuple[str, str]]:
+    """Return words and tags without empty elements."""
+    return [token for token in tree.tokens() if token[1] != _EMPTY]
+
+
 def _brackets(tree: ParseTree, kept: Sequence[bool]) -> list[tuple[str, int, int]]:
-    """Return the brackets that are counted, over the words that are."""
-    place = [0]
-    for is_kept in kept:
-        place.append(place[-1] + is_kept)
+    """Return the brackets that are counted, over the words that are; kept: which ones, of those that are not empty."""
+    place, flags = [0], iter(kept)
+    for tag in tree.tags():
+        place.append(place[-1] + (tag != _EMPTY and next(flags)))
     found = []
     for label, start, stop in tree.constituents():
         cut = label if label in _UNCOUNTED else label.replace("=", "-").partition("-")[0]

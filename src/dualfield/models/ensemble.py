@@ -51,8 +51,8 @@ class EnsembleModel(StructuredModel):
 
     Parameters
     ----------
-    draws : array of shape (n_draws, n_parameters)
-        The weights.
+    draws : array of shape (n_draws, n_parameters), or WeightDraws
+        The weights, or what makes them again and again.
 
     Examples
     --------
@@ -62,13 +62,13 @@ class EnsembleModel(StructuredModel):
     4
     """
 
-    draws: Floats
+    draws: Any
 
     @classmethod
     def of(cls, model: StructuredModel, draws: Any) -> Self:
         """Return a model with the weights of several, in the order of the score map."""
         own = {field.name: getattr(model, field.name) for field in fields(StructuredModel)}
-        return cls(**own, draws=np.ascontiguousarray(draws, dtype=np.float64))
+        return cls(**own, draws=np.asarray(draws, dtype=np.float64) if isinstance(draws, list) else draws)
 
     @property
     def looks_up(self) -> bool:

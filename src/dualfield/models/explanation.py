@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dualfield.data import Vocabulary
 from dualfield.data.arrays import Codes, Floats
+from dualfield.data.shapes import Shape
 from dualfield.data.tables import Columns, Tabular, html_table
 from dualfield.data.token_texts import token_texts
 from dualfield.models.spans import Restriction, restricted_copies
@@ -79,10 +80,10 @@ class TokenExplanation(Tabular):
 
     def __str__(self) -> str:
         place = f"{self.position} ({self.token})" if self.token else str(self.position)
-        head = f"{place}: {self.label} with probability {self.probability:.2f}"
+        head = f"{place}: {_shown(self.label)} with probability {self.probability:.2f}"
         if self.runner_up is None:
             return f"{head}; no other label is allowed"
-        lines = [f"{head}, not {self.runner_up}; the scores differ by {self.difference:.2f}"]
+        lines = [f"{head}, not {_shown(self.runner_up)}; the scores differ by {self.difference:.2f}"]
         lines += [f"    {value:+.3f}  {what}" for what, value in self.contributions[: self.n_shown]]
         rest = self.contributions[self.n_shown :]
         if rest:
@@ -172,7 +173,7 @@ def explain(model: StructuredModel, xseq: Any, n_shown: int, tokens: Any = None)
     structure, scores, classes = model.structure, sequence.scores, model.names
     model.need_exact("explain", scores)
     best = structure.argmax(scores)
-    texts = _token_names(xseq, len(best), tokens)
+    texts = _token_names(xseq, scores.shape, tokens)
     likely = structure.marginals(scores, temperature=model.probability_temperature).node
     found = []
     for position, other in enumerate(_alternatives(structure, scores, best)):
@@ -211,8 +212,16 @@ def explain(model: StructuredModel, xseq: Any, n_shown: int, tokens: Any = None)
     return Explanation(found)
 
 
-def _token_names(xseq: Any, length: int, tokens: Any) -> list[str]:
+def _shown(label: Any) -> Any:
+    """Return a label as it is written; the empty one in quotes."""
+    return label if label != "" else "''"
+
+
+def _token_names(xseq: Any, shape: Shape, tokens: Any) -> list[str]:
     """Return what is written at each node: the given texts, or the words, where there are any."""
+    length, own = shape.n_nodes, shape.node_texts()
+    if tokens is None and own is not None:
+        return own
     if tokens is None:
         return ["" if text == f"token {at}" else text for at, text in enumerate(token_texts(xseq, length))]
     texts = [str(token) for token in tokens]
@@ -239,7 +248,8 @@ class _LinearSequence:
         """Return what the scores of two labellings differ by; places other than the position are named."""
         found: list[tuple[str, float]] = []
         for t in np.flatnonzero(best != other).tolist():
-            sides = f"{self._place(t, position)}: {self.classes[best[t]]}, not {self.classes[other[t]]}"
+            one, two = (_shown(self.classes[labels[t]]) for labels in (best, other))
+            sides = f"{self._place(t, position)}: {one}, not {two}"
             found += self._attributes(
                 self.nodes, self.node_weights, self.vocabulary, t, int(best[t]), int(other[t]), sides
             )
@@ -257,7 +267,8 @@ class _LinearSequence:
                 found.append((what, float(self.weights.cliques[one] - self.weights.cliques[two])))
                 continue
             end, weights = (("start", self.weights.start), ("stop", self.weights.stop))[(one - n) // len(self.classes)]
-            sides = f"{self._place(t, position)}: {self.classes[best[t]]}, not {self.classes[other[t]]}"
+            one, two = (_shown(self.classes[labels[t]]) for labels in (best, other))
+            sides = f"{self._place(t, position)}: {one}, not {two}"
             found.append((f"{end}{sides}", float(weights[best[t]] - weights[other[t]])))
         if self.pairs is not None and self.pair_weights is not None:
             leads_to, rows = structure.edge_nodes(shape), structure.edge_rows(shape)

@@ -96,7 +96,7 @@ class HiddenMarkovModel(StructuredModel):
 
     # From input to scores
 
-    def read(self, X: Any, lengths: ArrayLike | None = None) -> tuple[Batch, Batch | None]:
+    def read(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> tuple[Batch, Batch | None]:
         """Turn observations into rows of the columns of symbols."""
         return self.observations.batch(read_streams(X, lengths), self.unknown), None
 

@@ -201,7 +201,7 @@ class StructuredModel:
 
     # From input to scores
 
-    def read(self, X: Any, lengths: ArrayLike | None = None) -> tuple[Batch, Batch | None]:
+    def read(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> tuple[Batch, Batch | None]:
         """Turn input into rows of the columns seen in training; the second batch has those that score label pairs."""
         numeric = None if self.vocabulary is not None else self.n_columns
         nodes, pairs = read_examples(
@@ -213,6 +213,7 @@ class StructuredModel:
             self.pair_vocabulary,
             n_columns=numeric,
             n_edge_columns=self.n_edge_columns,
+            n_threads=n_threads,
         )
         if self.template is None or isinstance(X, Batch):
             check_column_names(self.column_names, nodes, "as in training")
@@ -254,7 +255,7 @@ class StructuredModel:
             nodes, pairs = read_examples(self.structure, X, lengths, self.template, growing, grow=growing is not None)
             pairs = self.structure.pair_batch(nodes) if self.template is None else pairs
             return stored.scored(nodes, pairs, self.vocabulary, self.pair_vocabulary)
-        nodes, pairs = self.read(X, lengths)
+        nodes, pairs = self.read(X, lengths, n_threads)
         if self.pair_expansion is not None:
             pairs = self.pair_expansion.pair_columns(self.structure, nodes, pairs, n_threads)
         nodes = nodes if self.expansion is None else self.expansion.columns(nodes, n_threads)

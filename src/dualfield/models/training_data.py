@@ -26,6 +26,7 @@ from dualfield.scores.kernel import Expansions
 from dualfield.scores.selection import build_score_map, pair_columns
 from dualfield.scores.stored import LinearWeights
 from dualfield.structures import Chain, Structure
+from dualfield.structures.checks import n_threads
 from dualfield.structures.registry import structure_of
 
 
@@ -176,7 +177,8 @@ def read_training_data(
         prototype, constraints = grown_from.structure, None  # a part of the data may not have all types and labels
     truth = TrueLabels(y, known)
     growing = truth.growing(prototype, settings.features)
-    nodes, pairs = _read_nodes(prototype, template, X, lengths, grown_from, growing)
+    threads = n_threads(settings.n_jobs)
+    nodes, pairs = _read_nodes(prototype, template, X, lengths, grown_from, growing, threads)
     labels, codes, allowed, left_out = truth.of(nodes.shape)
     structure = prototype.for_labels(labels.classes.tolist(), codes, nodes.shape, constraints, owner)
     chosen = pair_columns(settings.pair_features, nodes, owner)
@@ -307,6 +309,7 @@ def _read_nodes(
     lengths: ArrayLike | None,
     before: StructuredModel | None,
     growing: Callable[[Shape], NDArray[np.bool_]] | None,
+    threads: int,
 ) -> tuple[Batch, Batch | None]:
     """Read the features of nodes and of pairs, into the vocabularies of an earlier model where there is one."""
     words = (None, None) if before is None else (before.vocabulary, before.pair_vocabulary)
@@ -323,6 +326,7 @@ def _read_nodes(
         grow=grow if growing is None else growing,
         n_columns=width,
         n_edge_columns=None if before is None else before.n_edge_columns,
+        n_threads=threads,
     )
     if before is not None:
         check_column_names(before.column_names, nodes, "as in the calls before")

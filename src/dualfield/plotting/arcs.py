@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +11,7 @@ from dualfield.data.tables import Columns
 from dualfield.plotting.arc_picture import arc_sketch
 from dualfield.plotting.drawn import DrawnDisplay
 from dualfield.plotting.labels import label_list
+from dualfield.plotting.parsed import Parsed, parsed
 from dualfield.plotting.sketch import Sketch, check_direction
 from dualfield.plotting.tree_text import plain_arcs, rich_arcs
 
@@ -105,6 +106,43 @@ class ArcDisplay(DrawnDisplay):
             for (head, label), (true, name) in zip(self.arcs, self.truth, strict=True)
         ]
 
+    @classmethod
+    def from_estimator(
+        cls, model: Any, sentence: Any, truth: Any = None, *, words: Any = None, direction: str = "auto"
+    ) -> Self:
+        """Predict the heads of one sentence and the probabilities of its arcs.
+
+        Parameters
+        ----------
+        model : fitted model of heads, such as :class:`dualfield.CRF` with ``structure="dependency"``
+            Its best tree is shown, with the exact probabilities of its arcs and their labels, if the model has any.
+        sentence : one sentence
+            In the form in which the model takes the items of `X`.
+        truth : heads, default=None
+            The true heads, in any form that the model can be trained on.
+        words : sequence of str, default=None
+            What is written; None: the words of the sentence.
+        direction : {"auto", "down", "right"}, default="auto"
+            As for the constructor.
+
+        Returns
+        -------
+        ArcDisplay
+            The display.
+
+        Examples
+        --------
+        >>> from dualfield import CRF
+        >>> from dualfield.plotting import ArcDisplay
+        >>> X = [[("She", "PRP"), ("reads", "VB")], [("Read", "VB"), ("it", "PRP")]]
+        >>> ArcDisplay.from_estimator(CRF("dependency").fit(X, [[2, 0], [0, 1]]), X[0], [2, 0])
+        ArcDisplay(2 words, 0 wrong)
+        """
+        found = parsed(model, [sentence], None if truth is None else [truth], None if words is None else [words])
+        if not found.are_arcs:
+            raise ValueError("ArcDisplay shows heads; the model predicts brackets. TreeDisplay shows them.")
+        return cls(**shown_arcs(found, 0), direction=direction)
+
     def _summary(self) -> str:
         return f"{len(self.words)} words" + f", {sum(self.wrong)} wrong" * (self.truth is not None)
 
@@ -148,3 +186,14 @@ def _read_arcs(name: str, heads: Any, n: int) -> list[tuple[int, str]]:
             )
         found.append((int(head), "" if label is None else str(label)))
     return found
+
+
+def shown_arcs(found: Parsed, at: int) -> dict[str, Any]:
+    """Return what is shown of one of several sentences that a model has parsed."""
+    return {
+        "words": found.words[at],
+        "heads": found.predicted[at],
+        "probabilities": None if found.chances is None else found.chances[at],
+        "truth": None if found.truth is None else found.truth[at],
+        "tags": found.tags[at],
+    }

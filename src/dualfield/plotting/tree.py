@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +11,7 @@ from dualfield.data.tables import Columns
 from dualfield.plotting.bracketing import nested, read_brackets
 from dualfield.plotting.drawn import DrawnDisplay
 from dualfield.plotting.labels import label_list
+from dualfield.plotting.parsed import Parsed, parsed
 from dualfield.plotting.sketch import Sketch, check_direction
 from dualfield.plotting.tree_picture import tree_sketch
 from dualfield.plotting.tree_text import plain_tree, rich_tree
@@ -108,6 +109,44 @@ class TreeDisplay(DrawnDisplay):
             rest = rest if bracket not in rest else [one for k, one in enumerate(rest) if k != rest.index(bracket)]
         return found
 
+    @classmethod
+    def from_estimator(
+        cls, model: Any, sentence: Any, truth: Any = None, *, words: Any = None, direction: str = "auto"
+    ) -> Self:
+        """Predict the tree of one sentence and the probabilities of its brackets.
+
+        Parameters
+        ----------
+        model : fitted model of brackets, such as :class:`dualfield.CRF` with ``structure="spans"``
+            Its best tree is shown, with the exact probabilities of its brackets, if the model has any.
+        sentence : one sentence
+            In the form in which the model takes the items of `X`.
+        truth : tree, default=None
+            The true tree, in any form that the model can be trained on.
+        words : sequence of str, default=None
+            What is written; None: the words of the sentence.
+        direction : {"auto", "down", "right"}, default="auto"
+            As for the constructor.
+
+        Returns
+        -------
+        TreeDisplay
+            The display.
+
+        Examples
+        --------
+        >>> from dualfield import CRF
+        >>> from dualfield.plotting import TreeDisplay
+        >>> X = [[("dogs", "NNS"), ("bark", "VBP")], [("a", "DT"), ("dog", "NN"), ("barks", "VBZ")]]
+        >>> y = ["(S (NP (NNS dogs)) (VP (VBP bark)))", "(S (NP (DT a) (NN dog)) (VP (VBZ barks)))"]
+        >>> TreeDisplay.from_estimator(CRF("spans", C=10.0).fit(X, y), X[1], y[1])
+        TreeDisplay(3 words, 3 brackets, 0 wrong, 0 missed)
+        """
+        found = parsed(model, [sentence], None if truth is None else [truth], None if words is None else [words])
+        if found.are_arcs:
+            raise ValueError("TreeDisplay shows brackets; the model predicts heads. ArcDisplay shows them.")
+        return cls(**shown_tree(found, 0, model.classes_), direction=direction)
+
     def _summary(self) -> str:
         known = f", {sum(self.wrong)} wrong, {len(self.missed)} missed" if self.truth is not None else ""
         return f"{len(self.words)} words, {len(self.brackets)} brackets{known}"
@@ -133,3 +172,15 @@ class TreeDisplay(DrawnDisplay):
 
     def _title(self) -> str:
         return f"Constituent tree: {self._summary()}"
+
+
+def shown_tree(found: Parsed, at: int, classes: Any) -> dict[str, Any]:
+    """Return what is shown of one of several sentences that a model has parsed."""
+    return {
+        "words": found.words[at],
+        "brackets": found.predicted[at],
+        "probabilities": None if found.chances is None else found.chances[at],
+        "truth": None if found.truth is None else found.truth[at],
+        "tags": found.tags[at],
+        "classes": [label for label in label_list(classes) if label],
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dualfield.plotting.bracketing import Node
@@ -24,7 +24,7 @@ _LEVEL = 40.0  # pixels from one row of boxes to the next
 _ROW = 24.0  # pixels of a word that has a line for itself
 _PAD = 6.0  # within a box
 _STEP = 16.0  # pixels from a box to those in it, beside each other
-_BELOW = 20.0  # pixels of a row of missed brackets
+_BELOW = 28.0  # pixels of a row of missed brackets
 
 
 @dataclass(eq=False)
@@ -45,17 +45,18 @@ def tree_sketch(tree: Any, direction: str) -> Sketch:
     return _sideways(tree)
 
 
-def _box_texts(node: Node) -> tuple[str, str, float]:
-    """Return what is written in a box, label and probability, and its width."""
+def _box_texts(node: Node, *, with_note: bool = False) -> tuple[str, str, float]:
+    """Return what is written in a box, label and probability, and its width, with what is true where it is wrong."""
     label = shortened(printable(node.label), 24)
     chance = "" if node.chance is None else rounded(node.chance)
     width = text_width(label, _BOLD) + (text_width(chance, _SAFE * _SMALL) + 5.0 if chance else 0.0)
-    return label, chance, max(width + 2 * _PAD, 22.0)
+    note = text_width(shortened(node.note, 40), _BOLD) + 6.0 if with_note and node.note else 0.0
+    return label, chance, max(width + note + 2 * _PAD, 22.0)
 
 
-def _box(tree: Any, colours: Colours, node: Node, x: float, y: float) -> list[Part]:
-    """Draw a box whose middle is at a point, and below it what is true, if it is wrong."""
-    label, chance, width = _box_texts(node)
+def _box(tree: Any, colours: Colours, node: Node, x: float, y: float, *, with_note: bool = False) -> list[Part]:
+    """Draw a box whose middle is at a point; what is true, if it is wrong, stands in it or is left to the caller."""
+    label, chance, width = _box_texts(node, with_note=with_note)
     hue, strength = colours.of(node.label)
     strength *= UNDER_TEXT * (1.0 if node.chance is None else min(max(node.chance, 0.0), 1.0))
     words = " ".join(tree.words[node.start : node.stop])
@@ -75,8 +76,12 @@ def _box(tree: Any, colours: Colours, node: Node, x: float, y: float) -> list[Pa
         ),
         Words(left + _PAD, text, label, size=_SMALL, is_bold=True, anchor="start"),
     ]
+    right = left + width - _PAD
+    if with_note and node.note:
+        parts.append(replace(_note(right, text, node.note, "end"), has_halo=False))
+        right -= text_width(shortened(node.note, 40), _BOLD) + 6.0
     if chance:
-        parts.append(Words(left + width - _PAD, text, chance, size=_SMALL, anchor="end"))
+        parts.append(Words(right, text, chance, size=_SMALL, anchor="end"))
     return parts
 
 
@@ -155,33 +160,23 @@ def _elbows(one: _Placed, children: Sequence[_Placed], y: float, bottom: float) 
     return parts
 
 
-def _rows(brackets: Sequence[tuple[str, int, int]]) -> list[int]:
-    """Return a row for each bracket, such that those in a row do not touch; shorter ones first."""
-    rows: list[list[tuple[int, int]]] = []
-    found = [0] * len(brackets)
-    for at in sorted(range(len(brackets)), key=lambda at: brackets[at][2] - brackets[at][1]):
-        _, start, stop = brackets[at]
-        row = next(
-            (k for k, taken in enumerate(rows) if all(stop <= one or other <= start for one, other in taken)), len(rows)
-        )
-        if row == len(rows):
-            rows.append([])
-        rows[row].append((start, stop))
-        found[at] = row
-    return found
-
-
 def _missed_below(tree: Any, places: dict[int, _Placed], widths: Sequence[float], top: float) -> list[Part]:
-    """Draw true brackets that were missed below the words, dashed."""
+    """Draw true brackets that were missed below the words, dashed, shorter ones first; those in a row do not touch."""
     parts: list[Part] = []
-    for (label, start, stop), row in zip(tree.missed, _rows(tree.missed), strict=True):
-        y = top + (_BELOW + 8.0) * row
+    rows: list[list[tuple[float, float]]] = []
+    for label, start, stop in sorted(tree.missed, key=lambda one: one[2] - one[1]):
         left = places[start].middle - widths[start] / 2.0
         right = places[stop - 1].middle + widths[stop - 1] / 2.0
+        middle, half = (left + right) / 2.0, text_width(f"missed {label}", _BOLD) / 2.0
+        begin, end = min(left, middle - half), max(right, middle + half) + 4.0
+        row = next((k for k, taken in enumerate(rows) if all(end <= a or b <= begin for a, b in taken)), len(rows))
+        rows += [[]] if row == len(rows) else []
+        rows[row].append((begin, end))
+        y = top + _BELOW * row
         tip = f"missed {label}: {shortened(' '.join(tree.words[start:stop]), 60)}"
         points = [(left, y - 4.0), (left, y), (right, y), (right, y - 4.0)]
         parts.append(Stroke(points, colour="wrong", width=1.5, dashes="4 3", tip=tip))
-        parts.append(_note((left + right) / 2.0, y + 13.0, f"missed {label}"))
+        parts.append(_note(middle, y + 13.0, f"missed {label}"))
     return parts
 
 
@@ -191,7 +186,7 @@ def _sideways(tree: Any) -> Sketch:
     left = {id(top): 0.0 for top in tree.tops}
     for node in nodes:
         if node.label is not None:
-            right = left[id(node)] + _box_texts(node)[2] + _STEP
+            right = left[id(node)] + _box_texts(node, with_note=True)[2] + _STEP
             left.update({id(child): right for child in node.children})
     middle: dict[int, float] = {}
     for node in reversed(nodes):
@@ -205,16 +200,14 @@ def _sideways(tree: Any) -> Sketch:
             parts += _line_of_word(tree, node.start, left[id(node)], y)
             ends[node.start] = Sketch(parts[-2:]).bounds()[1]
             continue
-        end = left[id(node)] + _box_texts(node)[2]
+        end = left[id(node)] + _box_texts(node, with_note=True)[2]
         lines: list[Part] = [Stroke([(end, y), (end + _STEP / 2.0, y)], colour="soft", width=1.0)]
         for child in node.children:
             at = middle[id(child)]
             points = [(end + _STEP / 2.0, y), (end + _STEP / 2.0, at)]
             points.append((left[id(child)] - (3.0 if child.label is None else 0.0), at))
             lines.append(Stroke(points, colour="soft", width=1.0))
-        parts = lines + parts + _box(tree, Colours(tree.labels), node, (left[id(node)] + end) / 2.0, y)
-        if node.note:
-            parts.append(_note(left[id(node)], y - _HIGH / 2.0 - 2.0, node.note, "start"))
+        parts = lines + parts + _box(tree, Colours(tree.labels), node, (left[id(node)] + end) / 2.0, y, with_note=True)
     return Sketch(parts + _missed_beside(tree, ends))
 
 

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from dualfield.plotting import ConvergenceDisplay, TopFeaturesDisplay, TransitionDisplay
 from dualfield.plotting.canvas import check_matplotlib
 from dualfield.plotting.markup import Html, escape
+from dualfield.plotting.parsed import is_parser
 from dualfield.plotting.tables import table
 from dualfield.report.page import page
 from dualfield.report.training_dev import DevData, evaluated, has_single_nodes
@@ -17,6 +18,8 @@ from dualfield.report.training_errors import error_section
 from dualfield.report.training_facts import Fact, facts_section, gap_sentences
 from dualfield.report.training_graphs import has_graphs
 from dualfield.report.training_scores import score_section
+from dualfield.report.training_tree_tables import read_trees, text_table
+from dualfield.report.training_trees import tree_section
 
 _STYLE = """
 h3 { font-size: 1.05rem; margin: 1.4rem 0 0; }
@@ -101,8 +104,11 @@ def _body(
     model: Any, title: str, dev: DevData | None, history: Iterable[Any], facts: Iterable[object]
 ) -> Iterator[object]:
     yield Html(f"<h1>{escape(title)}</h1>")
-    result = None if dev is None else evaluated(model, dev)
-    if result is None:
+    trees = read_trees(model, dev.X, dev.y, dev.tokens) if dev is not None and is_parser(model) else None
+    result = None if dev is None or trees is not None else evaluated(model, dev)
+    if trees is not None:
+        yield from tree_section(trees)
+    elif result is None:
         yield _paragraph(_NO_DEV)
     elif not result.n_tokens:
         yield _paragraph("The held-out data have no labels, so there is nothing to score.")
@@ -110,7 +116,7 @@ def _body(
         yield from score_section(result)
         yield Html("<h2>Errors</h2>")
         yield from error_section(result)
-    yield from _model_section(model)
+    yield from _model_section(model, dev)
     yield Html("<h2>Training</h2>")
     yield _paragraph(f"{model.status_.sentence} {gap_sentences(model)}")
     course = ConvergenceDisplay.from_estimator(model, history=history)
@@ -124,7 +130,7 @@ def _body(
     yield from facts
 
 
-def _model_section(model: Any) -> Iterator[Html]:
+def _model_section(model: Any, dev: DevData | None) -> Iterator[Html]:
     """Show the weights of transitions and attributes, where the model has them."""
     parts = []
     if getattr(model, "label_graph_", None) is not None:
@@ -138,6 +144,8 @@ def _model_section(model: Any) -> Iterator[Html]:
         note = "The largest weights of both signs for each label; all bars have the same scale."
         parts += [Html("<h3>Attributes</h3>"), _paragraph(note, soft=True)]
         parts.append(TopFeaturesDisplay.from_estimator(model).html())
+        if dev is not None and is_parser(model):
+            parts += text_table(model, dev.X)
     if parts:
         yield from [Html("<h2>Model</h2>"), *parts]
 

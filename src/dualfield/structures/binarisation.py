@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from dualfield.structures.grammar_rules import GrammarRules, RuleBuilder
 from dualfield.structures.grammar_shape import GrammarShape, Terminals
 
-__all__ = ["Binarisation"]
-
 
 class Node(NamedTuple):
     """A bracket, or a word, whose span has one word."""
@@ -120,9 +118,11 @@ class Binarisation:
             its_words = [names[at] for at in terminals.codes[words[i] : words[i + 1]].tolist()]
             if not self.add(brackets, [labels[code] for code in mine[alone].tolist()], its_words):
                 raise ValueError(f"y[{i}] has brackets that cross.")
+        if self.tags == "predicted":
+            self.builder.share_tags()
         if not n_known:
             raise ValueError("y must have a tree that is known as a whole, to read rules off it. Got none.")
-        return self.builder.finish(labels)[0]
+        return self.builder.finish(labels)
 
     def _bracket(self, label: str, around: tuple[str, ...]) -> Hashable:
         return self.builder.symbol(("bracket", label, *around), "^".join((label, *around)), label)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ from scipy.sparse import csr_array
 
 from dualfield import _native
 from dualfield.data.arrays import Codes, Floats
-from dualfield.data.checks import check_choice
+from dualfield.data.input_forms import opened_tokens
 from dualfield.data.labels import Labels
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
@@ -21,13 +22,14 @@ from dualfield.structures.ambiguity import check_one_derivation
 from dualfield.structures.base import Structure
 from dualfield.structures.binarisation import Binarisation
 from dualfield.structures.bracket_agreement import bracket_agreement
-from dualfield.structures.checks import check_int
+from dualfield.structures.grammar_features import Features
 from dualfield.structures.grammar_input import Normaliser, read_nltk, read_productions
 from dualfield.structures.grammar_rules import GrammarRules
-from dualfield.structures.grammar_shape import GrammarShape, TaggedShape, check_row_counts, split_rows
+from dualfield.structures.grammar_settings import GrammarSettings
+from dualfield.structures.grammar_shape import GrammarShape, TaggedShape
 from dualfield.structures.opened import Opened
 from dualfield.structures.scores import Scores
-from dualfield.structures.span_shape import FORMS
+from dualfield.structures.span_features import taken_apart
 
 __all__ = ["Grammar"]
 
@@ -66,12 +68,19 @@ class Grammar(Structure):
     tags : {"given", "predicted"}, default="given"
         Whether sentences come with tags, which are the terminals, or tags are part of the output: the labels of words
         are then ``"NN"``, or ``"NP+NN"`` with brackets above the tag.
+    lexicon : {"open", "seen"}, default="open"
+        Where tags are predicted: whether every word may have every tag, which features of words then tell apart, or
+        words are terminals and have the tags that they were seen with. Words seen less than twice are known by their
+        class, such as capitals, numbers, or an ending.
     column : int, default=1
         Which column of tokens that are tuples is the terminal, where tags are given.
+    span_features : "default", list of str or callable, default=None
+        Features of spans, which score their labels, as those of :class:`Spans`; None: rules alone score.
+    word_features : "default", list of str or callable, default=None
+        The same for words: spans of one word then have these and no others. "default" is made for tags that are
+        predicted: the word, its neighbours, its shape and its last letters.
     output : {"tree", "brackets", "nltk", "spans", "labels"}, default=None
         The form of predicted trees; None: that of the training trees. See :class:`SpanShape`.
-    log_probabilities : array of shape (n_cliques,), default=None
-        Of rules, where the grammar came with probabilities.
 
     Examples
     --------
@@ -99,9 +108,11 @@ class Grammar(Structure):
         horizontal: int | None = 1,
         vertical: int = 1,
         tags: Literal["given", "predicted"] = "given",
+        lexicon: Literal["open", "seen"] = "open",
         column: int = 1,
+        span_features: Features = None,
+        word_features: Features = None,
         output: str | None = None,
-        log_probabilities: ArrayLike | None = None,
     ) -> None:
         if rules is not None and not isinstance(rules, GrammarRules):
             raise ValueError(
@@ -109,43 +120,29 @@ class Grammar(Structure):
                 f"Got {type(rules).__name__} instead."
             )
         self.rules = rules
-        check_choice("Grammar", "binarise", binarise, ("right", "left"))
-        check_choice("Grammar", "tags", tags, ("given", "predicted"))
-        self.binarise, self.tags = binarise, tags
-        self.horizontal = None if horizontal is None else check_int("Grammar", "horizontal", horizontal, 0)
-        self.vertical = check_int("Grammar", "vertical", vertical, 1)
-        self.column = check_int("Grammar", "column", column, 0)
-        if output is not None:
-            check_choice("Grammar", "output", output, FORMS, "None")
-        self.output = output
+        self.settings = GrammarSettings(
+            binarise=binarise,
+            horizontal=horizontal,
+            vertical=vertical,
+            tags=tags,
+            lexicon=lexicon,
+            column=column,
+            span_features=span_features,
+            word_features=word_features,
+            output=output,
+        )
         self.n_labels = 0 if rules is None else len(rules.labels)
-        self.log_probabilities = None
-        if log_probabilities is not None:
-            self.log_probabilities = np.asarray(log_probabilities, dtype=np.float64)
-            if self.log_probabilities.shape != (self.n_cliques,):
-                raise ValueError(
-                    f"log_probabilities must have shape ({self.n_cliques},), one for each rule. Got "
-                    f"{self.log_probabilities.shape} instead."
-                )
 
     @classmethod
-    def from_treebank(
-        cls,
-        trees: Iterable[Any],
-        *,
-        binarise: Literal["right", "left"] = "right",
-        horizontal: int | None = 1,
-        vertical: int = 1,
-        tags: Literal["given", "predicted"] = "given",
-    ) -> Grammar:
+    def from_treebank(cls, trees: Iterable[Any], **settings: Any) -> Grammar:
         """Read the rules off trees.
 
         Parameters
         ----------
         trees : iterable of ParseTree, str or nltk.Tree
             The trees; see :func:`dualfield.data.clean_tree`.
-        binarise, horizontal, vertical, tags
-            As for the class.
+        **settings
+            Parameters of the class: `binarise`, `horizontal`, `vertical`, `tags` and others.
 
         Returns
         -------
@@ -157,9 +154,9 @@ class Grammar(Structure):
         >>> from dualfield.structures import Grammar
         >>> grammar = Grammar.from_treebank(["(NP (DT a) (JJ big) (NN dog))", "(NP (NN dog))"])
         >>> grammar.rule_names
-        ['@NP|DT -> JJ NN', 'NP -> DT @NP|DT', "DT -> 'DT'", "JJ -> 'JJ'", "NN -> 'NN'", "NP -> 'NN'", '-> NP']
+        ['NP -> DT @NP|DT', '@NP|DT -> JJ NN', "DT -> 'DT'", "JJ -> 'JJ'", "NN -> 'NN'", "NP -> 'NN'", '-> NP']
         """
-        empty = cls(None, binarise=binarise, horizontal=horizontal, vertical=vertical, tags=tags)
+        empty = cls(None, **settings)
         read = [ParseTree.of(tree) for tree in trees]
         if not read:
             raise ValueError("trees must have at least one tree. Got none.")
@@ -199,7 +196,7 @@ class Grammar(Structure):
         {'S -> A A': 0.0, "A -> 'a'": -1.386, "A -> 'b'": -0.288, '-> S': 0.0}
         """
         productions = read_productions(rules)
-        return cls._of(productions, productions[0].parent if start is None else str(start), column)
+        return cls._normalised(productions, productions[0].parent if start is None else str(start), column)
 
     @classmethod
     def from_nltk(cls, grammar: Any, *, column: int = 0) -> Grammar:
@@ -219,13 +216,14 @@ class Grammar(Structure):
             With the probabilities in ``log_probabilities``.
         """
         productions, start = read_nltk(grammar)
-        return cls._of(productions, start, column)
+        return cls._normalised(productions, start, column)
 
     @classmethod
-    def _of(cls, productions: Sequence[Any], start: str, column: int) -> Grammar:
-        rules, scores = Normaliser(productions, [start]).builder.finish()
+    def _normalised(cls, productions: Sequence[Any], start: str, column: int) -> Grammar:
+        rules = Normaliser(productions, [start]).builder.finish(with_scores=True)
         check_one_derivation(rules)
-        return cls(rules, tags="given" if column else "predicted", column=column, log_probabilities=scores)
+        tags: Literal["given", "predicted"] = "given" if column else "predicted"
+        return cls(rules, tags=tags, lexicon="seen", column=column)
 
     @property
     def labels(self) -> list[str] | None:
@@ -237,6 +235,11 @@ class Grammar(Structure):
         if self.rules is None:
             raise ValueError("This grammar has no rules yet: see Grammar.from_treebank, from_rules and from_nltk.")
         return self.rules
+
+    @property
+    def log_probabilities(self) -> Floats | None:
+        """The logarithms of the probabilities of rules, shape (n_cliques,), where they came with some."""
+        return self._known.scores
 
     @property
     def n_cliques(self) -> int:
@@ -251,13 +254,7 @@ class Grammar(Structure):
     @property
     def cliques(self) -> Codes:
         """The labels of the symbols of each rule, parent first; -1 for none."""
-        rules = self._known
-        label = rules.symbol_labels
-        binary = label[rules.binary.T].reshape(-1, 3)
-        lexical = np.stack([rules.lexical[2], *np.full((2, rules.lexical.shape[1]), -1)], axis=1)
-        roots = np.stack([label[rules.roots], *np.full((2, len(rules.roots)), -1)], axis=1)
-        found = np.concatenate([binary, lexical, roots]).astype(np.int32)
-        return np.where(found == 0, -1, found).astype(np.int32)
+        return self._known.clique_labels()
 
     def clique_names(self, names: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Return the rules as text."""
@@ -282,35 +279,21 @@ class Grammar(Structure):
         >>> Grammar().shape([["a", "b"], ["c"]]).lengths
         array([3, 1])
         """
-        sentences = [list(sentence) for sentence in X]
-        kind = GrammarShape if self.tags == "given" else TaggedShape
-        return kind.of_words([len(sentence) for sentence in sentences], sentences, self.output)
+        sentences = [opened_tokens(sentence) for sentence in X]
+        kind = GrammarShape if self.settings.tags == "given" else TaggedShape
+        return kind.of_words([len(sentence) for sentence in sentences], sentences, self.settings.output)
 
     def open(self, X: Any, lengths: ArrayLike | None = None) -> Opened:
-        """Take sentences apart: spans, with their features, and tokens.
-
-        Parameters
-        ----------
-        X : list of sentences, or of tuples (sentence, rows)
-            Sentences are lists of tokens; rows are matrices with a row of numbers for each span: first those that
-            begin at the first word, the shorter ones before the longer ones.
-        lengths : None
-            Sentences know their lengths.
-
-        Returns
-        -------
-        Opened
-            As in :meth:`Structure.open`.
-        """
-        if lengths is not None:
-            raise ValueError("lengths must be None: X is a list of sentences.")
-        sentences, rows = split_rows(X)
-        shape = self.shape(sentences)
-        n_rows = shape.lengths.tolist()
-        if rows is None:
-            return Opened(csr_array((shape.n_nodes, 0)), n_rows, lambda offsets: shape)
-        check_row_counts(rows, n_rows)
-        return Opened(rows, None, lambda offsets: shape)
+        """Take sentences apart, or tuples (sentence, rows): spans, with their features, and tokens."""
+        tokens, rows = taken_apart(X, lengths)
+        if tokens is None:
+            raise ValueError("X must be sentences, or tuples (sentence, rows): a Grammar needs the words. Got rows.")
+        shape, features = self.shape(tokens), self.settings.features
+        if rows is not None:
+            return Opened(rows, None, shape.with_rows)
+        if features.are_none:
+            return Opened(csr_array((shape.n_nodes, 0)), shape.lengths, lambda offsets: shape)
+        return Opened(features.rows(tokens), None, lambda offsets: shape)
 
     def trees(self, shape: GrammarShape, codes: Codes) -> list[Any]:
         """Return labellings as trees.
@@ -334,14 +317,7 @@ class Grammar(Structure):
         rules = self._known
         if not isinstance(shape, GrammarShape):
             raise ValueError(f"A Grammar needs the shape of sentences: Grammar.shape(X). Got {type(shape).__name__}.")
-        names, codes = shape.terminals(self._column)
-        unknown: list[str] = []
-        table = np.zeros(max(len(names), 1), dtype=np.int32)
-        for at, name in enumerate(names):
-            table[at] = self._terminal(name)
-            if table[at] < 0:
-                unknown.append(name)
-                table[at] = -len(unknown)
+        terminals, unknown = self.settings.terminals.codes(shape, rules)
         return _native.GrammarStructure(
             binary=rules.binary,
             lexical=rules.lexical,
@@ -349,18 +325,11 @@ class Grammar(Structure):
             labels=rules.symbol_labels,
             offsets=shape.offsets,
             word_offsets=shape.word_offsets,
-            terminals=table[codes],
+            terminals=terminals,
             label_names=list(rules.labels),
             terminal_names=list(rules.terminals),
             unknown_names=unknown,
         )
-
-    @property
-    def _column(self) -> int:
-        return self.column if self.tags == "given" else 0
-
-    def _terminal(self, name: str) -> int:
-        return self._known.terminal_codes.get(name, -1)
 
     def _parts(self, scores: Scores) -> tuple[Floats | None, Floats | None]:
         if scores.transition is None:
@@ -385,8 +354,11 @@ class Grammar(Structure):
             raise ValueError(f"The labels of spans must begin with the empty one, for no bracket. Got {labels!r:.200}.")
         assert isinstance(shape, GrammarShape)
         if self.rules is None:
-            reader = Binarisation(self.binarise, self.horizontal, self.vertical, self.tags)
-            return self._with_rules(reader.read(labels, codes, shape, shape.terminals(self._column)), shape)
+            how = self.settings
+            reader = Binarisation(how.binarise, how.horizontal, how.vertical, how.tags)
+            return self._with_rules(
+                reader.read(labels, codes, shape, self.settings.terminals.of_training(shape)), shape
+            )
         if self.labels != labels:
             missing, more = sorted({*self.rules.labels} - {*labels}), sorted({*labels} - {*self.rules.labels})
             raise ValueError(
@@ -396,16 +368,14 @@ class Grammar(Structure):
         return self._with_rules(self.rules, shape)
 
     def _with_rules(self, rules: GrammarRules, shape: GrammarShape) -> Grammar:
-        return Grammar(
-            rules,
-            binarise=self.binarise,
-            horizontal=self.horizontal,
-            vertical=self.vertical,
-            tags=self.tags,
-            column=self.column,
-            output=next(iter(shape.forms), None) if self.output is None else self.output,
-            log_probabilities=self.log_probabilities,
-        )
+        settings = self.settings
+        if settings.output is None and shape.forms:
+            settings = replace(settings, output=shape.forms[0])
+        return self._of(rules, settings)
+
+    @classmethod
+    def _of(cls, rules: GrammarRules | None, settings: GrammarSettings) -> Grammar:
+        return cls(rules, **{one.name: getattr(settings, one.name) for one in fields(settings)})
 
     def agreement(self, predicted: Any, y: Any) -> float | None:
         """Return the F1 of labelled brackets."""
@@ -423,13 +393,7 @@ class Grammar(Structure):
         return {
             "kind": self.name,
             "rules": None if self.rules is None else self.rules.record(),
-            "binarise": self.binarise,
-            "horizontal": self.horizontal,
-            "vertical": self.vertical,
-            "tags": self.tags,
-            "column": self.column,
-            "output": self.output,
-            "log_probabilities": self.log_probabilities,
+            "settings": self.settings.record(),
         }
 
     @classmethod
@@ -437,35 +401,21 @@ class Grammar(Structure):
         """Build a structure from its record, which is checked."""
         record.text("kind", (cls.name,))
         rules = GrammarRules.from_record(record.child("rules")) if record.has("rules") else None
-        scores = None
-        if record.has("log_probabilities"):
-            n = 0 if rules is None else rules.n_rules
-            scores = record.array("log_probabilities", np.float64, (n,))
-            record.check(bool((scores <= 0.0).all()), "its log_probabilities are none.")
-        return cls(
-            rules,
-            binarise=record.text("binarise", ("right", "left")),  # type: ignore[arg-type]
-            horizontal=record.integer("horizontal", 0) if record.has("horizontal") else None,
-            vertical=record.integer("vertical", 1),
-            tags=record.text("tags", ("given", "predicted")),  # type: ignore[arg-type]
-            column=record.integer("column", 0),
-            output=record.text("output", FORMS) if record.has("output") else None,
-            log_probabilities=scores,
-        )
+        return cls._of(rules, GrammarSettings.from_record(record.child("settings")))
 
-    def _settings(self) -> tuple[Any, ...]:
-        rules = None if self.rules is None else (self.rules.labels, self.rules.keys)
-        return rules, self.binarise, self.horizontal, self.vertical, self.tags, self.column, self.output
+    def _key(self) -> tuple[Any, ...]:
+        return (None if self.rules is None else (self.rules.labels, self.rules.keys)), self.settings
 
     def __eq__(self, other: object) -> bool:
-        return self._settings() == other._settings() if isinstance(other, Grammar) else NotImplemented
+        return self._key() == other._key() if isinstance(other, Grammar) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash((self.n_cliques, self.binarise, self.horizontal, self.vertical, self.tags, self.column))
+        return hash((self.n_cliques, self.n_labels, self.settings.tags))
 
     def __repr__(self) -> str:
+        how = self.settings
         known = "" if self.rules is None else f"<{self.n_cliques} rules, {self.n_labels} labels>, "
         return (
-            f"Grammar({known}binarise={self.binarise!r}, horizontal={self.horizontal}, vertical={self.vertical}, "
-            f"tags={self.tags!r})"
+            f"Grammar({known}binarise={how.binarise!r}, horizontal={how.horizontal}, vertical={how.vertical}, "
+            f"tags={how.tags!r})"
         )

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from dualfield.data.arrays import Floats
 from dualfield.data.records import Fields, Record, packed
 
-__all__ = ["GrammarRules"]
-
 Symbols = NDArray[np.int32]
 
 
@@ -37,6 +35,8 @@ class GrammarRules:
         Terminal, symbol, and the label that a word then has.
     roots : int32 array of shape (n_roots,)
         Symbols.
+    scores : array of shape (n_rules,), default=None
+        Logarithms of probabilities, where rules came with some.
     """
 
     symbols: tuple[str, ...]
@@ -46,6 +46,7 @@ class GrammarRules:
     binary: Symbols
     lexical: Symbols
     roots: Symbols
+    scores: Floats | None = None
 
     @property
     def n_rules(self) -> int:
@@ -80,6 +81,17 @@ class GrammarRules:
         roots = np.full(len(self.roots), len(self.symbols))
         return np.concatenate([self.binary[0], self.lexical[1], roots]).astype(np.int64)
 
+    def clique_labels(self) -> Symbols:
+        """Return the labels of the symbols of each rule, shape (n_rules, 3), parent first; -1 for none."""
+        label, none = self.symbol_labels, np.full((2, self.n_rules), -1)
+        parts = (
+            label[self.binary],
+            np.vstack([self.lexical[2:], none[:, : len(self.lexical[0])]]),
+            np.vstack([label[self.roots][None], none[:, : len(self.roots)]]),
+        )
+        found = np.concatenate(parts, axis=1).T
+        return np.ascontiguousarray(np.where(found == 0, -1, found), dtype=np.int32)
+
     def record(self) -> Fields:
         """Return the record of the rules."""
         return {
@@ -90,6 +102,7 @@ class GrammarRules:
             "binary": self.binary.ravel(),
             "lexical": self.lexical.ravel(),
             "roots": self.roots,
+            "scores": self.scores,
         }
 
     @classmethod
@@ -116,7 +129,12 @@ class GrammarRules:
         for name, codes, n in limits:
             is_code = codes.min(initial=0) >= 0 and codes.max(initial=-1) < n
             record.check(bool(is_code), f"{name} of its grammar are no codes.")
-        return cls(symbols=symbols, labels=labels, terminals=terminals, **arrays)
+        scores = None
+        if record.has("scores"):
+            n = len(arrays["binary"][0]) + len(arrays["lexical"][0]) + len(arrays["roots"])
+            scores = record.array("scores", np.float64, (n,))
+            record.check(bool((scores <= 0.0).all()), "the scores of its grammar are no logarithms of probabilities.")
+        return cls(symbols=symbols, labels=labels, terminals=terminals, scores=scores, **arrays)
 
 
 class RuleBuilder:
@@ -150,6 +168,19 @@ class RuleBuilder:
         """Add a rule of a terminal; `label` is what a word then has."""
         self._lexical[terminal, symbol, label] = score
 
+    def share_tags(self) -> None:
+        """Let words that have a tag, the last part of a label, have every symbol and label that ends in it."""
+        words: dict[str, set[str]] = {}
+        ways: dict[str, set[tuple[Hashable, str]]] = {}
+        for terminal, symbol, label in self._lexical:
+            tag = label.rpartition("+")[2]
+            words.setdefault(tag, set()).add(terminal)
+            ways.setdefault(tag, set()).add((symbol, label))
+        for tag, found in words.items():
+            for terminal in found:
+                for symbol, label in ways[tag]:
+                    self._lexical.setdefault((terminal, symbol, label), 0.0)
+
     def add_root(self, symbol: Hashable, score: float = 0.0) -> None:
         """Add a symbol of whole sentences."""
         self._roots[symbol] = score
@@ -159,13 +190,15 @@ class RuleBuilder:
         """Number of rules so far."""
         return len(self._binary) + len(self._lexical) + len(self._roots)
 
-    def finish(self, labels: Sequence[str] | None = None) -> tuple[GrammarRules, Floats]:
-        """Return the rules in order, and their scores.
+    def finish(self, labels: Sequence[str] | None = None, *, with_scores: bool = False) -> GrammarRules:
+        """Return the rules in order.
 
         Parameters
         ----------
         labels : sequence of str, default=None
             Labels in the order of their codes, the empty one first; None: those that occur, sorted.
+        with_scores : bool, default=False
+            Whether the scores of rules are kept.
         """
         names = self._distinct_names()
         keys = sorted(self._names, key=lambda key: names[key])
@@ -181,17 +214,17 @@ class RuleBuilder:
             (terminal_code[t], code[a], label_code[label], score) for (t, a, label), score in self._lexical.items()
         )
         roots = sorted((code[a], score) for a, score in self._roots.items())
-        rules = GrammarRules(
+        scores = [row[-1] for rows in (binary, lexical, roots) for row in rows]
+        return GrammarRules(
             symbols=tuple(names[key] for key in keys),
             labels=tuple(labels),
             terminals=tuple(terminals),
-            symbol_labels=np.array([label_code[self._labels[key]] for key in keys], dtype=np.int32),
+            symbol_labels=np.array([label_code.get(self._labels[key], 0) for key in keys], dtype=np.int32),
             binary=_columns([(a, b, c) for b, c, a, _ in binary]),
             lexical=_columns([row[:3] for row in lexical]),
             roots=np.array([row[0] for row in roots], dtype=np.int32),
+            scores=np.array(scores, dtype=np.float64) if with_scores else None,
         )
-        scores = [row[-1] for rows in (binary, lexical, roots) for row in rows]
-        return rules, np.array(scores, dtype=np.float64)
 
     def _distinct_names(self) -> dict[Hashable, str]:
         found: dict[Hashable, str] = {}

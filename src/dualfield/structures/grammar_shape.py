@@ -13,8 +13,6 @@ from dualfield.data.tree_cleaning import JOIN, split_unaries
 from dualfield.data.trees import ParseTree
 from dualfield.structures.span_shape import SpanShape
 
-__all__ = ["GrammarShape", "TaggedShape"]
-
 
 class Terminals(NamedTuple):
     """What sentences are made of: names, and their places among these one sentence after another."""
@@ -40,6 +38,28 @@ class GrammarShape(SpanShape):
         """Where the words of each sentence begin, shape (n_examples + 1,)."""
         return np.concatenate([[0], np.cumsum(self.n_words)]).astype(np.int64)
 
+    def with_rows(self, offsets: NDArray[np.int64]) -> GrammarShape:
+        """Return the shape of sentences that came with features of spans, or raise where their numbers are not those.
+
+        Parameters
+        ----------
+        offsets : int64 array of shape (n_examples + 1,)
+            Where the rows of each sentence begin.
+
+        Returns
+        -------
+        GrammarShape
+            The same shape.
+        """
+        given = np.diff(offsets)
+        if len(given) == self.n_examples and not np.array_equal(given, self.lengths):
+            i = int(np.argmax(given != self.lengths))
+            raise ValueError(
+                f"X[{i}][1] must have {self.lengths[i]} rows, one for each span of {self.n_words[i]} words. Got "
+                f"{given[i]} instead."
+            )
+        return self
+
     def terminals(self, column: int) -> Terminals:
         """Return the terminals of all words.
 
@@ -63,23 +83,6 @@ class GrammarShape(SpanShape):
             kept[column] = Terminals(names, np.array([place[name] for name in flat], dtype=np.int64))
         found: Terminals = kept[column]
         return found
-
-
-def split_rows(X: Any) -> tuple[list[Any], list[Any] | None]:
-    """Take apart tuples (sentence, rows); None if X has sentences only."""
-    given = list(X)
-    if not given or not all(isinstance(one, tuple) and len(one) == 2 and np.ndim(one[1]) == 2 for one in given):
-        return given, None
-    if not all(hasattr(one[1], "shape") for one in given):
-        return given, None
-    return [one[0] for one in given], [one[1] for one in given]
-
-
-def check_row_counts(rows: list[Any], n_rows: list[int]) -> None:
-    """Raise an error where the number of rows is not that of the spans."""
-    for i, (mine, wanted) in enumerate(zip(rows, n_rows, strict=True)):
-        if mine.shape[0] != wanted:
-            raise ValueError(f"X[{i}][1] must have {wanted} rows, one for each span. Got {mine.shape[0]} instead.")
 
 
 def _entry(token: Any, column: int, sentence: int) -> str:

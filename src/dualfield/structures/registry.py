@@ -7,7 +7,7 @@ from typing import Any
 from dualfield.data.records import Record
 from dualfield.structures.base import Structure
 
-__all__ = ["structure_names", "structure_of"]
+__all__ = ["has_trees", "structure_names", "structure_of"]
 
 
 def structure_classes() -> dict[str, type[Structure]]:
@@ -69,6 +69,29 @@ def structure_of(owner: str, structure: Any) -> Structure:
         f"The 'structure' parameter of {owner} must be a Structure or one of {sorted(known)}. "
         f"Got {structure!r} instead."
     )
+
+
+def has_trees(structure: Any) -> bool:
+    """Tell whether outputs are trees, and not labels of nodes.
+
+    Parameters
+    ----------
+    structure : str or Structure
+        What users pass; other objects have no trees.
+
+    Returns
+    -------
+    bool
+        Whether rows stand for candidates, which are in the tree or not.
+
+    Examples
+    --------
+    >>> from dualfield.structures.registry import has_trees
+    >>> has_trees("dependency"), has_trees("chain")
+    (True, False)
+    """
+    found = structure_classes().get(structure) if isinstance(structure, str) else structure
+    return getattr(found, "empty_label", None) is not None
 
 
 def structure_from_record(record: Record) -> Structure:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from dualfield.data.anchored_rows import AnchoredRows, segment_anchors
 from dualfield.data.anchored_texts import SEGMENT, AnchoredTexts, read_row_features
+from dualfield.data.input_forms import opened_tokens
 from dualfield.data.word_shapes import word_shape
 
 __all__ = ["default_texts"]
@@ -88,11 +91,11 @@ def span_rows(sentences: Sequence[Any], features: Any, n_columns: int | None) ->
     if features is None:
         width = n_columns or 1
         texts = AnchoredTexts(tuple(default_texts(width)), SEGMENT, "span_features")
-        return AnchoredRows(_expanded(sentences, width), anchors, texts, offsets=offsets)
+        return AnchoredRows(expanded_tokens(sentences, width), anchors, texts, offsets=offsets)
     return AnchoredRows(sentences, anchors, features, offsets=offsets)
 
 
-def _expanded(sentences: Sequence[Any], width: int) -> list[list[tuple[str, ...]]]:
+def expanded_tokens(sentences: Sequence[Any], width: int) -> list[list[tuple[str, ...]]]:
     """Return the columns that the default texts are about."""
     if width == 1:
         made: dict[str, tuple[str, ...]] = {}
@@ -103,3 +106,19 @@ def _expanded(sentences: Sequence[Any], width: int) -> list[list[tuple[str, ...]
                     made[word] = (word.lower(), word_shape(word), word.lower()[-3:])
         return [[made[token if isinstance(token, str) else token[0]] for token in one] for one in sentences]
     return [[(token[0].lower(), token[1]) for token in one] for one in sentences]
+
+
+def taken_apart(X: Any, lengths: ArrayLike | None) -> tuple[list[Any] | None, Any]:
+    """Return the tokens of sentences, or rows of features of their spans, or both."""
+    if lengths is not None or hasattr(X, "shape"):
+        return None, X
+    sentences = list(X)
+    if sentences and all(_is_matrix(one) for one in sentences):
+        return None, sentences
+    if sentences and all(isinstance(one, tuple) and len(one) == 2 and _is_matrix(one[1]) for one in sentences):
+        return [opened_tokens(one[0]) for one in sentences], [one[1] for one in sentences]
+    return [opened_tokens(one) for one in sentences], None
+
+
+def _is_matrix(one: Any) -> bool:
+    return len(getattr(one, "shape", ())) == 2

@@ -150,6 +150,14 @@ class SpanShape(Shape):
         start, stop = self.spans[node].tolist()
         return f"[{example}] at ({start}, {stop})"
 
+    def node_texts(self) -> list[str] | None:
+        """Return the words of each span."""
+        if self.tokens is None:
+            return None
+        words = [[_word(token) for token in tokens] for tokens in self.tokens]
+        owner = np.repeat(np.arange(self.n_examples), self.lengths).tolist()
+        return [" ".join(words[i][a:b]) for i, (a, b) in zip(owner, self.spans.tolist(), strict=True)]
+
     # Labels in
 
     def read_labels(self, y: Any, known: Labels | None = None, name: str = "y") -> PartialLabels:

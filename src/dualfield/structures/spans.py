@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,14 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from dualfield import _native
 from dualfield.data.arrays import Codes
-from dualfield.data.input_forms import opened_tokens
-from dualfield.data.partial_trees import read_bracketing
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
-from dualfield.data.tree_cleaning import JOIN
 from dualfield.structures.base import Structure
+from dualfield.structures.bracket_agreement import bracket_agreement
 from dualfield.structures.opened import Opened
-from dualfield.structures.span_features import DEFAULT, read_features, span_rows, width_of
+from dualfield.structures.span_features import DEFAULT, read_features, span_rows, taken_apart, width_of
 from dualfield.structures.span_shape import EMPTY, FORMS, SpanShape
 
 __all__ = ["Spans"]
@@ -96,6 +93,11 @@ class Spans(Structure):
         self.n_labels = len(self.labels or ())
 
     @property
+    def n_columns(self) -> int | None:
+        """Columns of the tokens that it was made for; None if it is not known."""
+        return self._n_columns
+
+    @property
     def n_cliques(self) -> int:
         """There are no shared scores."""
         return 0
@@ -133,7 +135,7 @@ class Spans(Structure):
         >>> Spans(span_features=["%x[first]/%n"]).open([["New", "York"]]).nodes.n_rows
         3
         """
-        tokens, rows = _taken_apart(X, lengths)
+        tokens, rows = taken_apart(X, lengths)
         forms: list[str] = []
 
         def connect(offsets: NDArray[np.int64]) -> SpanShape:
@@ -170,15 +172,7 @@ class Spans(Structure):
 
     def agreement(self, predicted: Any, y: Any) -> float | None:
         """Return the F1 of labelled brackets, the outermost one included; None for labels of rows."""
-        pairs = list(zip(predicted, y, strict=True))
-        if any(isinstance(one, (list, np.ndarray)) and len(one) and isinstance(one[0], str) for one, _ in pairs):
-            return None
-        right = n_brackets = 0
-        for at, pair in enumerate(pairs):
-            one, other = (_brackets(tree, f"{name}[{at}]") for name, tree in zip(("predicted", "y"), pair, strict=True))
-            right += (one & other).total()
-            n_brackets += one.total() + other.total()
-        return 2 * right / n_brackets if n_brackets else 1.0
+        return bracket_agreement(predicted, y)
 
     def _copy(self, **changes: Any) -> Spans:
         settings = {"labels": self.labels, "root": self.root, "span_features": self.span_features}
@@ -236,27 +230,3 @@ class Spans(Structure):
 
 def _as_spans(shape: Shape) -> SpanShape:
     return shape if isinstance(shape, SpanShape) else SpanShape(shape.offsets)
-
-
-def _taken_apart(X: Any, lengths: ArrayLike | None) -> tuple[list[Any] | None, Any]:
-    """Return the tokens of sentences, or rows of features of their spans, or both."""
-    if lengths is not None or hasattr(X, "shape"):
-        return None, X
-    sentences = list(X)
-    if sentences and all(_is_matrix(one) for one in sentences):
-        return None, sentences
-    if sentences and all(isinstance(one, tuple) and len(one) == 2 and _is_matrix(one[1]) for one in sentences):
-        return [opened_tokens(one[0]) for one in sentences], [one[1] for one in sentences]
-    return [opened_tokens(one) for one in sentences], None
-
-
-def _is_matrix(one: Any) -> bool:
-    return len(getattr(one, "shape", ())) == 2
-
-
-def _brackets(tree: Any, name: str) -> Counter[tuple[int, int, str]]:
-    """Return the brackets of a tree, those of unary chains one by one."""
-    if tree is None:
-        return Counter()
-    found = read_bracketing(tree, name).labels.items()
-    return Counter((start, stop, label) for (start, stop), chain in found for label in (chain or EMPTY).split(JOIN))

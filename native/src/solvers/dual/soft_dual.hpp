@@ -67,12 +67,10 @@ class SoftDual {
             truth_.add(i, S{1}, tables_of_one(layout_, i, mu_of(i)), shared_mu_of(i));
             const std::size_t width = layout_.tables[0].width;
             const auto nodes = truth_.parts(i).own[0];
-            // Candidates that are not in the output must be sure too: there are many of them, each with many labels,
-            // and whatever the step some of them would be taken. As most changes are of two rows, half as sure is
-            // enough.
-            const double sure = problem_.structure->empty_label() < 0 ? kSure : 0.5 * kSure;
+            // Also of candidates that are not in the output: there are many, each with many labels, and after any step
+            // some of them would be taken.
             for (std::size_t r = 0; r < nodes.size(); ++r)
-                if (nodes[r] >= 0) theta_of(i)[r * width + static_cast<std::size_t>(nodes[r])] = static_cast<S>(sure);
+                if (nodes[r] >= 0) theta_of(i)[r * width + static_cast<std::size_t>(nodes[r])] = static_cast<S>(kSure);
         }
     }
 

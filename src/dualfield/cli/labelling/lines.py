@@ -1,4 +1,4 @@
-"""Labels for lines, group by group: columns, plain text, CRFsuite's items, svmlight's examples, graphs."""
+"""Labels for lines, group by group: columns, plain text, CRFsuite's items, svmlight's examples, graphs, trees."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import IO, Any
 
 import click
 
+from dualfield.cli.labelling.arcs import ArcTagger
 from dualfield.cli.labelling.columns import ColumnTagger
 from dualfield.cli.labelling.graphs import GraphTagger
 from dualfield.cli.labelling.json_lines import JsonWriter, tagged_json
 from dualfield.cli.labelling.labellings import Style, behind, fields, predicted, ranked
+from dualfield.cli.labelling.trees import TreeTagger
 from dualfield.cli.models import LoadedModel
 from dualfield.cli.reading.json_data import json_format
 from dualfield.cli.reading.line_groups import Numbered, counted_from, line_groups, opened_as_it_comes
@@ -25,12 +27,16 @@ def tagged_lines(loaded: LoadedModel, path: str, style: Style) -> Iterator[list[
     """Yield lines of output, in groups that belong together, while the input is still coming."""
     name = shown(path)
     with placed(name), opened_as_it_comes(path) as file:
-        begin = "" if style.is_text or loaded.kind not in ("conll", "graphs") else _begin(file, style.encoding)
+        begin = "" if style.is_text or loaded.kind not in ("conll", "graphs", "trees") else _begin(file, style.encoding)
         is_json = loaded.kind == "conll" and json_format(begin) is not None
-        by_sentence = loaded.kind in ("conll", "crfsuite") and not style.is_text and not is_json
+        by_sentence = loaded.kind in ("conll", "crfsuite", "conllu", "trees") and not style.is_text and not is_json
         groups = line_groups(file, name, by_sentence=by_sentence, encoding=style.encoding)
         if loaded.kind == "graphs":
             yield from GraphTagger(loaded, style.marginals).tagged(name, begin, groups)
+        elif loaded.kind == "trees":
+            yield from TreeTagger(loaded, style).tagged(name, begin, groups)
+        elif loaded.kind == "conllu":
+            yield from ArcTagger(loaded, name, style).tagged(groups)
         elif loaded.kind == "multilabel":
             yield from _tagged_sets(loaded, name, style, groups)
         elif is_json:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from dualfield.cli.reading.arc_data import CONLLU, arc_lines, read_arc_data
 from dualfield.cli.reading.columns import ColumnChoice, counted
 from dualfield.cli.reading.graph_data import GRAPHS, count_edges, is_graphs, node_lines, read_graph_data
 from dualfield.cli.reading.json_data import (
@@ -23,6 +24,15 @@ from dualfield.cli.reading.json_data import (
     token_lines,
 )
 from dualfield.cli.reading.sources import Kept, numbered, opened, placed, shown
+from dualfield.cli.reading.tree_data import (
+    TREES,
+    clean_trees,
+    is_trees,
+    tokens_of,
+    tree_columns,
+    tree_labels,
+    word_lines,
+)
 
 if TYPE_CHECKING:
     from dualfield.io import FileColumns
@@ -37,6 +47,8 @@ FORMATS = {
     "multilabel": "svmlight examples with several labels",
     **JSON_FORMATS,
     **GRAPHS,
+    **TREES,
+    **CONLLU,
 }
 MATRICES = ("svmlight", "multilabel")  # a row for each line
 DELIMITERS: dict[str, str | None] = {"blanks": None, "tab": "\t", "space": " "}
@@ -63,6 +75,8 @@ def guess_format(source: Source, name: str) -> str:
     begin = "\n".join(lines)
     if is_graphs(begin):
         return "graphs"
+    if is_trees(begin):
+        return "trees"
     if found := json_format(begin):
         return found
     bare = [text for line in full if (text := line.partition("#")[0].strip())]
@@ -100,10 +114,10 @@ class LabelledData:
     Attributes
     ----------
     format : str
-        What models take: "conll", "crfsuite", "svmlight", "multilabel" or "graphs". JSON with texts has become rows of
-        one column.
+        What models take: "conll", "crfsuite", "svmlight", "multilabel", "graphs", "trees" or "conllu". JSON with texts
+        has become rows of one column.
     X, y : list of sequences and list of lists of labels; for svmlight a sparse matrix and an array or tuples of labels
-        What a model is fitted to. Rows of columns are without the label.
+        What a model is fitted to. Rows of columns are without the label. Sentences with trees are both.
     sources : tuple of (str, Source)
         What messages call each file, and the file.
     columns : FileColumns or None
@@ -144,13 +158,26 @@ class LabelledData:
     @property
     def labels(self) -> list[str]:
         """The distinct labels, sorted."""
-        flat = self.y.tolist() if self.format == "svmlight" else (label for labels in self.y for label in labels)
-        return sorted({str(label) for label in flat})
+        return sorted({str(label) for label in self._flat_labels() if label is not None})
+
+    def _flat_labels(self) -> Iterator[Any]:
+        """Yield the label of each token, of each bracket, or of the arc to each word."""
+        if self.format == "svmlight":
+            yield from self.y.tolist()
+            return
+        each: Any = tree_labels(self.y) if self.format == "trees" else self.y
+        for labels in each:
+            yield from labels.labels if self.format == "conllu" else labels
 
     @property
     def n_tokens(self) -> int:
-        """How many labels there are."""
-        return len(self.y) if self.format == "svmlight" else sum(map(len, self.y))
+        """How many labels there are; words of trees."""
+        return len(self.y) if self.format == "svmlight" else sum(map(len, self._rows))
+
+    @property
+    def _rows(self) -> Any:
+        """For each example something with an entry for each token."""
+        return self.X if self.format == "trees" else self.y
 
     def place(self, token: int) -> str:
         """Return file and line of a token, which are counted through from 0."""
@@ -164,15 +191,15 @@ class LabelledData:
 
     def example_place(self, example: int) -> str:
         """Return file and line of an example, which are counted through from 0."""
-        return self.place(sum(map(len, self.y[:example])) if self.format != "svmlight" else example)
+        return self.place(sum(map(len, self._rows[:example])) if self.format != "svmlight" else example)
 
     def _lines(self, source: Source) -> Iterator[int]:
         """Yield the line of each token."""
         if self.format == "conll" and (kind := json_format_of(source)):
             yield from token_lines(source, kind)
             return
-        if self.format == "graphs":
-            yield from node_lines(source)
+        if self.format in ("graphs", "trees", "conllu"):
+            yield from {"graphs": node_lines, "trees": word_lines, "conllu": arc_lines}[self.format](source)
             return
         for number, line in numbered(source):
             text = line.partition("#")[0] if self.format in MATRICES else line
@@ -183,8 +210,9 @@ class LabelledData:
 
     def place_of(self, label: str) -> str:
         """Return file and line where a label first occurs."""
-        flat = self.y.tolist() if self.format == "svmlight" else (label for labels in self.y for label in labels)
-        return self.place(next(at for at, found in enumerate(flat) if str(found) == label))
+        if self.format == "trees":
+            return self.example_place(next(i for i, found in enumerate(tree_labels(self.y)) if label in found))
+        return self.place(next(at for at, found in enumerate(self._flat_labels()) if str(found) == label))
 
     def as_graphs(self, graph: LabelGraph) -> LabelledData:
         """Return rows with several labels as graphs."""
@@ -201,6 +229,12 @@ class LabelledData:
             nodes = f"{self.n_tokens:,} nodes with {self.graphs.nodes}"
             edges = f"{n_edges:,} edges with {self.graphs.edges or 'no features'}"
             return f"{len(self.y):,} {kind}s, {nodes}, {edges}, {len(self.labels)} labels"
+        if self.format == "trees":
+            tags = "with tags" if self.X and not isinstance(self.X[0][0], str) else "without tags"
+            return f"{len(self.y):,} trees, {self.n_tokens:,} words {tags}, {len(self.labels)} labels"
+        if self.format == "conllu":
+            labels = f", {len(self.labels)} labels of arcs" if self.labels else ""
+            return f"{len(self.y):,} sentences, {self.n_tokens:,} words{labels}"
         columns = f", {counted(self.n_columns)} besides the label" * bool(self.n_columns)
         return f"{len(self.y):,} sentences, {self.n_tokens:,} tokens, {len(self.labels)} labels{columns}"
 
@@ -239,6 +273,8 @@ def read_sources(
     """Read sources of one format, each after what messages call it; graphs are held against what a reader has seen."""
     if kind == "graphs":
         return _read_graphs(sources, graphs)
+    if kind == "trees":
+        return _read_trees(sources, choice)
     parts = [_read_one(source, name, kind, delimiter, choice, n_features, json) for name, source in sources]
     for part in parts:
         check_same_columns(part, parts[0])
@@ -268,6 +304,20 @@ def _read_graphs(sources: Sequence[tuple[str, Source]], seen: JsonGraphReader | 
         X += graphs
         y += labels
     return LabelledData("graphs", X, y, sources=tuple(sources), graphs=read)
+
+
+def _read_trees(sources: Sequence[tuple[str, Source]], choice: ColumnChoice) -> LabelledData:
+    X, y = list[Any](), list[Any]()
+    for name, source in sources:
+        check_no_model(source, name)
+        with placed(name):
+            columns = tree_columns(choice.features)
+            trees = [tree for _, tree in clean_trees(source)]
+            if not trees:
+                raise ValueError(f"{name}: is empty; expected {FORMATS['trees']}.")
+        X += [tokens_of(tree, columns) for tree in trees]
+        y += trees
+    return LabelledData("trees", X, y, sources=tuple(sources))
 
 
 def _read_one(
@@ -301,6 +351,9 @@ def _read_one(
                 raise ValueError(f"{name}, line {_first_line(source)}: no line has a label; expected such as 0,3.")
         elif kind == "crfsuite":
             X, y = read_crfsuite_items(source)
+        elif kind == "conllu":
+            X, columns = read_arc_data(source, name, DELIMITERS[delimiter])
+            y = X
         else:
             rows = read_conll(source, separator=DELIMITERS[delimiter])
             if rows:

@@ -6,6 +6,7 @@ import click
 
 from dualfield.cli.solver_names import suited_solvers
 from dualfield.cli.training.end import Options
+from dualfield.cli.training.tree_structures import DEFAULT, STRUCTURES
 
 # Options that belong to some kinds of data.
 _OF_SEQUENCES = ("template", "constraints", "order", "orders")
@@ -13,6 +14,8 @@ _OF_ATTRIBUTES = (*_OF_SEQUENCES, "l1_ratio", "features", "min_freq", "checkpoin
 _OF_COLUMNS = ("columns", "label")
 _OF_GRAPHS = ("inference", "budget")
 _OF_SEGMENTS = ("max_length", "segment_features")
+_OF_SPANS = ("span_features",)
+_OF_ARCS = ("root", "non_projective", "arc_features")
 _OF_KERNELS = ("kernel", "gamma", "degree", "coef0")
 _OF_LOG_LOSS = ("l1_ratio", *_OF_KERNELS)
 
@@ -44,11 +47,12 @@ def check_kind(kind: str, given: Options, chosen: set[str]) -> None:
     in_graphs = kind in ("graphs", "multilabel")
     groups = (
         (_OF_ATTRIBUTES, "sequences and graphs", kind == "svmlight"),
-        (_OF_SEQUENCES, "sequences", in_graphs),
+        (_OF_SEQUENCES, "sequences", in_graphs or kind in ("trees", "conllu")),
         (_OF_KERNELS, "svmlight", kind != "svmlight"),
         (_OF_GRAPHS, "graphs and several labels", not in_graphs),
         (("warm_start",), "sequences and graphs", kind == "multilabel"),
-        (_OF_COLUMNS, "files of columns", kind != "conll"),
+        (_OF_COLUMNS, "files of columns", kind not in ("conll", "trees")),
+        (("label",), "files of columns", kind == "trees"),
     )
     for names, data, is_wrong in groups:
         for name in names:
@@ -69,12 +73,21 @@ def check_kind(kind: str, given: Options, chosen: set[str]) -> None:
 def _check_structure(kind: str, in_graphs: bool, given: Options, chosen: set[str]) -> None:
     """Refuse a structure that is not for such data, and options of another one."""
     wanted = given["structure"]
-    if wanted is not None and (kind == "svmlight" or (wanted == "semi-markov") == in_graphs):
-        data = "sequences" if wanted == "semi-markov" else "graphs and several labels"
-        raise click.UsageError(f"--structure {wanted} is for {data}; the data are {kind}.")
-    for name in _OF_SEGMENTS:
-        if name in chosen and wanted != "semi-markov":
-            raise click.UsageError(f"--{name.removesuffix('s').replace('_', '-')} is for --structure semi-markov.")
+    suited = "graphs and several labels" if in_graphs else "sequences"
+    suited = {"conllu": "trees of heads"}.get(kind, kind if kind in ("svmlight", "trees") else suited)
+    data = {"semi-markov": "sequences", "dependency": "trees of heads", **dict.fromkeys(STRUCTURES, "trees")}
+    needed = data.get(wanted, "graphs and several labels")
+    if wanted is not None and needed != suited:
+        raise click.UsageError(f"--structure {wanted} is for {needed}; the data are {kind}.")
+    for names, structure, is_right in (
+        (_OF_SEGMENTS, "semi-markov", wanted == "semi-markov"),
+        (_OF_SPANS, "spans", (wanted or (DEFAULT if kind == "trees" else "")) == "spans"),
+        (_OF_ARCS, "dependency", kind == "conllu"),
+    ):
+        for name in names:
+            if name in chosen and not is_right:
+                option = name.removesuffix("s").replace("_", "-")
+                raise click.UsageError(f"--{option} is for --structure {structure}.")
     if wanted == "semi-markov":
         if chosen & {"order", "orders"}:
             raise click.UsageError("--order is for chains; --structure is semi-markov.")

@@ -14,6 +14,7 @@ import click
 from dualfield.cli.models import LoadedModel, load_model
 from dualfield.cli.outputs import STANDARD_OUTPUT, check_drawing, check_outputs
 from dualfield.cli.program import tell
+from dualfield.cli.reading.arc_data import naming_sentences
 from dualfield.cli.reading.columns import ColumnChoice
 from dualfield.cli.reading.data_files import (
     FORMATS,
@@ -32,6 +33,7 @@ from dualfield.cli.training.calibration import calibrate, check_calibrate
 from dualfield.cli.training.choices import check_choice, is_kernel_machine
 from dualfield.cli.training.end import Options, complain, finish
 from dualfield.cli.training.pass_table import PassTable
+from dualfield.cli.training.tree_structures import tree_structure
 from dualfield.data.span_labels import marks_spans
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ def run(given: Options, chosen: set[str]) -> str:
     calibration = check_calibrate(given)
     say: Callable[[str], None] = (lambda text: None) if given["quiet"] else tell
     sources = [(shown(path), opened(path, given["encoding"])) for path in given["data"]]
-    kind = guess_format(sources[0][1], sources[0][0]) if given["kind"] == "auto" else given["kind"]
+    kind = kind_of(given, sources)
     check_choice(kind, given, chosen)
     data = read_data(given, sources, kind)
     say(f"{data.name}: {FORMATS[data.form]}: {data}")
@@ -80,6 +82,15 @@ def run(given: Options, chosen: set[str]) -> str:
         if not chosen & {"C", "warm_start"}:
             say("C is 1, the default: --C auto or `dualfield tune` may find a better one.")
     return ended
+
+
+def kind_of(given: Options, sources: Sequence[tuple[str, Source]]) -> str:
+    """Return the format of the data, as the options say or as it looks."""
+    if given["kind"] != "auto":
+        return str(given["kind"])
+    if given["structure"] == "dependency":
+        return "conllu"
+    return guess_format(sources[0][1], sources[0][0])
 
 
 def read_data(given: Options, sources: Sequence[tuple[str, Source]], kind: str) -> LabelledData:
@@ -200,14 +211,22 @@ def sequence_model(given: Options, data: LabelledData) -> Any:
 
 def _structure(given: Options, data: LabelledData) -> Any:
     """Return the structure that the options ask for."""
-    from dualfield.structures import Chain, Graph, SemiMarkov
+    from dualfield.structures import Chain, Dependency, Graph, SemiMarkov
 
+    if data.format == "conllu":
+        features = list(given["arc_features"]) or "default"
+        try:
+            return Dependency(root=given["root"], non_projective=given["non_projective"], arc_features=features)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
     if given["structure"] == "semi-markov":
         texts = list(given["segment_features"]) or None
         try:
             return SemiMarkov(max_length=given["max_length"], segment_features=texts)
         except ValueError as error:
             raise click.UsageError(str(error)) from None
+    if data.format == "trees":
+        return tree_structure(given)
     if data.format not in ("graphs", "multilabel"):
         return "chain" if given["order"] == 1 else Chain(order=given["order"])
     if data.graphs is not None and data.graphs.structure == "tree":
@@ -252,7 +271,8 @@ def _fit_in_passes(
             table(moment, at)
             return ends
 
-        with naming_examples(data.example_place) if data.format == "graphs" else contextlib.nullcontext():
+        names = {"graphs": naming_examples, "conllu": naming_sentences}.get(data.format)
+        with names(data.example_place) if names is not None else contextlib.nullcontext():
             model.fit(data.X, data.y, monitor=look, checkpoint=kept)
     if stopping is not None and given["keep"] == "best":
         model = _of_best_pass(model, stopping)
@@ -317,11 +337,16 @@ def _begun(old: LoadedModel, data: LabelledData, kind: type[Any]) -> Any:
 def _scorer(dev: LabelledData | None, labels: list[str]) -> tuple[str, Callable[[Any], float] | None]:
     if dev is None:
         return "", None
+    if dev.format == "trees":
+        from dualfield.metrics import parse_f1_score
+
+        return "F1", lambda model: parse_f1_score(dev.y, model.predict(dev.X))
     if dev.format in ("conll", "crfsuite") and marks_spans([*dev.labels, *labels]):
         from dualfield.metrics import span_f1_scorer
 
         return "F1", lambda model: span_f1_scorer(model, dev.X, dev.y)
-    return "accuracy", lambda model: float(model.score(dev.X, dev.y))
+    name = "accuracy" if dev.format != "conllu" else "LAS" if labels and dev.labels else "UAS"
+    return name, lambda model: float(model.score(dev.X, dev.y))
 
 
 def _fit_kernel_machine(given: Options, data: LabelledData, dev: LabelledData | None) -> Any:

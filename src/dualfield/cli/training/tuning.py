@@ -10,7 +10,7 @@ import click
 
 from dualfield.cli.outputs import STANDARD_OUTPUT, check_drawing, check_outputs
 from dualfield.cli.program import tell
-from dualfield.cli.reading.data_files import FORMATS, LabelledData, guess_format
+from dualfield.cli.reading.data_files import FORMATS, LabelledData
 from dualfield.cli.reading.sources import opened, shown
 from dualfield.cli.reading.templates import BUILT_IN
 from dualfield.cli.training import fit
@@ -40,7 +40,7 @@ def run(given: Options, chosen: set[str], command: str | None) -> None:
     _check_files(given)
     say: Callable[[str], None] = (lambda text: None) if given["quiet"] else tell
     sources = [(shown(path), opened(path, given["encoding"])) for path in given["data"]]
-    kind = guess_format(sources[0][1], sources[0][0]) if given["kind"] == "auto" else given["kind"]
+    kind = fit.kind_of(given, sources)
     if kind == "svmlight":
         raise click.UsageError("tune is for sequences and graphs; the data are svmlight. Use GridSearchCV in Python.")
     check_kind(kind, given, chosen)

@@ -1,0 +1,29 @@
+"""The structures for trees in brackets, by the names that ``--structure`` has for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from dualfield.cli.training.end import Options
+
+
+def _spans(given: Options) -> Any:
+    from dualfield.structures import Spans
+
+    texts = list(given["span_features"])
+    return Spans(span_features=texts) if texts else "spans"
+
+
+STRUCTURES: dict[str, Callable[[Options], Any]] = {"spans": _spans}
+DEFAULT = "spans"
+
+
+def tree_structure(given: Options) -> Any:
+    """Return the structure that the options ask for."""
+    try:
+        return STRUCTURES[given["structure"] or DEFAULT](given)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None

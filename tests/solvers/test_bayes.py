@@ -1,0 +1,208 @@
+"""Posteriors of weights: each inference against long chains of draws, on small problems; limits, seeds, power EP."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+from dualfield import CRF
+from dualfield.solvers.bayes.gaussian import Gaussian
+from dualfield.solvers.bayes.hamiltonian import draw_hamiltonian, potential_scale_reduction
+from dualfield.solvers.bayes.posterior import Posterior
+from dualfield.solvers.bayes.power_ep import fit_power_ep
+from dualfield.solvers.bayes.variational import fit_diagonal, fit_full
+from tests.models.test_evidence import drawn
+
+
+def problem(C, n=5, seed=0, length=5):
+    """The posterior of a chain of three labels with three columns, and its mode."""
+    X, y = drawn(n, seed, length=length) if length == 5 else _short(n, seed)
+    model = CRF(C=C, features="all", tol=1e-12).fit(X, y)
+    posterior = Posterior(model._objective(model._read(X, y, None, None)), C)
+    return posterior, model.parameters_[posterior.places]
+
+
+def _short(n, seed):
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=(1, 3)) for _ in range(n)], [[int(label)] for label in rng.integers(3, size=n)]
+
+
+def marginals(posterior, points, seed=9):
+    """Mean probabilities of labels on 40 new sequences."""
+    from dualfield.data import Batch
+    from dualfield.structures import Scores
+
+    rng, score_map = np.random.default_rng(seed), posterior.objective.score_map
+    batch = Batch.build([rng.normal(size=(5, 3)) for _ in range(40)])
+    total = 0.0
+    for point in points:
+        scores: Scores = score_map.scores(posterior.whole(point).copy(), batch)
+        total = total + score_map.structure.marginals(scores).node / len(points)
+    return total
+
+
+def test_potential_is_minus_the_log_posterior():
+    posterior, mode = problem(3.0)
+    value, gradient = posterior.potential(mode)
+    assert np.abs(gradient).max() < 1e-5  # T3.2: the mode is that of the CRF
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        step = 1e-5 * rng.normal(size=posterior.size)
+        ahead, behind = (posterior.potential(mode + sign * 100 * step)[0] for sign in (1, -1))
+        slope = (posterior.potential(mode + 100 * step)[1] - posterior.potential(mode - 100 * step)[1]) @ step
+        assert ahead + behind - 2 * value == pytest.approx(100 * slope / 2, rel=1e-3)
+    curvature = posterior.curvature(mode)
+    np.testing.assert_allclose(np.diag(curvature), posterior.curvature_diagonal(mode))
+
+
+def test_draws_without_data_are_those_of_the_prior():
+    """T3.3: with losses that weigh nothing."""
+    X, y = drawn(3, 0)
+    model = CRF(C=2.0, features="all").fit(X, y)
+    data = model._read(X, y, None, None)
+    from dataclasses import replace
+
+    posterior = Posterior(model._objective(replace(data, weights=1e-9 * data.weights)), 2.0)
+    found = draw_hamiltonian(posterior, np.zeros(posterior.size), 1200, seed=0)
+    assert found.r_hat < 1.03
+    assert 0.6 < found.acceptance < 0.95
+    assert np.abs(found.draws.mean(axis=0)).max() < 0.15 * np.sqrt(2.0)
+    np.testing.assert_allclose(found.draws.std(axis=0).mean(), np.sqrt(2.0), rtol=0.05)
+
+
+@pytest.fixture(scope="module")
+def references():
+    """Long chains for a prior that is right and for one that is too broad."""
+    found = {}
+    for C in (3.0, 30.0):
+        posterior, mode = problem(C)
+        found[C] = posterior, mode, draw_hamiltonian(posterior, mode, 2400, seed=1)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("C", "far", "low", "high", "near"), [(3.0, 0.25, 0.85, 1.15, 0.02), (30.0, 0.4, 0.75, 1.2, 0.03)]
+)
+def test_full_covariances_are_close(references, C, far, low, high, near):
+    """T3.4."""
+    posterior, mode, reference = references[C]
+    assert reference.r_hat < 1.06
+    fit = fit_full(posterior, mode, 12, 0)
+    std = reference.draws.std(axis=0)
+    assert (np.abs(fit.gaussian.mean - reference.draws.mean(axis=0)) / std).max() < far
+    ratio = fit.gaussian.std / std
+    assert low < ratio.min()
+    assert ratio.max() < high
+    found = marginals(posterior, list(fit.gaussian.draws(200, 3)))
+    assert np.abs(found - marginals(posterior, reference.draws[::6])).mean() < near
+
+
+@pytest.mark.parametrize(("C", "near"), [(3.0, 0.035), (30.0, 0.05)])
+def test_independent_weights(references, C, near):
+    posterior, mode, reference = references[C]
+    fit = fit_diagonal(posterior, mode, 64, 0)
+    assert fit.converged
+    assert (fit.gaussian.std <= reference.draws.std(axis=0) * 1.2).all()  # too narrow, if anything
+    found = marginals(posterior, list(fit.gaussian.draws(200, 3)))
+    assert np.abs(found - marginals(posterior, reference.draws[::6])).mean() < near
+
+
+def test_the_bound_is_below_the_evidence():
+    from dualfield.models.evidence import laplace_evidence
+
+    posterior, mode = problem(3.0)
+    evidence = laplace_evidence(posterior.objective, posterior.whole(mode).copy(), 3.0).log_evidence
+    assert fit_diagonal(posterior, mode, 64, 0).elbo < evidence + 0.2
+
+
+def test_the_bound_is_stationary():
+    """The gradient of the bound, by differences of draws that were not used, is small at the fit."""
+    posterior, mode = problem(3.0)
+    fit = fit_diagonal(posterior, mode, 400, 0).gaussian
+    gradient = fit.mean / posterior.variance
+    for point in fit.draws(400, 77):
+        gradient = gradient + posterior.losses(point)[1] / 400
+    assert (np.abs(gradient) * fit.std).max() < 0.15
+
+
+@pytest.mark.parametrize("schedule", ["parallel", "serial"])
+def test_power_ep_converges_where_the_prior_is_right(references, schedule):
+    """T3.5."""
+    posterior, mode, reference = references[3.0]
+    fit = fit_power_ep(posterior, mode, schedule=schedule)
+    assert fit.converged
+    std = reference.draws.std(axis=0)
+    assert (np.abs(fit.gaussian.mean - reference.draws.mean(axis=0)) / std).max() < 0.25
+    ratio = fit.gaussian.std / std
+    assert ratio.min() > 0.6
+    assert ratio.max() < 1.15
+    excess = fit.gaussian.root @ fit.gaussian.root.T - np.eye(posterior.size) / posterior.variance
+    assert np.linalg.eigvalsh(excess).min() > -1e-8
+    found = marginals(posterior, list(fit.gaussian.draws(200, 3)))
+    assert np.abs(found - marginals(posterior, reference.draws[::6])).mean() < 0.02
+
+
+def test_power_ep_of_single_nodes_by_dense_formulas():
+    """With one node a site is the whole partition function: fixed points solved without rows."""
+    posterior, mode = problem(2.0, n=6, length=1)
+    fit = fit_power_ep(posterior, mode, damping=0.5, max_sweeps=2000)
+    d, objective = posterior.size, posterior.objective
+    batch = objective.examples.nodes
+    phi = np.stack(
+        [objective.score_map.scores(posterior.whole(np.eye(d)[j]).copy(), batch).node for j in range(d)], axis=2
+    )
+    truth = sum(phi[t, label] for t, label in enumerate(objective.examples.labels))
+    P, b = np.zeros((6, d, d)), np.zeros((6, d))
+    for _ in range(3000):
+        precision, shift = np.eye(d) / posterior.variance - P.sum(axis=0), truth - b.sum(axis=0)
+        for t in range(6):
+            V = np.linalg.inv(precision - P[t])
+            m = V @ (shift - b[t])
+            logits = phi[t] @ m + 0.5 * np.einsum("ad,de,ae->a", phi[t], V, phi[t])
+            r = np.exp(logits - logits.max())
+            r /= r.sum()
+            mean = r @ phi[t]
+            S = (phi[t].T * r) @ phi[t] - np.outer(mean, mean)
+            new_P = -S @ np.linalg.inv(np.eye(d) + V @ S)
+            P[t] += 0.3 * (new_P - P[t])
+            b[t] += 0.3 * (mean + new_P @ (m + V @ mean) - b[t])
+    precision = np.eye(d) / posterior.variance - P.sum(axis=0)
+    mean = np.linalg.solve(precision, truth - b.sum(axis=0))
+    assert fit.converged
+    np.testing.assert_allclose(fit.gaussian.mean, mean, atol=2e-3)
+    np.testing.assert_allclose(fit.gaussian.std, np.sqrt(np.diag(np.linalg.inv(precision))), atol=2e-3)
+
+
+def test_much_data_leave_little_doubt():
+    """T3.7: the mean is at the mode."""
+    posterior, mode = problem(3.0, n=200)
+    fit = fit_diagonal(posterior, mode, 24, 0).gaussian
+    assert (np.abs(fit.mean - mode) / fit.std).max() < 0.6
+    difference = marginals(posterior, list(fit.draws(100, 1))) - marginals(posterior, [mode])
+    assert np.abs(difference).max() < 0.05
+
+
+def test_a_narrow_prior_says_nothing():
+    """T3.7: all labels are as probable."""
+    posterior, mode = problem(1e-6)
+    found = marginals(posterior, list(fit_diagonal(posterior, mode, 12, 0).gaussian.draws(20, 1)))
+    np.testing.assert_allclose(found, 1 / 3, atol=1e-2)
+
+
+def test_gaussians():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(4, 4))
+    precision = A @ A.T + np.eye(4)
+    gaussian = Gaussian.of_precision(np.arange(4.0), precision)
+    np.testing.assert_allclose(gaussian.std, np.sqrt(np.diag(scipy.linalg.inv(precision))))
+    draws = np.array(list(gaussian.draws(20000, 0)))
+    np.testing.assert_allclose(np.cov(draws.T), scipy.linalg.inv(precision), atol=0.02)
+    np.testing.assert_allclose(draws.mean(axis=0), np.arange(4.0), atol=1e-12)
+
+
+def test_chains_that_disagree_are_seen():
+    chains = np.random.default_rng(0).normal(size=(4, 200, 2))
+    assert potential_scale_reduction(chains) < 1.03
+    chains[0] += 1.0
+    assert potential_scale_reduction(chains) > 1.1
