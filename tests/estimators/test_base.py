@@ -9,6 +9,8 @@ import pytest
 
 from dualfield import (
     CRF,
+    BaggedTagger,
+    BayesianCRF,
     ConditionalGraphicalModel,
     DiscriminativeBayesNet,
     DiscriminativeHMM,
@@ -50,6 +52,8 @@ FITTED = {
     "DiscriminativeHMM": lambda: DiscriminativeHMM(0.0).fit([["a", "b"], ["b", "a", "a"]], LABELS),
     "LatentStructuredSVM": lambda: LatentStructuredSVM(latent=LatentMulticlass(1), random_state=0).fit(X, Y),
     "LatentCRF": lambda: LatentCRF(latent=LatentMulticlass(1), random_state=0).fit(X, Y),
+    "BaggedTagger": lambda: BaggedTagger(n_estimators=2).fit(SEQUENCES, LABELS),
+    "BayesianCRF": lambda: BayesianCRF(C=1.0).fit(SEQUENCES, LABELS),
 }
 
 
