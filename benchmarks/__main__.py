@@ -18,6 +18,7 @@ CASES = (
     "graph_inference",
     "segment_inference",
     "dependency_inference",
+    "grammar_inference",
     "interning",
     "kernel_logistic_peers",
     "kernel_logistic_alternatives",

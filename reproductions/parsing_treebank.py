@@ -13,6 +13,14 @@ from dualfield.data import ParseTree, clean_tree
 from dualfield.io import read_trees
 from dualfield.metrics import parse_f1_score, parse_scores
 from reproductions.bootstrap import Counts, intervals
+from reproductions.parsing_grammars import (
+    fit_counted,
+    fit_discriminative,
+    fit_grammar_likelihood,
+    fit_grammar_margin,
+    fit_grammar_perceptron,
+    fit_markovised,
+)
 from reproductions.records import Cell, Findings, Part, Settings, Table, Task
 from reproductions.text_data import read_text
 
@@ -72,6 +80,12 @@ PARSERS: tuple[Parser, ...] = (
     Parser(PERCEPTRON, (5, 10, 20), fit_perceptron),
     Parser("span CRF", (0.3, 1.0, 3.0), fit_likelihood),
     Parser("span SVM", (0.03, 0.1, 0.3), fit_margin),
+    Parser("PCFG", (0.0, 0.1), fit_counted, (TAGS,)),
+    Parser("PCFG, two labels up", (0.0, 0.1), fit_markovised, (TAGS,)),
+    Parser("discriminative PCFG", (0.001, 0.003, 0.01), fit_discriminative, (TAGS,)),
+    Parser("grammar CRF", (0.3, 1.0, 3.0), fit_grammar_likelihood, (TAGS,)),
+    Parser("grammar SVM", (0.03, 0.1, 0.3), fit_grammar_margin, (TAGS,)),
+    Parser("grammar perceptron", (5, 10, 20), fit_grammar_perceptron, (TAGS,)),
 )
 
 

@@ -34,6 +34,7 @@ SPECIALISTS = {
 }
 NATIVE = {
     "solvers/dual/flow_swap.cpp": "swaps of segments",
+    "solvers/dual/local_tables.hpp": "certificates of the relaxed hinge ask tree-reweighted bounds",
     "solvers/dual/flow_ascent.hpp": "swaps of segments",
     "solvers/kernel/kernel_flows.cpp": "swaps of segments",
     "solvers/kernel/kernel_soft_dual.cpp": "chooses swaps for chains of order 1",

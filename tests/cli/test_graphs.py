@@ -313,7 +313,7 @@ def test_tag_refuses_what_it_cannot_write(files):
 
 def test_hinge_warm_start_and_checkpoint(files):
     train(files, "numbers", "--loss", "hinge", "--calibrate", "numbers.dev.jsonl")
-    assert "margins / " in files("inspect", "numbers.model").stdout
+    assert "scores / " in files("inspect", "numbers.model").stdout
     train(files, "tree", "--checkpoint", "state", "--tol", "1e-3")
     files("train", "tree.train.jsonl", "--structure", "tree", "--warm-start", "tree.model", "--model", "again", "-q")
     kept = dualfield.load("again")

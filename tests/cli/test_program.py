@@ -55,6 +55,7 @@ def test_help_fits_a_terminal(name, columns, width, monkeypatch):
     assert {word for word in text.split() if "|" not in word} - {*wide.split()} <= {
         "tokens]",
         "conllu]",
+        "dependency]",
         "json]",
         "iobes]",
         "any]",
@@ -68,7 +69,17 @@ def test_help_has_examples_that_the_command_takes(shell, name):
     examples = [line.strip() for line in shown.splitlines() if line.strip()]
     assert examples
     texts = ("train.txt", "dev.txt", "test.txt", "letter.txt", "chunks.model", "names.model")
-    for file in (*texts, "train.conllu", "graphs.jsonl", "dev.jsonl", "new.jsonl", "graphs.model"):
+    for file in (
+        *texts,
+        "train.conllu",
+        "treebank.mrg",
+        "test.mrg",
+        "parser.model",
+        "graphs.jsonl",
+        "dev.jsonl",
+        "new.jsonl",
+        "graphs.model",
+    ):
         shell.write(file, "")
     for example in examples:
         assert len(example) <= 78

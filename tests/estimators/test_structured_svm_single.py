@@ -149,7 +149,7 @@ def test_warm_start():
         ({"C": -1.0}, r"The 'C' parameter of StructuredSVM must be a float in \(0, inf\)\. Got -1\.0 instead\."),
         (
             {"structure": "forest"},
-            r"The 'structure' parameter of StructuredSVM must be .* one of \['chain', 'graph', 'semi_markov', ",
+            r"The 'structure' parameter of StructuredSVM must be .* one of \['chain', 'dependency', 'grammar', ",
         ),
         ({"rescaling": "both"}, r"The 'rescaling' parameter of StructuredSVM must be .* \['margin', 'slack'\]"),
         ({"cost": "zero"}, r"The 'cost' parameter of StructuredSVM must be 'hamming', an array or a callable"),

@@ -1,8 +1,11 @@
 """CoNLL-U, read and written."""
 
 import gzip
+import io
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dualfield.data import DependencySentence
 from dualfield.io import iter_conllu, read_conllu, write_conllu
@@ -99,6 +102,30 @@ def test_what_could_not_be_read_back_is_not_written(tmp_path):
     with pytest.raises(TypeError, match=r"sentences\[0\] must be a DependencySentence. Got list"):
         write_conllu([[1]], tmp_path / "x")
     assert not (tmp_path / "x").exists()
+
+
+IDS = st.sampled_from(["1", "2", "3", "1-2", "2-3", "0.1", "1.1", "2.1", "x", "\u0661", "01"])
+HEADS = st.sampled_from(["0", "1", "2", "3", "_", "x", "-1", "\u0661", "01"])
+FORMS = st.sampled_from(["a", "", " ", "#", "\x0b", "1\u2028", "a\tb"])
+LINES = st.one_of(
+    st.sampled_from(["", " ", "# c", "#"]),
+    st.builds(lambda one, form, head: f"{one}\t{form}" + "\t_" * 4 + f"\t{head}" + "\t_" * 3, IDS, FORMS, HEADS),
+)
+
+
+@settings(max_examples=1000)
+@given(st.lists(LINES, max_size=6))
+def test_what_is_read_is_written_again(rows):
+    """Any lines are refused by a ValueError, or come back as they were."""
+    try:
+        found = read_conllu(rows)
+    except ValueError:
+        return
+    file = io.StringIO()
+    write_conllu(found, file)
+    assert read_conllu(file.getvalue().split("\n")) == found
+    for sentence in found:
+        assert len(sentence.heads) == len(sentence) > 0
 
 
 def test_sentences_of_tokens():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import re
+from pathlib import Path
 from xml.etree import ElementTree
 
 import matplotlib.pyplot as plt
@@ -17,6 +19,7 @@ from dualfield.plotting.sentence_layout import text_width
 from dualfield.plotting.sketch import Box, Stroke, Words
 from dualfield.plotting.tree_picture import tree_sketch
 
+ROOT = Path(__file__).parents[2]
 WORDS = ["the", "dog", "that", "I", "saw", "sleeps", "."]
 BRACKETS = [("S", 0, 7), ("NP", 0, 5), ("NP", 0, 2), ("SBAR", 2, 5), ("VP", 5, 6)]
 HEADS = [(2, "det"), (6, "nsubj"), (5, "mark"), (5, "nsubj"), (2, "rel"), (0, "root"), (6, "p")]
@@ -59,7 +62,7 @@ def arcs(draw):
 def place(part):
     if isinstance(part, Box):
         return part.x, part.x + part.width, part.y, part.y + part.height
-    width = text_width(part.text, part.size)
+    width = text_width(part.text, (1.15 if part.is_bold else 1.0) * part.size)
     left = part.x - width * {"start": 0.0, "middle": 0.5, "end": 1.0}[part.anchor]
     return left, left + width, part.y - 0.72 * part.size, part.y
 
@@ -84,6 +87,14 @@ def test_nothing_in_a_tree_overlaps(tree, direction):
     for line, box in itertools.product(lines, boxes):
         assert not passes(line, box), (line, box)
     assert sum(bool(part.dashes) for part in parts if isinstance(part, Stroke)) == len(tree.missed)
+
+
+@pytest.mark.parametrize("direction", ["down", "right"])
+def test_missed_brackets_side_by_side(direction):
+    tree = TreeDisplay(["a", "b"], [], truth=[("NP", 0, 1), ("PP", 1, 2), ("NP", 0, 2)], direction=direction)
+    texts = [part for part in tree_sketch(tree, direction).parts if isinstance(part, Words)]
+    assert len(texts) == 2 + 3
+    assert not list(overlapping(texts))
 
 
 def passes(line, box):
@@ -176,6 +187,15 @@ def test_figures_and_files_have_the_same_texts(direction):
         assert [one.text or "" for one in root.iter("{http://www.w3.org/2000/svg}text")] == drawn
         assert "var(--paper)" in display.svg()
         assert not re.search(r"id=|href", display.html())
+
+
+def test_the_pictures_of_the_guides_are_what_the_models_say():
+    spec = importlib.util.spec_from_file_location("parsed_sentences", ROOT / "docs" / "parsed_sentences.py")
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    for name, display in made.PICTURES.items():
+        picture = (made.FOLDER / name).read_text(encoding="utf-8")
+        assert picture == display().svg(), "run: python docs/parsed_sentences.py"
 
 
 def test_trees_without_words_or_brackets():

@@ -60,7 +60,8 @@ class Enumerator:
 
     def output(self, i, labels):
         """A labelling as users pass it."""
-        return list(labels)
+        names = getattr(self.structure, "labels", None)
+        return [label if names is None else names[label] for label in labels]
 
     def listed(self, outputs):
         """Outputs as a list for each example."""
@@ -181,9 +182,6 @@ class Hypergraphs(Enumerator):
 
 class Segments(Enumerator):
     """Labels as in BIO, BIOES or runs; segments are found letter by letter."""
-
-    def output(self, i, labels):
-        return [self.structure.labels[label] for label in labels]
 
     def segments(self, labels):
         """(first node, length, kind) of each segment; None if labels make none."""
@@ -319,9 +317,6 @@ class Arcs(Enumerator):
 
 class Bracketings(Enumerator):
     """Rows are the spans of a sentence, label 0 is no bracket; brackets do not cross."""
-
-    def output(self, i, labels):
-        return [self.structure.labels[label] for label in labels]
 
     def spans(self, i):
         n = 0

@@ -3,6 +3,7 @@
 #include "dualfield/structures/grammar.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "dualfield/core/random.hpp"
@@ -55,6 +56,27 @@ GrammarIndex::GrammarIndex(const GrammarRules& rules) {
     }
     pair_first.push_back(static_cast<std::int32_t>(rule.size()));
     std::partial_sum(by_left.begin(), by_left.end(), by_left.begin());
+    is_word.assign(rules.n_symbols, 1);
+    for (const std::int32_t a : rules.parent) is_word[static_cast<std::size_t>(a)] = 0;
+    find_runs();
+}
+
+void GrammarIndex::find_runs() {
+    std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> known;
+    for (std::size_t p = 0; p < n_pairs(); ++p) {
+        const std::int32_t first = pair_first[p], n = pair_first[p + 1] - first;
+        bool is_run = n >= kShortestRun;
+        for (std::int32_t q = first + 1; is_run && q < first + n; ++q) {
+            const auto at = static_cast<std::size_t>(q);
+            is_run = rule[at] == rule[at - 1] + 1 && parent[at] == parent[at - 1] + 1;
+        }
+        run_of.push_back(-1);
+        if (!is_run) continue;
+        const auto [found, is_new] =
+            known.try_emplace({parent[static_cast<std::size_t>(first)], n}, static_cast<std::int32_t>(known.size()));
+        if (is_new) run_first.push_back(parent[static_cast<std::size_t>(first)]);
+        run_of.back() = found->second;
+    }
 }
 
 std::size_t GrammarIndex::find_pair(std::int32_t left, std::int32_t right) const {

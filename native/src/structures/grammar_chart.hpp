@@ -89,18 +89,24 @@ class GrammarChart {
     template <class Use>
     void for_pairs(std::size_t i, std::size_t j, Use use) const {
         const std::int32_t *starts = last_start_.data() + j * n_symbols_, *right = index_->pair_right.data();
+        const char* is_word = index_->is_word.data();
         double* const* rows = right_.data() + j * n_symbols_;
         std::size_t at = 0;
         for (const Start& start : starting_[i]) {
             if (static_cast<std::size_t>(start.first_end) >= j) break;  // later ones are longer
             const auto b = static_cast<std::size_t>(start.symbol);
+            const bool is_left_word = is_word[b];
             for (auto p = static_cast<std::size_t>(index_->by_left[b]),
                       end = static_cast<std::size_t>(index_->by_left[b + 1]);
                  p < end; ++p) {
                 const auto c = static_cast<std::size_t>(right[p]);
-                if (starts[c] >= start.first_end)
-                    use(p, at, rows[c], static_cast<std::size_t>(start.first_end),
-                        static_cast<std::size_t>(starts[c]) + 1);
+                const std::int32_t last = starts[c];
+                if (last < start.first_end) continue;
+                // Symbols of single words meet others in one place.
+                const std::int32_t first = is_word[c] ? last : start.first_end;
+                const std::int32_t behind = is_left_word ? start.first_end : last;
+                if (first <= behind)
+                    use(p, at, rows[c], static_cast<std::size_t>(first), static_cast<std::size_t>(behind) + 1);
             }
             ++at;
         }

@@ -25,6 +25,10 @@ class GrammarProducts {
         chart_.begin(index_, n_, 0.0);
         cells_.assign((n_ + 1) * (n_ + 1), {});
         sums_.assign(index_.n_symbols(), 0.0);
+        is_touched_.assign(index_.n_symbols(), 0);
+        is_run_seen_.assign(index_.run_first.size(), 0);
+        touched_.clear();
+        runs_.clear();
         used_.clear();
         labels_.resize(rules_.n_labels);
         for (std::size_t i = 0; i < n_; ++i)
@@ -92,7 +96,7 @@ class GrammarProducts {
         scores_.for_lexical(i, [&](std::size_t rule, double score) {
             const auto symbol = static_cast<std::size_t>(rules_.symbol[rule]);
             if (!(score > -kInfinity)) return;
-            if (sums_[symbol] == 0.0) touched_.push_back(rules_.symbol[rule]);
+            touch(rules_.symbol[rule]);
             sums_[symbol] += std::exp(score - highest);
         });
         keep(i, i + 1, highest, 0.0);
@@ -114,8 +118,7 @@ class GrammarProducts {
             for (const std::int32_t a : touched_)
                 if (const double sum = sums_[static_cast<std::size_t>(a)]; sum > 0.0) chart_.put(i, j, a, sum * norm);
         }
-        for (const std::int32_t a : touched_) sums_[static_cast<std::size_t>(a)] = 0.0;
-        touched_.clear();
+        forget_touched();
     }
 
     // factors_[k] = exp(scales of both parts - scale), 0 outside of the span. False if a product may get lost.
@@ -157,28 +160,55 @@ class GrammarProducts {
                                   GrammarChart::rounded_up(last), 0.0, 0.0});
             });
         routines().split_sums(pairs_);
-        const double* weights = scores_.weights();
         const std::size_t first_pair = used_.size();
-        for (std::size_t at = 0; at < live_.size(); ++at) {
-            const double sum = pairs_[at].value;
-            if (!(sum > 0.0)) continue;
-            const auto p = static_cast<std::size_t>(live_[at]);
-            used_.push_back({live_[at], sum});
-            for (auto q = static_cast<std::size_t>(index_.pair_first[p]),
-                      end = static_cast<std::size_t>(index_.pair_first[p + 1]);
-                 q < end; ++q) {
-                const std::int32_t a = index_.parent[q];
-                double& out = sums_[static_cast<std::size_t>(a)];
-                if (out == 0.0) touched_.push_back(a);
-                out += weights[q] * sum;
+        for (std::size_t at = 0; at < live_.size(); ++at)
+            if (const double sum = pairs_[at].value; sum > 0.0) {
+                used_.push_back({live_[at], pairs_[at].first, pairs_[at].last, sum});
+                add_rules(static_cast<std::size_t>(live_[at]), sum);
             }
-        }
+        for (const std::int32_t run : runs_) is_run_seen_[static_cast<std::size_t>(run)] = 0;
+        runs_.clear();
         double most = 0.0;
         const bool is_whole = add_labels(i, j, most);
         keep(i, j, scale + scores_.highest(), most);
         cell(i, j).first_pair = first_pair;
         cell(i, j).last_pair = used_.size();
         return is_whole;
+    }
+
+    // Adds what the rules of a pair make of its sum.
+    void add_rules(std::size_t p, double sum) {
+        const auto first = static_cast<std::size_t>(index_.pair_first[p]),
+                   n = static_cast<std::size_t>(index_.pair_first[p + 1]) - first;
+        const double* __restrict weights = scores_.weights() + first;
+        const std::int32_t* parent = index_.parent.data() + first;
+        const std::int32_t run = index_.run_of[p];
+        if (run < 0) {
+            for (std::size_t q = 0; q < n; ++q) {
+                touch(parent[q]);
+                sums_[static_cast<std::size_t>(parent[q])] += weights[q] * sum;
+            }
+            return;
+        }
+        if (!is_run_seen_[static_cast<std::size_t>(run)]) {
+            is_run_seen_[static_cast<std::size_t>(run)] = 1;
+            runs_.push_back(run);
+            for (std::size_t q = 0; q < n; ++q) touch(parent[q]);
+        }
+        double* __restrict out = sums_.data() + parent[0];
+        for (std::size_t q = 0; q < n; ++q) out[q] += weights[q] * sum;
+    }
+    void touch(std::int32_t symbol) {
+        char& is_touched = is_touched_[static_cast<std::size_t>(symbol)];
+        if (!is_touched) touched_.push_back(symbol);
+        is_touched = 1;
+    }
+    void forget_touched() {
+        for (const std::int32_t a : touched_) {
+            sums_[static_cast<std::size_t>(a)] = 0.0;
+            is_touched_[static_cast<std::size_t>(a)] = 0;
+        }
+        touched_.clear();
     }
 
     // Multiplies the sums of a span by what their labels score. False if one gets lost.
@@ -206,7 +236,6 @@ class GrammarProducts {
         double* own = own_ + scores_.row(i, j) * rules_.n_labels;
         const Cell& here = cell(i, j);
         bool is_read = scores_.is_plain();
-        touched_.clear();
         for (const std::int32_t a : chart_.members(i, j)) {
             const double above = chart_.above_left(i, j, a) + chart_.above_right(i, j, a);
             const double p = chart_.at(i, j, a) * above;
@@ -218,38 +247,55 @@ class GrammarProducts {
             }
             const double by_label = scores_.is_plain() ? 1.0 : std::exp(label_score(a) - here.most);
             sums_[static_cast<std::size_t>(a)] = above * here.norm * by_label;
-            touched_.push_back(a);
+            touch(a);
         }
         if (touched_.empty()) return;
         double scale;
         read_factors(i, j, scale);
         gather(i, j);
         routines().split_down(pairs_, factors_.data());
-        for (const std::int32_t a : touched_) sums_[static_cast<std::size_t>(a)] = 0.0;
-        touched_.clear();
+        forget_touched();
     }
 
     // The pairs that make up the span, with the weights that come from above; counts their rules.
     void gather(std::size_t i, std::size_t j) {
-        const double *weights = scores_.weights(), *above = sums_.data();
-        const std::int32_t *parent = index_.parent.data(), *rule = index_.rule.data();
         const std::size_t width = chart_.width();
-        const std::uint32_t first = GrammarChart::rounded_down(i + 1), last = GrammarChart::rounded_up(j);
         pairs_.clear();
         for (std::size_t at = cell(i, j).first_pair; at < cell(i, j).last_pair; ++at) {
-            const auto p = static_cast<std::size_t>(used_[at].pair);
-            double weight = 0.0;
-            for (auto q = static_cast<std::size_t>(index_.pair_first[p]),
-                      end = static_cast<std::size_t>(index_.pair_first[p + 1]);
-                 q < end; ++q) {
-                const double more = weights[q] * above[parent[q]];
-                weight += more;
-                if (shared_) shared_[rule[q]] += more * used_[at].sum;
-            }
-            if (weight * used_[at].sum < kNothing) continue;
+            const Used& used = used_[at];
+            const auto p = static_cast<std::size_t>(used.pair);
+            const double weight = count_rules(p, used.sum);
+            if (weight * used.sum < kNothing) continue;
             double *left = chart_.left(i, index_.pair_left[p]), *right = chart_.right(j, index_.pair_right[p]);
-            pairs_.push_back({left, right, left + width, right + width, first, last, weight, 0.0});
+            pairs_.push_back({left, right, left + width, right + width, used.first, used.last, weight, 0.0});
         }
+    }
+    // The weight that comes to a pair from above, through its rules, which are counted.
+    double count_rules(std::size_t p, double sum) {
+        const auto first = static_cast<std::size_t>(index_.pair_first[p]),
+                   n = static_cast<std::size_t>(index_.pair_first[p + 1]) - first;
+        const double* __restrict weights = scores_.weights() + first;
+        const std::int32_t *parent = index_.parent.data() + first, *rule = index_.rule.data() + first;
+        double weight = 0.0;
+        if (index_.run_of[p] < 0) {
+            for (std::size_t q = 0; q < n; ++q) {
+                const double more = weights[q] * sums_[static_cast<std::size_t>(parent[q])];
+                weight += more;
+                if (shared_) shared_[rule[q]] += more * sum;
+            }
+            return weight;
+        }
+        const double* __restrict above = sums_.data() + parent[0];
+        double parts[4] = {0.0, 0.0, 0.0, 0.0};
+        for (std::size_t q = 0; q + 4 <= n; q += 4)
+            for (std::size_t l = 0; l < 4; ++l) parts[l] += weights[q + l] * above[q + l];
+        for (std::size_t q = n / 4 * 4; q < n; ++q) weight += weights[q] * above[q];
+        weight += (parts[0] + parts[1]) + (parts[2] + parts[3]);
+        if (shared_) {
+            double* __restrict counts = shared_ + rule[0];
+            for (std::size_t q = 0; q < n; ++q) counts[q] += weights[q] * above[q] * sum;
+        }
+        return weight;
     }
 
     void spread_word(std::size_t i) {
@@ -276,6 +322,7 @@ class GrammarProducts {
     static constexpr double kSmall = 1e-300;
     struct Used {
         std::int32_t pair;
+        std::uint32_t first, last;
         double sum;
     };
     const GrammarStructure& structure_;
@@ -288,7 +335,8 @@ class GrammarProducts {
     double *own_ = nullptr, *shared_ = nullptr;
     std::vector<Cell> cells_;
     std::vector<double> sums_, labels_;
-    std::vector<std::int32_t> touched_, live_;
+    std::vector<std::int32_t> touched_, live_, runs_;
+    std::vector<char> is_touched_, is_run_seen_;
     std::vector<SplitPair> pairs_;
     std::vector<Used> used_;
     Buffer factors_, scaled_;

@@ -125,6 +125,11 @@ void SpansStructure::list_parts(std::size_t example, const std::int32_t* labels,
     out.shared.clear();
 }
 
+std::string SpansStructure::no_labelling(std::size_t) const {
+    return std::string("no tree has every bracket that must be there and none that is forbidden") +
+           (rooted_ ? ", with a label for the whole sentence." : ".");
+}
+
 std::string SpansStructure::refusal(std::size_t example, const std::int32_t* labels) const {
     const std::size_t n_words = n_words_of(length(example));
     if (rooted_ && n_words > 0 && labels[span_row(n_words, 0, n_words)] == 0) return "the whole sentence has no label.";

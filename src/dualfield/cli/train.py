@@ -43,7 +43,7 @@ _EXAMPLES = [
     "dualfield train train.txt --model chunks.model --dev test.txt",
     "dualfield train train.txt --model chunks.model --C auto --report report.html",
     "dualfield train graphs.jsonl --model graphs.model --dev dev.jsonl",
-    "dualfield train treebank.mrg --model parser.model --structure spans --solver perceptron",
+    "dualfield train treebank.mrg --model parser.model --structure spans",
     "dualfield train train.conllu --model parser.model --structure dependency",
 ]
 

@@ -408,6 +408,7 @@ class DiscriminativeBayesNet(ClassifierMixin, Estimator):  # type: ignore[misc]
         """
         return labelling_order(type(self).__name__, by, per, self.predict_proba(X)[:, None, :])
 
+    @available_if(_for("class"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
         """Return the probabilities of the classes.
 

@@ -350,7 +350,7 @@ class CRF(StructuredPredictor, Estimator):
             Values of C; an int: so many between 0.1 and 100. None: decades from 0.1 to 1000, and half decades beside
             the best.
         method : {"grid", "fixed_point"}, default="grid"
-            "fixed_point" begins at C = 1 and moves to |w|^2 divided by the number of weights that the data determine,
+            "fixed_point" begins at C = 1 and moves to ‖w‖² divided by the number of weights that the data determine,
             until it stays where it is; `Cs` is not used.
 
         Returns

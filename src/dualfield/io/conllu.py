@@ -11,7 +11,8 @@ from dualfield.io.text_lines import Source, Target, numbered_lines, source_name,
 
 __all__ = ["iter_conllu", "read_conllu", "write_conllu"]
 
-_RANGE, _EMPTY_NODE = re.compile(r"(\d+)-(\d+)"), re.compile(r"(\d+)\.(\d+)")
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_RANGE, _EMPTY_NODE = re.compile(r"([0-9]{1,9})-([0-9]{1,9})"), re.compile(r"([0-9]{1,9})\.([0-9]{1,9})")
 
 
 def read_conllu(source: Source) -> list[DependencySentence]:
@@ -108,7 +109,7 @@ def _row(line: str, before: list[tuple[str, ...]], place: str) -> tuple[str, ...
     elif empty is not None:
         fits = int(empty[1]) == last
     else:
-        fits = row[ID].isdecimal() and int(row[ID]) == last + 1
+        fits = _NUMBER.fullmatch(row[ID]) is not None and int(row[ID]) == last + 1
     if not fits:
         raise ValueError(f"{place}: the number of the word must be {last + 1}. Got {row[ID]!r} instead.")
     return row
@@ -121,9 +122,9 @@ def _finished(rows: list[tuple[str, ...]], comments: list[str], numbers: list[in
         raise ValueError(f"{place}: the sentence that ends here has no words.")
     for row, number in zip(rows, numbers, strict=True):
         head = row[HEAD]
-        if row[ID].isdecimal() and head != "_" and not (head.isdecimal() and int(head) <= n):
+        if row[ID].isdecimal() and head != "_" and not (_NUMBER.fullmatch(head) and int(head) <= n):
             raise ValueError(f"{name}, line {number}: the head must be in [0, {n}], or an underscore. Got {head!r}.")
-        if row[ID] == head:
+        if row[ID].isdecimal() and head != "_" and int(head) == int(row[ID]):
             raise ValueError(f"{name}, line {number}: word {head} is its own head.")
     return sentence
 

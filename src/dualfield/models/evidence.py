@@ -30,7 +30,7 @@ class Evidence:
     n_informed : float
         How many weights the data determine.
     squared_norm : float
-        |w|^2.
+        ‖w‖².
 
     Examples
     --------

@@ -24,7 +24,7 @@ _LEVEL = 40.0  # pixels from one row of boxes to the next
 _ROW = 24.0  # pixels of a word that has a line for itself
 _PAD = 6.0  # within a box
 _STEP = 16.0  # pixels from a box to those in it, beside each other
-_BELOW = 20.0  # pixels of a row of missed brackets
+_BELOW = 28.0  # pixels of a row of missed brackets
 
 
 @dataclass(eq=False)
@@ -160,33 +160,23 @@ def _elbows(one: _Placed, children: Sequence[_Placed], y: float, bottom: float) 
     return parts
 
 
-def _rows(brackets: Sequence[tuple[str, int, int]]) -> list[int]:
-    """Return a row for each bracket, such that those in a row do not touch; shorter ones first."""
-    rows: list[list[tuple[int, int]]] = []
-    found = [0] * len(brackets)
-    for at in sorted(range(len(brackets)), key=lambda at: brackets[at][2] - brackets[at][1]):
-        _, start, stop = brackets[at]
-        row = next(
-            (k for k, taken in enumerate(rows) if all(stop <= one or other <= start for one, other in taken)), len(rows)
-        )
-        if row == len(rows):
-            rows.append([])
-        rows[row].append((start, stop))
-        found[at] = row
-    return found
-
-
 def _missed_below(tree: Any, places: dict[int, _Placed], widths: Sequence[float], top: float) -> list[Part]:
-    """Draw true brackets that were missed below the words, dashed."""
+    """Draw true brackets that were missed below the words, dashed, shorter ones first; those in a row do not touch."""
     parts: list[Part] = []
-    for (label, start, stop), row in zip(tree.missed, _rows(tree.missed), strict=True):
-        y = top + (_BELOW + 8.0) * row
+    rows: list[list[tuple[float, float]]] = []
+    for label, start, stop in sorted(tree.missed, key=lambda one: one[2] - one[1]):
         left = places[start].middle - widths[start] / 2.0
         right = places[stop - 1].middle + widths[stop - 1] / 2.0
+        middle, half = (left + right) / 2.0, text_width(f"missed {label}", _BOLD) / 2.0
+        begin, end = min(left, middle - half), max(right, middle + half) + 4.0
+        row = next((k for k, taken in enumerate(rows) if all(end <= a or b <= begin for a, b in taken)), len(rows))
+        rows += [[]] if row == len(rows) else []
+        rows[row].append((begin, end))
+        y = top + _BELOW * row
         tip = f"missed {label}: {shortened(' '.join(tree.words[start:stop]), 60)}"
         points = [(left, y - 4.0), (left, y), (right, y), (right, y - 4.0)]
         parts.append(Stroke(points, colour="wrong", width=1.5, dashes="4 3", tip=tip))
-        parts.append(_note((left + right) / 2.0, y + 13.0, f"missed {label}"))
+        parts.append(_note(middle, y + 13.0, f"missed {label}"))
     return parts
 
 

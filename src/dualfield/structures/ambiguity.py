@@ -6,8 +6,6 @@ from collections import defaultdict
 
 from dualfield.structures.grammar_rules import GrammarRules
 
-__all__ = ["check_one_derivation"]
-
 
 def check_one_derivation(rules: GrammarRules) -> None:
     """Raise an error that names two rules if a labelled bracketing may have more than one derivation.

@@ -452,7 +452,7 @@ class Structure(Parts):
         With u(y) the indicators of the parts of a labelling and v the direction,
 
         .. math::
-            \frac{d\mu}{d\epsilon}\Big|_{\mathrm{scores} + \epsilon v} = \mathrm{Cov}(u)\, v / T,
+            \frac{d}{d\epsilon} \mu(\mathrm{scores} + \epsilon v) = \mathrm{Cov}(u)\, v / T,
 
         exactly, and without overflow for scores of any size. Two to three times the work of :meth:`marginals`.
 

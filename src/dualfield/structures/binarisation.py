@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from dualfield.structures.grammar_rules import GrammarRules, RuleBuilder
 from dualfield.structures.grammar_shape import GrammarShape, Terminals
 
-__all__ = ["Binarisation"]
-
 
 class Node(NamedTuple):
     """A bracket, or a word, whose span has one word."""

@@ -16,8 +16,6 @@ from dualfield.data.records import Record
 from dualfield.data.shapes import rows_of_examples
 from dualfield.structures.span_features import DEFAULT, expanded_tokens, span_rows, width_of
 
-__all__ = ["GrammarFeatures"]
-
 # Of a word: column 0 is the word in lower case, 1 its shape, 2 its last three letters.
 _WORD_TEXTS = (
     "bias",

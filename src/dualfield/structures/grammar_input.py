@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 from dualfield.structures.grammar_rules import RuleBuilder
 
-__all__ = ["Production", "read_nltk", "read_productions"]
-
 _MOST_RULES = 1_000_000
 _ITEM = re.compile(r"'([^']*)'|\"([^\"]*)\"|(\||->|→)|(\[[^\]]*\])|([^\s|'\"\[\]]+)")
 

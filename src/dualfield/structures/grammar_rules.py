@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from dualfield.data.arrays import Floats
 from dualfield.data.records import Fields, Record, packed
 
-__all__ = ["GrammarRules"]
-
 Symbols = NDArray[np.int32]
 
 

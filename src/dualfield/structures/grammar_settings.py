@@ -12,8 +12,6 @@ from dualfield.structures.grammar_features import Features, GrammarFeatures, rea
 from dualfield.structures.lexicon import Lexicon
 from dualfield.structures.span_shape import FORMS
 
-__all__ = ["GrammarSettings"]
-
 _CHOICES = {"binarise": ("right", "left"), "tags": ("given", "predicted"), "lexicon": ("open", "seen")}
 
 

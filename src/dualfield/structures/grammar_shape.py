@@ -13,8 +13,6 @@ from dualfield.data.tree_cleaning import JOIN, split_unaries
 from dualfield.data.trees import ParseTree
 from dualfield.structures.span_shape import SpanShape
 
-__all__ = ["GrammarShape", "TaggedShape"]
-
 
 class Terminals(NamedTuple):
     """What sentences are made of: names, and their places among these one sentence after another."""

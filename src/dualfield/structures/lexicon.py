@@ -12,8 +12,6 @@ from dualfield.data.word_shapes import word_shape
 from dualfield.structures.grammar_rules import GrammarRules
 from dualfield.structures.grammar_shape import GrammarShape, Terminals
 
-__all__ = ["Lexicon"]
-
 ANY = "*"  # the terminal of all words where every word may have every tag
 
 

@@ -41,6 +41,7 @@ class SpansStructure final : public Structure {
     void k_best(Examples, const ScoreView&, std::size_t n_threads, std::size_t k, std::int32_t* labels, double* scores,
                 Status*) const override;
     std::string refusal(std::size_t example, const std::int32_t* labels) const override;
+    std::string no_labelling(std::size_t example) const override;
     std::unique_ptr<Block> block() const override;
 
   private:
