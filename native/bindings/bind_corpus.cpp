@@ -103,12 +103,18 @@ auto count(Input<std::int64_t, 1> indptr, Input<std::int32_t, 1> indices, MaybeI
     return std::make_tuple(copied(counts.indptr), copied(counts.outputs), copied(counts.counts));
 }
 
+std::uint64_t digest_of(Input<std::uint8_t, 1> bytes) {
+    const nb::gil_scoped_release unlocked;
+    return digest({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
 }  // namespace
 
 void register_corpus(nb::module_& module) {
     module.def("gather_rows", &gather, "sources"_a, "which"_a.noconvert(), "sentences"_a.noconvert(), "weighted"_a,
                "Sentences of several sources (offsets, indptr, indices, values or None, names of columns or None), in "
                "the order in which they are asked for: offsets, indptr, indices, values or None.");
+    module.def("digest", &digest_of, "bytes"_a.noconvert(), "A number that changes with every byte.");
     module.def("number_by_first", &number, "numbers"_a.noconvert(), "n_names"_a,
                "Replaces numbers by their place in the order of first occurrence, which is returned.");
     module.def("count_outputs", &count, "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert().none(),

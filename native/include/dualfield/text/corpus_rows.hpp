@@ -47,4 +47,7 @@ struct ColumnCounts {
 ColumnCounts count_outputs(const SentenceRows& rows, std::span<const std::int32_t> outputs, std::size_t n_columns,
                            std::size_t n_outputs);
 
+// A number that changes with every byte; fast, and no protection from those who mean to deceive.
+std::uint64_t digest(std::span<const char> bytes) noexcept;
+
 }  // namespace dualfield

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.data.attributes import Vocabulary
-from dualfield.data.compiled.array_file import ArrayFile, write_arrays
+from dualfield.data.compiled.array_file import FOOTER_BYTES, ArrayFile, write_arrays
 from dualfield.data.compiled.counts import FeatureCounts
 from dualfield.data.compiled.header import FORMAT, HEADER, CorpusOrigin
 from dualfield.data.compiled.partition import label_map, merge_labels, sum_transitions
@@ -147,8 +147,10 @@ def _merge_names(pieces: Sequence[Piece], prefix: str, folder: Path) -> Vocabula
     """Merge the vocabularies of pieces, and write what the columns of each are called."""
     merged = Vocabulary()
     for at, piece in enumerate(pieces):
-        has = f"{prefix}arena" in piece.file
-        names = merged._native.insert_each((piece.vocabulary(prefix) if has else Vocabulary())._native)
+        names = np.zeros(0, np.int32)
+        if f"{prefix}arena" in piece.file:
+            buffers = piece.file.array(f"{prefix}arena"), piece.file.array(f"{prefix}words")
+            names = merged._native.insert_buffers(*buffers)
         write_arrays(folder / f"{prefix}nodes-{at:06d}.bin", {"names": names})
     return merged
 
@@ -184,13 +186,13 @@ def _number_parts(
         order.append(new)
     final = Vocabulary()
     final._native = words._native.taken(np.concatenate(order).astype(np.int32))
-    write_arrays(folder / f"{prefix}vocabulary.bin", final.record())
+    write_arrays(folder / f"{prefix}vocabulary.bin", final.record(), durable=True)
     n_columns = len(final)
     del final, words
     renames = [number[file.array(f"{prefix}firsts")] for file in files]
     counts = FeatureCounts.sum([part_counts(file, prefix, n_outputs) for file in files], renames, n_columns)
     arrays = {"indptr": counts.indptr, "outputs": counts.outputs, "counts": counts.counts}
-    write_arrays(folder / f"{prefix}counts.bin", arrays)
+    write_arrays(folder / f"{prefix}counts.bin", arrays, durable=True)
     return renames
 
 
@@ -199,7 +201,7 @@ def _write_transitions(folder: Path, files: Sequence[ArrayFile]) -> None:
         np.concatenate([file.array("transitions") for file in files]),
         np.concatenate([file.array("transition_counts") for file in files]),
     )
-    write_arrays(folder / "transitions.bin", {"pairs": pairs, "counts": counts})
+    write_arrays(folder / "transitions.bin", {"pairs": pairs, "counts": counts}, durable=True)
 
 
 def _final_part(raw: Path, path: Path, nodes: NDArray[np.int32], pairs: NDArray[np.int32] | None) -> None:
@@ -217,7 +219,7 @@ def _write_blocks(folder: Path, n_parts: int) -> None:
         "part_starts": np.cumsum(sizes).astype(np.int64),
         "bounds": np.concatenate(blocks).reshape(-1, 2, 4).astype(np.int64),
     }
-    write_arrays(folder / "blocks.bin", arrays)
+    write_arrays(folder / "blocks.bin", arrays, durable=True)
 
 
 def _write_header(
@@ -253,5 +255,5 @@ def _write_header(
 def _footer_digest(path: Path) -> int:
     """Return the digest of the last bytes of a file, in which those of all others stand."""
     with path.open("rb") as file:
-        file.seek(-24, os.SEEK_END)
+        file.seek(-FOOTER_BYTES, os.SEEK_END)
         return zlib.crc32(file.read())

@@ -73,7 +73,7 @@ def write_part(raw: ArrayFile, path: Path, nodes: NDArray[np.int32], pairs: NDAr
             arrays[name] = raw.array(name)
         if name in raw and (new := columns.get(name)) is not None:
             arrays[name] = new[arrays[name]] if arrays[name].size else arrays[name]
-    write_arrays(path, arrays)
+    write_arrays(path, arrays, durable=True)
 
 
 def block_bounds(part: ArrayFile, target: float) -> NDArray[np.int64]:

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield import _native
-from dualfield.data.attributes import Vocabulary
 from dualfield.data.batch import Batch
 from dualfield.data.compiled.array_file import ArrayFile, write_arrays
 from dualfield.data.compiled.partition import Partition
@@ -97,10 +96,6 @@ class Piece:
     def size(self, name: str) -> int:
         """Return a number of examples, nodes or entries."""
         return int(self.file.values[name] or 0)
-
-    def vocabulary(self, prefix: str = "") -> Vocabulary:
-        """Return the attributes of nodes, or with the prefix ``pair_`` those of pairs."""
-        return Vocabulary.from_buffers(self.file.array(f"{prefix}arena"), self.file.array(f"{prefix}words"))
 
     def between(self, low: int, high: int) -> tuple[int, int]:
         """Return which sentences have keys in a range."""
