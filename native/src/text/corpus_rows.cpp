@@ -76,19 +76,14 @@ void gather_rows(std::span<const SentenceRows> sources, std::span<const Sentence
     }
 }
 
-std::vector<std::int32_t> number_by_first(std::span<std::int32_t> numbers, std::size_t n_names) {
-    std::vector<std::int32_t> order, place(n_names, -1);
-    for (std::int32_t& number : numbers) {
-        if (number < 0 || static_cast<std::size_t>(number) >= n_names)
-            throw std::invalid_argument("a number has no name.");
-        std::int32_t& found = place[static_cast<std::size_t>(number)];
-        if (found < 0) {
-            found = static_cast<std::int32_t>(order.size());
-            order.push_back(number);
-        }
-        number = found;
+void first_entries(std::span<const std::int32_t> columns, std::span<std::int64_t> first) {
+    std::fill(first.begin(), first.end(), std::int64_t{-1});
+    for (std::size_t q = 0; q < columns.size(); ++q) {
+        if (columns[q] < 0 || static_cast<std::size_t>(columns[q]) >= first.size())
+            throw std::invalid_argument("a column has no name.");
+        std::int64_t& found = first[static_cast<std::size_t>(columns[q])];
+        if (found < 0) found = static_cast<std::int64_t>(q);
     }
-    return order;
 }
 
 std::uint64_t digest(std::span<const char> bytes) noexcept {

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dualfield.io import CompileProgress
     from dualfield.io.compiling.plan import Plan
 
-_STAGES = {"reading": "reading", "gathering": "gathering parts", "writing": "writing parts"}
+_STAGES = {"reading": "reading", "gathering": "gathering parts"}
 
 
 def run(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -138,15 +137,15 @@ def compile_corpus(
 def run_plan(plan: Plan, target: Path, runner: Runner) -> CompiledCorpus:
     """Compile what a plan says, or go on with what was begun."""
     with WorkingFolder(target, plan.text()).opened() as work:
-        builder = FolderBuilder(work.path, plan.n_parts, plan.origin, runner.run)
-        if not builder.is_gathered:
-            if not work.all_read.exists():
-                _read_files(plan, work, runner)
-                work.all_read.touch()
-            builder.gather(sorted(work.pieces.glob("*.bin")))
-        shutil.rmtree(work.pieces, ignore_errors=True)
-        work.publish(builder.finish())
+        if not work.all_read.exists():
+            _read_files(plan, work, runner)
+            work.all_read.touch()
+        work.publish(_built(work, plan.n_parts, plan.origin, runner))
     return CompiledCorpus(target)
+
+
+def _built(work: WorkingFolder, n_parts: int, origin: CorpusOrigin, runner: Runner) -> Path:
+    return FolderBuilder(work.path, sorted(work.pieces.glob("[0-9]*.bin")), runner.run).build(n_parts, origin)
 
 
 def _read_files(plan: Plan, work: WorkingFolder, runner: Runner) -> None:
@@ -195,9 +194,7 @@ def _compile_pairs(
             write_piece(work.piece(0, at), partition, seed, 0, lines)
             runner.n_tokens += partition.nodes.n_nodes
             runner.report("reading", at + 1, 0)
-        builder = FolderBuilder(work.path, parts, CorpusOrigin("python", seed, text), runner.run)
-        builder.gather(sorted(work.pieces.glob("*.bin")))
-        work.publish(builder.finish())
+        work.publish(_built(work, parts, CorpusOrigin("python", seed, text), runner))
     return CompiledCorpus(target)
 
 
