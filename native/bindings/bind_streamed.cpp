@@ -101,6 +101,20 @@ void translate(const std::exception_ptr& caught, void*) {
     }
 }
 
+template <auto Solver>
+nb::object solve(const BoundBlocks& blocks, MaybeNumbers start, double tolerance, double most_passes,
+                 std::uint64_t seed, std::size_t n_threads, double patience, double l1_ratio, std::size_t memory,
+                 std::size_t fixed, const std::string& folder, const std::string& state_file, nb::object callbacks) {
+    const BlockDualSettings settings{tolerance, most_passes, seed, n_threads, patience, l1_ratio};
+    const StreamSettings streaming{
+        .bytes = memory, .fixed = fixed, .n_threads = n_threads, .n_mixed = 1, .is_kept_twice = !state_file.empty()};
+    const double* begin = blocks.checked(start);
+    StateFile store(blocks.blocks().n_blocks(), folder, state_file);
+    return run_solver(std::move(callbacks), [&](const Callbacks& native) {
+        return Solver(blocks.blocks(), store, begin, settings, streaming, native);
+    });
+}
+
 }  // namespace
 
 void register_streamed(nb::module_& module) {
@@ -124,22 +138,13 @@ void register_streamed(nb::module_& module) {
                 return streamed_loss(self.blocks(), point, n_threads);
             },
             "w"_a.noconvert(), "n_threads"_a, "The weighted losses of all examples at w.");
-    module.def(
-        "solve_streamed_dual",
-        [](const BoundBlocks& blocks, MaybeNumbers start, double tolerance, double most_passes, std::uint64_t seed,
-           std::size_t n_threads, double patience, double l1_ratio, std::size_t bytes, std::size_t n_mixed,
-           const std::string& folder, const std::string& state_file, nb::object callbacks) {
-            const BlockDualSettings settings{tolerance, most_passes, seed, n_threads, patience, l1_ratio};
-            const StreamSettings streaming{bytes, n_threads, n_mixed, !state_file.empty()};
-            const double* begin = blocks.checked(start);
-            StateFile store(blocks.blocks().n_blocks(), folder, state_file);
-            return run_solver(std::move(callbacks), [&](const Callbacks& native) {
-                return solve_streamed_dual(blocks.blocks(), store, begin, settings, streaming, native);
-            });
-        },
-        "blocks"_a, "start"_a.none(), "tolerance"_a, "most_passes"_a, "seed"_a, "n_threads"_a, "patience"_a,
-        "l1_ratio"_a, "bytes"_a, "n_mixed"_a, "folder"_a, "state_file"_a, "callbacks"_a.none(),
-        "Returns what solve_block_dual returns. The state is in a file of that name, or in a nameless one.");
+    module.def("solve_streamed_dual", &solve<solve_streamed_dual>, "blocks"_a, "start"_a.none(), "tolerance"_a,
+               "most_passes"_a, "seed"_a, "n_threads"_a, "patience"_a, "l1_ratio"_a, "memory"_a, "fixed"_a, "folder"_a,
+               "state_file"_a, "callbacks"_a.none(),
+               "Returns what solve_block_dual returns. The state is in a file of that name, or in a nameless one.");
+    module.def("solve_streamed_hinge", &solve<solve_streamed_hinge>, "blocks"_a, "start"_a.none(), "tolerance"_a,
+               "most_passes"_a, "seed"_a, "n_threads"_a, "patience"_a, "l1_ratio"_a, "memory"_a, "fixed"_a, "folder"_a,
+               "state_file"_a, "callbacks"_a.none(), "Returns what solve_streamed_dual returns.");
 }
 
 }  // namespace dualfield::bindings

@@ -24,7 +24,8 @@ class ChainBlockInMemory final : public LoadedBlock {
         check_starts(offsets, n, n_nodes, "sentences");
         const FeatureRows rows = sparse_rows(place, BlockArray::indptr, BlockArray::indices, *format.node);
         const auto* codes = array<std::int32_t>(BlockArray::codes);
-        if (count<std::int32_t>(BlockArray::codes, place) != n_nodes) damaged("its labels are not as many as its nodes");
+        if (count<std::int32_t>(BlockArray::codes, place) != n_nodes)
+            damaged("its labels are not as many as its nodes");
         check_below(codes, n_nodes, format.topology->n_labels(), "labels");
         structure_.emplace(*format.topology, std::span<const std::int64_t>(offsets, n + 1), format.options);
         std::vector<ScoreMap::Table> tables{{format.node, rows}};

@@ -14,14 +14,28 @@ namespace {
     throw StorageError(ENOSYS, "Training from a compiled corpus is not available on this system.");
 }
 }  // namespace
-int open_to_read(const std::string&) { refuse(); }
-int open_to_write(const std::string&, bool) { refuse(); }
+int open_to_read(const std::string&) {
+    refuse();
+}
+int open_to_write(const std::string&, bool) {
+    refuse();
+}
 void close_file(int) noexcept {}
-bool read_range(int, const std::string&, std::uint64_t, std::span<std::byte>) { refuse(); }
-void write_range(int, const std::string&, std::uint64_t, std::span<const std::byte>) { refuse(); }
-void flush_file(int, const std::string&) { refuse(); }
-std::uint64_t file_size(int, const std::string&) { refuse(); }
-std::uint64_t free_space(int, const std::string&) { refuse(); }
+bool read_range(int, const std::string&, std::uint64_t, std::span<std::byte>) {
+    refuse();
+}
+void write_range(int, const std::string&, std::uint64_t, std::span<const std::byte>) {
+    refuse();
+}
+void flush_file(int, const std::string&) {
+    refuse();
+}
+std::uint64_t file_size(int, const std::string&) {
+    refuse();
+}
+std::uint64_t free_space(int, const std::string&) {
+    refuse();
+}
 }  // namespace dualfield
 
 #else

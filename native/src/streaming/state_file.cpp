@@ -74,7 +74,8 @@ void StateFile::write(std::size_t block, std::span<const std::byte> state) {
         place = spare_[block];
         spare_[block] = {};
     }
-    if (place.capacity < state.size()) place = room(place.capacity > 0 ? state.size() + state.size() / 4 : state.size());
+    if (place.capacity < state.size())
+        place = room(place.capacity > 0 ? state.size() + state.size() / 4 : state.size());
     write_range(file_, path_, place.begin, state);
     place.bytes = state.size();
     place.digest = digest_of(state);
@@ -101,7 +102,8 @@ void StateFile::restore(const std::vector<std::uint64_t>& kept) {
     for (std::size_t b = 0; b < places_.size(); ++b) {
         const std::uint64_t* numbers = kept.data() + kNumbers * b;
         places_[b] = {numbers[0], numbers[1], numbers[2], numbers[3]};
-        if (places_[b].bytes > places_[b].capacity || places_[b].begin > size || places_[b].bytes > size - places_[b].begin)
+        if (places_[b].bytes > places_[b].capacity || places_[b].begin > size ||
+            places_[b].bytes > size - places_[b].begin)
             throw StateError(path_ + " is not the file that belongs to it");
         spare_[b] = {numbers[4], numbers[5], 0, 0};
         end_ = std::max({end_, places_[b].begin + places_[b].capacity, spare_[b].begin + spare_[b].capacity});

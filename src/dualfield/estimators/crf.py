@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from dualfield.data import CompiledCorpus
 from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_number
 from dualfield.data.partial_labels import read_labels
 from dualfield.estimators.base import Estimator, fitting
 from dualfield.estimators.checks import check_structured, check_structured_kernel, matrix_rows
 from dualfield.estimators.prediction import StructuredPredictor
-from dualfield.estimators.running import run, run_with_kernel
+from dualfield.estimators.running import check_memory, run, run_on_corpus, run_with_kernel
 from dualfield.features import Template
 from dualfield.losses import Loss
 from dualfield.models.carry_over import carry_over
@@ -259,12 +260,13 @@ class CRF(StructuredPredictor, Estimator):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
         lengths: ArrayLike | None = None,
         monitor: Callable[[Moment, CRF], Any] | None = None,
         checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+        memory: float | None = None,
     ) -> Self:
         """Train on labelled sequences.
 
@@ -272,8 +274,9 @@ class CRF(StructuredPredictor, Estimator):
         ----------
         X : list, generator, array or sparse matrix
             Sequences: lists of dicts, of lists of attribute strings, matrices of numbers, or one matrix and `lengths`;
-            see :meth:`dualfield.data.Batch.build`. With a template, lists of rows of strings.
-        y : list of lists of labels
+            see :meth:`dualfield.data.Batch.build`. With a template, lists of rows of strings. Or a
+            :class:`dualfield.data.CompiledCorpus`, without `y`, `sample_weight` and `lengths`.
+        y : list of lists of labels, default=None
             str, int or bool. None, or a set of labels, at a node means that its label is not known, or only in part;
             the likelihood is then that of what is known, and the problem is no longer convex.
         sample_weight : array of shape (n_sequences,), default=None
@@ -286,6 +289,10 @@ class CRF(StructuredPredictor, Estimator):
         checkpoint : Checkpoint or path, default=None
             Keeps the state of the fit in a file, now and then. If that file exists, the fit goes on from it, to the
             result that it would have had without a break. See :class:`dualfield.estimators.Checkpoint`.
+        memory : float, default=None
+            With a :class:`dualfield.data.CompiledCorpus`: bytes for weights, tables of features, sentences and dual
+            points; None is 4e9. What does not fit is in a file in the temporary folder. See
+            :doc:`/guide/out_of_core`. None with other input.
 
         Returns
         -------
@@ -303,6 +310,29 @@ class CRF(StructuredPredictor, Estimator):
         solver = self._check_parameters()
         old = self._previous() if self.warm_start else None
         self.__dict__.pop("evidence_", None)
+        if isinstance(X, CompiledCorpus):
+            if isinstance(self.C, str):
+                raise ValueError(
+                    "The 'C' parameter of CRF must be a number with a CompiledCorpus. Got 'evidence' instead."
+                )
+            self.C_ = float(self.C)
+            penalty = ElasticNet(float(self.l1_ratio)) if self.l1_ratio > 0.0 else None
+            given = {"y": y, "sample_weight": sample_weight, "lengths": lengths, "monitor": monitor}
+            solution, corpus = run_on_corpus(
+                self,
+                X,
+                solver,
+                penalty,
+                float(self.temperature),
+                old=old,
+                checkpoint=checkpoint,
+                memory=memory,
+                **given,
+            )
+            self._keep(corpus.model(solution.parameters, float(self.temperature)), solution)
+            warn_unless_converged(solution, float(self.tol))
+            return self
+        check_memory(memory)
         data = self._read(X, y, sample_weight, lengths)
         if isinstance(self.C, str):
             table, best = evidence_search(clone(self).set_params(C=1.0, warm_start=False, verbose=0), data)

@@ -8,8 +8,10 @@ from dualfield.objectives.objective import Objective
 from dualfield.objectives.planes import PlaneProblem, Planes
 from dualfield.objectives.planes_custom import CustomPlanes
 from dualfield.objectives.planes_network import NetworkPlanes
+from dualfield.objectives.streamed import CorpusWeights, StreamedObjective, StreamedStorage
 
 __all__ = [
+    "CorpusWeights",
     "CustomPlanes",
     "Examples",
     "KernelMargin",
@@ -19,4 +21,6 @@ __all__ = [
     "Objective",
     "PlaneProblem",
     "Planes",
+    "StreamedObjective",
+    "StreamedStorage",
 ]

@@ -19,9 +19,9 @@ struct ChainFormat {
     const ChainTopology* topology = nullptr;
     ChainStructure::Options options;
     const LinearMap* node = nullptr;
-    const LinearMap* pair = nullptr;         // null: no features of label pairs
-    const double* shared_mask = nullptr;     // [n_shared]
-    const double* label_factors = nullptr;   // [K]: an example counts as the mean of those of its labels; null: as 1
+    const LinearMap* pair = nullptr;        // null: no features of label pairs
+    const double* shared_mask = nullptr;    // [n_shared]
+    const double* label_factors = nullptr;  // [K]: an example counts as the mean of those of its labels; null: as 1
     double C = 1.0;
     const double* cost = nullptr;  // [K][K], may be null
     double temperature = 1.0;

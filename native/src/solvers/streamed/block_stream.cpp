@@ -48,11 +48,11 @@ void BlockStream::survey() {
     };
     std::vector<Found> found(n_blocks());
     parallel_for(n_blocks(), settings_.n_threads, [&](std::size_t, std::size_t b) {
-        const VisitedBlock block(b, source_.load(b));
-        const Problem& problem = block.problem();
+        const std::unique_ptr<VisitedBlock> block = open(b);
+        const Problem& problem = block->problem();
         const PartLayout& parts = problem.structure->parts();
         const std::size_t n = problem.n_examples();
-        sizes_[b] = {block.bytes(), n, problem.n_nodes(), parts.own_begin(n), checked_product(n, parts.n_shared)};
+        sizes_[b] = {block->bytes(), n, problem.n_nodes(), parts.own_begin(n), checked_product(n, parts.n_shared)};
         found[b].sums = {n, 0.0, problem.scores->square()};
         for (std::size_t i = 0; i < n; ++i) {
             found[b].n_examples += problem.length(i) > 0;
@@ -78,10 +78,13 @@ void BlockStream::plan(const StateBytes& state_bytes) {
     }
     const std::size_t group = settings_.n_mixed * largest;
     least_bytes_ = std::min(2 * group, all);
-    if (settings_.bytes < least_bytes_)
-        throw std::invalid_argument("blocks need " + std::to_string(least_bytes_) + " bytes of memory, but " +
-                                    std::to_string(settings_.bytes) + " are left for them");
-    std::size_t free = settings_.bytes, on_disk = settings_.is_kept_twice ? 2 * all_states : 0;
+    if (settings_.bytes < settings_.fixed + least_bytes_)
+        throw std::invalid_argument("memory must be at least " + std::to_string(settings_.fixed + least_bytes_) +
+                                    " bytes: " + std::to_string(settings_.fixed) +
+                                    " for weights and tables of features, " + std::to_string(least_bytes_) +
+                                    " for the blocks that are read and visited. Got " +
+                                    std::to_string(settings_.bytes) + " instead.");
+    std::size_t free = settings_.bytes - settings_.fixed, on_disk = settings_.is_kept_twice ? 2 * all_states : 0;
     n_lookers_ = settings_.n_threads;
     transient_ = 0;
     if (all > free) {
@@ -105,8 +108,16 @@ void BlockStream::plan(const StateBytes& state_bytes) {
     store_.require(on_disk);
 }
 
+std::unique_ptr<VisitedBlock> BlockStream::open(std::size_t block) const {
+    try {
+        return std::make_unique<VisitedBlock>(block, source_.load(block));
+    } catch (const std::invalid_argument& error) {
+        throw std::invalid_argument("In block " + std::to_string(block) + " of the corpus: " + error.what());
+    }
+}
+
 std::unique_ptr<VisitedBlock> BlockStream::load(std::size_t block, bool with_state) const {
-    auto loaded = std::make_unique<VisitedBlock>(block, source_.load(block));
+    auto loaded = open(block);
     if (with_state && store_.contains(block)) {
         loaded->state.resize(store_.bytes(block));
         store_.read(block, loaded->state);
@@ -266,7 +277,7 @@ void BlockStream::visit(std::span<const std::size_t> order, const std::function<
 // States that grow may take more than was planned for.
 void BlockStream::release_beyond_memory() {
     const auto bytes_of = [](const VisitedBlock& block) { return block.bytes() + block.state.capacity(); };
-    std::size_t bytes = transient_;
+    std::size_t bytes = settings_.fixed + transient_;
     for (const auto& block : held_)
         if (block) bytes += bytes_of(*block);
     for (std::size_t b = held_.size(); b-- > 0 && bytes > settings_.bytes;) {

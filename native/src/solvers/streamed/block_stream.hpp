@@ -58,9 +58,9 @@ class BlockStream {
 
     std::size_t n_blocks() const { return source_.n_blocks(); }
     std::size_t size() const { return source_.size(); }
-    std::size_t n_examples() const { return n_examples_; }      // that have nodes
-    std::size_t n_held() const { return n_held_; }              // blocks that stay in memory
-    std::size_t least_bytes() const { return least_bytes_; }    // that would do
+    std::size_t n_examples() const { return n_examples_; }    // that have nodes
+    std::size_t n_held() const { return n_held_; }            // blocks that stay in memory
+    std::size_t least_bytes() const { return least_bytes_; }  // that would do
 
     // Visits blocks with their states in this order, some at a time; false ends it. Changed states are written back.
     void visit(std::span<const std::size_t> order, const std::function<bool(Blocks)>& visit);
@@ -74,6 +74,7 @@ class BlockStream {
   private:
     class Pipeline;
 
+    std::unique_ptr<VisitedBlock> open(std::size_t block) const;
     std::unique_ptr<VisitedBlock> load(std::size_t block, bool with_state) const;
     void survey();
     void write(VisitedBlock& block);
@@ -87,8 +88,7 @@ class BlockStream {
     DataSums sums_;
     std::vector<std::unique_ptr<VisitedBlock>> held_;  // [n_blocks], null: on disk
     std::vector<char> stays_;                          // [n_blocks]: whether it is to be held
-    std::size_t n_examples_ = 0, n_held_ = 0, least_bytes_ = 0, depth_ = 2, n_lookers_ = 1,
-                transient_ = 0;
+    std::size_t n_examples_ = 0, n_held_ = 0, least_bytes_ = 0, depth_ = 2, n_lookers_ = 1, transient_ = 0;
 };
 
 }  // namespace dualfield

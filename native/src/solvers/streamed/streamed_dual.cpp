@@ -18,7 +18,8 @@ LinearSolution solve_streamed_dual(const BlockSource& source, StateStore& store,
     BlockStream blocks(source, store, streaming);
     const double sigma = proximal_weight(blocks.sums(), settings.l1_ratio);
     const SolverState* resume = callbacks.resume;
-    const bool was_exact = resume && StateReader(*resume).find<std::uint64_t>("is_exact") == std::vector<std::uint64_t>{1};
+    const bool was_exact =
+        resume && StateReader(*resume).find<std::uint64_t>("is_exact") == std::vector<std::uint64_t>{1};
     if (is_exact(blocks.sums(), settings.tolerance, settings.l1_ratio) || was_exact) {
         blocks.plan(&StreamedExamples<double>::state_bytes);
         StreamedExamples<double> data(blocks, settings.seed);
