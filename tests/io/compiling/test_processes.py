@@ -81,7 +81,8 @@ compile_corpus(sys.argv[1], sys.argv[2], parts=4, n_jobs=int(sys.argv[3]))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-def test_a_killed_compilation_is_resumed(tmp_path, n_pieces=6):
+def test_a_killed_compilation_is_resumed(tmp_path):
+    n_pieces = 6
     path = tmp_path / "data.txt"
     write_conll(sentences(3000), path)
     expected = compile_corpus(path, tmp_path / "expected", parts=4)
