@@ -112,17 +112,18 @@ ColumnCounts count_outputs(const SentenceRows& rows, std::span<const std::int32_
     result.indptr.push_back(0);
     const std::size_t n_cells = n_columns * n_outputs;
     if (n_outputs > 0 && n_columns <= std::numeric_limits<std::size_t>::max() / n_outputs &&
-        n_cells <= std::max(most_cells, rows.indices.size())) {
-        std::vector<std::int64_t> table(n_cells, 0);
+        n_cells <= std::max(most_cells, rows.indices.size()) &&
+        rows.indices.size() <= std::numeric_limits<std::uint32_t>::max()) {
+        std::vector<std::uint32_t, TableAllocator<std::uint32_t>> table(n_cells, 0);
         for_entries([&](std::size_t column, std::int32_t output) {
             ++table[column * n_outputs + static_cast<std::size_t>(output)];
         });
         for (std::size_t c = 0; c < n_columns; ++c) {
             for (std::size_t output = 0; output < n_outputs; ++output) {
-                const std::int64_t count = table[c * n_outputs + output];
+                const std::uint32_t count = table[c * n_outputs + output];
                 if (count == 0) continue;
                 result.outputs.push_back(static_cast<std::int32_t>(output));
-                result.counts.push_back(count);
+                result.counts.push_back(static_cast<std::int64_t>(count));
             }
             result.indptr.push_back(static_cast<std::int64_t>(result.outputs.size()));
         }

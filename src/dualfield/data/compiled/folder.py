@@ -85,7 +85,7 @@ def _merge_pieces(pieces: Sequence[Piece], names: Path, final: Path) -> None:
     labels = merge_labels([one.labels for one in pieces])
     of_labels = [label_map(one.labels, labels) for one in pieces]
     for at, one in enumerate(of_labels):
-        write_arrays(names / f"labels-{at:06d}.bin", {"names": one})
+        write_arrays(names / f"labels-{at:06d}.bin", {"names": one}, durable=True)
     sizes: dict[str, int] = {}
     for prefix in ("", "pair_") if any(one.has_pairs for one in pieces) else ("",):
         number_columns(pieces, prefix, names, final)
@@ -98,7 +98,7 @@ def _merge_pieces(pieces: Sequence[Piece], names: Path, final: Path) -> None:
         "label_kind": labels.kind,
         "labels": labels.classes.tolist(),
     }
-    write_arrays(names / _MERGED, {}, values)
+    write_arrays(names / _MERGED, {}, values, durable=True)
 
 
 def _part(

@@ -42,7 +42,9 @@ def number_columns(pieces: Sequence[Piece], prefix: str, names: Path, final: Pat
     number[order] = np.arange(order.size, dtype=np.int32)
     for at in range(len(pieces)):
         columns = read_names(names, prefix, at)
-        write_arrays(_names_file(names, prefix, at), {"names": number[columns] if columns.size else columns})
+        write_arrays(
+            _names_file(names, prefix, at), {"names": number[columns] if columns.size else columns}, durable=True
+        )
 
 
 class _Firsts:
