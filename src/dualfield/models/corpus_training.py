@@ -189,7 +189,8 @@ def _label_counts(settings: Any, corpus: CompiledCorpus) -> NDArray[np.int64]:
     if not isinstance(settings.class_weight, str):
         return np.ones(n, dtype=np.int64)
     blocks = range(corpus.n_blocks)
-    return np.sum([np.bincount(corpus.block(block).codes, minlength=n) for block in blocks], axis=0, dtype=np.int64)
+    counts = [np.bincount(corpus.block(block).codes, minlength=n) for block in blocks]
+    return np.asarray(np.sum(counts, axis=0), dtype=np.int64)
 
 
 def _no_rows(n_columns: int, vocabulary: Any) -> Batch:

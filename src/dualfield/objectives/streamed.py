@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
+from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dualfield import _native
 from dualfield.data import CompiledCorpus, CorpusFileError
@@ -32,6 +35,12 @@ class CorpusWeights(NamedTuple):
         Of the formula.
     of_labels : array of shape (n_labels,) or None
         A factor for each label; None: 1.
+
+    Examples
+    --------
+    >>> from dualfield.objectives import CorpusWeights
+    >>> CorpusWeights(0.5).of_labels is None
+    True
     """
 
     C: float
@@ -49,6 +58,12 @@ class StreamedStorage(NamedTuple):
         Where files without a name are made; None: as :func:`tempfile.gettempdir` says.
     path : str or None
         A file that stays, for a checkpoint; None: one without a name.
+
+    Examples
+    --------
+    >>> from dualfield.objectives import StreamedStorage
+    >>> StreamedStorage(memory=1e9).path is None
+    True
     """
 
     memory: float = 4e9
@@ -221,19 +236,16 @@ class StreamedObjective:
         return os.fspath(self.storage.folder or tempfile.gettempdir())
 
 
-class refused_blocks:  # noqa: N801
-    """A context that says of damaged blocks which file is at fault."""
-
-    def __enter__(self) -> None:
-        """Do nothing."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Turn the error of native code into that of corpora."""
-        if isinstance(error, _native.DamagedBlock):
-            raise CorpusFileError(str(error)) from None
+@contextlib.contextmanager
+def refused_blocks() -> Iterator[None]:
+    """Say of damaged blocks which file is at fault."""
+    try:
+        yield
+    except _native.DamagedBlock as error:
+        raise CorpusFileError(str(error)) from None
 
 
-def _places(corpus: CompiledCorpus) -> tuple[list[str], np.ndarray, np.ndarray]:
+def _places(corpus: CompiledCorpus) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64]]:
     """Return the files of a corpus, the file of each block, and where its arrays lie."""
     paths: dict[str, int] = {}
     file_of = np.zeros(corpus.n_blocks, dtype=np.int64)

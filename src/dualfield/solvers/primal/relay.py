@@ -32,7 +32,7 @@ class TurnTaker(Protocol):
 
     def solve(
         self,
-        objective: Objective | StreamedObjective,
+        objective: Any,
         rule: StopRule,
         start: Floats | None = None,
         callbacks: Progress | None = None,
