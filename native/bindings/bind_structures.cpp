@@ -5,6 +5,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <memory>
 #include <string>
 
 #include "dualfield/structures/chain.hpp"
@@ -168,6 +170,20 @@ auto directional(Oracle& self, const Oracle& direction) {
     return std::make_tuple(nodes.release(), edges.release(), shared.release(), values.release());
 }
 
+// The covariances of all parts of an example.
+auto covariance(Oracle& self, std::size_t example) {
+    const PartLayout& parts = self.structure().parts();
+    require(example < self.n_examples(), "there is no such example");
+    const std::size_t n = parts.n_own(example) + parts.n_shared;
+    Output<double> found({n, n});
+    std::fill_n(found.data(), n * n, 0.0);
+    std::unique_ptr<Slope> slope = self.structure().slope();
+    require(slope != nullptr, "covariance is not answered for this structure");
+    const Status status = slope->begin(example, self.structure().view_of(example, 0, self.view()));
+    if (status == Status::ok) slope->add_covariance(parts, example, 1.0, found.data());
+    return std::make_tuple(found.release(), status == Status::ok);
+}
+
 // A best point of each table and of the shared parts, the highest scores or bounds above them, and by how much the
 // points score less.
 auto best_point(Oracle& self) {
@@ -273,6 +289,8 @@ void register_questions(nb::module_& module) {
         .def("log_partition", [](Oracle& self) { return per_example(self, &Structure::log_partition); })
         .def("entropy", [](Oracle& self) { return per_example(self, &Structure::entropy); })
         .def("marginals", &marginals, "with_shared"_a, "with_edges"_a)
+        .def("covariance", &covariance, "example"_a,
+             "The covariances of all parts of an example, and whether it has any.")
         .def("directional", &directional, "direction"_a,
              "Changes of nodes, edges and shared parts along the scores of another oracle, and of the log-partition.")
         .def("best_point", &best_point, "Nodes, edges, shared parts, highest scores or bounds of them, and slacks.")

@@ -94,6 +94,43 @@ def test_covariances_of_all_labellings(name, scale, per_edge):
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("scale", [1.0, 40.0])
+def test_all_covariances_at_once(name, scale):
+    """B1: of every pair of parts, by enumeration."""
+    for seed in (0, 1, 2):
+        drawn = _first_possible(name, seed, scale)
+        if drawn is None:
+            continue
+        structure = drawn.table.structure
+        for i, (every, found) in enumerate(zip(drawn.every, structure.covariance(drawn.scores()), strict=True)):
+            values = np.array([score for score, _ in every])
+            p = np.exp(values - values.max())
+            p /= p.sum()
+            # Edges have no scores of their own here: labels of nodes, then what is shared.
+            parts = [_indicators(drawn, i, labels) for _, labels in every]
+            u = np.array([np.concatenate([a.ravel(), c])[: len(found)] for a, _, c in parts])
+            centred = u - p @ u
+            np.testing.assert_allclose(found, (centred.T * p) @ centred, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_labels", [2, 3, 5, 8])
+def test_long_chains_have_the_covariances_of_all_directions(n_labels):
+    """B2: as the products, one direction at a time, for scores of scale 1 and 40."""
+    rng = np.random.default_rng(n_labels)
+    chain = Chain(n_labels)
+    for length, scale in ((1, 1.0), (2, 1.0), (30, 1.0), (30, 40.0)):
+        shape = (length, n_labels)
+        scores = Scores(scale * rng.normal(size=shape), None, scale * rng.normal(size=(n_labels, n_labels)))
+        whole = chain.covariance(scores)[0]
+        np.testing.assert_array_equal(whole, whole.T)
+        v = rng.normal(size=len(whole))
+        along = Scores(v[: length * n_labels].reshape(shape), None, v[length * n_labels :].reshape(n_labels, n_labels))
+        found = chain.directional(scores, along, cliques="sum")
+        want = np.concatenate([found.node.ravel(), found.clique.ravel()])
+        np.testing.assert_allclose(whole @ v, want, rtol=1e-10, atol=1e-12 * max(1.0, np.abs(want).max()))
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_finite_differences_and_threads(name):
     drawn = next(one for seed in range(50) if (one := _first_possible(name, seed)) is not None)
     structure, shape = drawn.table.structure, drawn.table.shape

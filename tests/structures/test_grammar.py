@@ -407,3 +407,21 @@ def test_shapes_can_be_copied_after_questions():
     before = grammar.log_partition(scores)
     again = pickle.loads(pickle.dumps(scores.shape))
     assert grammar.log_partition(Scores(scores.node, None, scores.transition, shape=again)) == before
+
+
+@pytest.mark.parametrize(
+    "more", [{"word_features": ["%x[first]"]}, {"word_features": "default"}, {"span_features": "default"}]
+)
+def test_dual_ascent_leaves_the_true_trees_where_others_differ_in_many_spans(more):
+    """With half a step from a start that is sure of each span, no other tree has any mass."""
+    y = [
+        "(S (NP (DT the) (JJ old) (NN house)) (VP (VB saw) (NP (NP (DT every) (JJ big) (NN saw)) (PP (IN in) (NP (DT no) "
+        "(JJ green) (NN river))))) (. .))",
+        "(S (VP (VB saw) (NP (DT the) (NN saw))) (. .))",
+    ]
+    X = [ParseTree.from_brackets(text).words() for text in y]
+    settings = {"C": 0.3, "tol": 1e-4, "random_state": 0}
+    model = CRF(Grammar(tags="predicted", **more), solver="block_dual", **settings).fit(X, y)
+    other = CRF(Grammar(tags="predicted", **more), solver="lbfgs", **settings | {"tol": 1e-7}).fit(X, y)
+    assert model.status_.value == "converged"
+    assert model.objective_ == pytest.approx(other.objective_, rel=2e-4)

@@ -532,6 +532,49 @@ class Structure(Parts):
         rows = edges if cliques == "each" else shared[:, : self.n_cliques]
         return Marginals(node, self._shape_cliques(rows) if cliques else None, np.multiply(temperature, values))
 
+    def covariance(self, scores: Scores | ArrayLike, *, temperature: float = 1.0) -> list[Floats]:
+        r"""Return the covariances of the indicators of all parts of each example, Cov(u).
+
+        These are the second derivatives of its log-partition at T = 1 by the scores. For chains of order 1 all are
+        found together, in time that grows with T² K³ + T K⁴; elsewhere by :meth:`directional`, part by part.
+
+        Parameters
+        ----------
+        scores : Scores, or array of shape (n_nodes, n_labels)
+            As in :meth:`log_partition`.
+        temperature : float, default=1.0
+            Positive.
+
+        Returns
+        -------
+        list of arrays of shape (n_parts, n_parts)
+            One for each example. Parts are the labels of each node, those of each edge where edges have scores of their
+            own, then those that are shared: cliques, as often as they occur, and ends.
+
+        Examples
+        --------
+        >>> from dualfield.structures import Chain, Scores
+        >>> scores = Scores([[0.0, 0.0], [0.0, 0.0]], transition=[[2.0, 0.0], [0.0, 2.0]])
+        >>> Chain(2).covariance(scores)[0][:2, :4].round(3)
+        array([[ 0.25, -0.25,  0.19, -0.19],
+               [-0.25,  0.25, -0.19,  0.19]])
+        """
+        temperature = check_temperature("covariance", temperature)
+        if temperature == 0.0:
+            raise ValueError("The 'temperature' parameter of covariance must be a float in (0, inf). Got 0 instead.")
+        batch = self._read_scores(scores)
+        with_edges, with_ends = self._uses(batch)
+        native = self.native(batch.shape, with_edges=with_edges, with_ends=with_ends)
+        arrays = self._arrays(batch, None, with_edges, with_ends)
+        oracle = _native.Oracle(native, *arrays, 1.0 / temperature, 1)
+        found = []
+        for i in range(len(batch.offsets) - 1):
+            matrix, is_possible = oracle.covariance(i)
+            if not is_possible:
+                raise ValueError(f"Example {i} has no allowed labelling, or scores that are no numbers.")
+            found.append(matrix)
+        return found
+
     def max_marginals(
         self, scores: Scores | ArrayLike, *, cost: ArrayLike | None = None, n_jobs: int | None = None
     ) -> Floats:
