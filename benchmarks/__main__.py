@@ -29,6 +29,7 @@ CASES = (
     "crf_scaling",
     "structured_svm",
     "confidence",
+    "uncertainty",
     "tuning",
     "latent_chunking",
     "kernel_structured",

@@ -74,17 +74,26 @@ class ChainSlope final : public Slope {
         task.out = joint_.require(checked_product(task.size(), task.size()));
         routines().chain_covariances(task);
         list_places();
-        const std::size_t n = places_.size(), size = task.size(), labels = length_ * width_;
-        for (std::size_t i = 0; i < n; ++i)
-            for (std::size_t j = i; j < n; ++j) {
-                // Labels are known with later ones, transitions with labels.
-                const bool is_turned = places_[j] >= labels && places_[i] < labels;
-                const std::size_t from = is_turned ? places_[j] : std::min(places_[i], places_[j]);
-                const std::size_t to = is_turned ? places_[i] : std::max(places_[i], places_[j]);
-                const double value =
-                    scale * task.out[from >= labels || to < labels ? from * size + to : to * size + from];
-                out[i * n + j] += value;
-                if (i != j) out[j * n + i] += value;
+        const std::size_t n = places_.size(), size = task.size(), n_own = length_ * n_labels_;
+        // Labels are known with later ones, transitions with labels and transitions; ends are labels once more.
+        const auto add = [&](std::size_t i, std::size_t j, double value) {
+            out[i * n + j] += scale * value;
+            if (i != j) out[j * n + i] += scale * value;
+        };
+        const std::size_t n_cliques = topology_.n_cliques(), ends = n_own + n_cliques;
+        for (std::size_t i = 0; i < n_own; ++i) {
+            const double* row = task.out + places_[i] * size;
+            for (std::size_t j = i; j < n_own; ++j) add(i, j, row[places_[j]]);
+        }
+        for (std::size_t i = n_own; i < ends; ++i) {
+            const double* row = task.out + places_[i] * size;
+            for (std::size_t j = 0; j <= i; ++j) add(i, j, row[places_[j]]);
+        }
+        for (std::size_t i = ends; i < n; ++i)
+            for (std::size_t j = 0; j <= i; ++j) {
+                const bool is_known = (j >= n_own && j < ends) || places_[j] < places_[i];
+                const std::size_t from = is_known ? places_[j] : places_[i], to = is_known ? places_[i] : places_[j];
+                add(i, j, task.out[from * size + to]);
             }
     }
 
