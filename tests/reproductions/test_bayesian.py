@@ -2,6 +2,7 @@
 
 import gzip
 import random
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -52,11 +53,12 @@ def test_draws(settings):
 
 
 def test_losses_are_those_of_the_models(settings):
-    rows = bayesian_losses.compute(settings, 20, 0, 10.0, (bayesian_losses.MODE, bayesian_losses.TEMPERATURE)).methods
+    methods = (bayesian_losses.MODE, bayesian_losses.TEMPERATURE)
+    rows = bayesian_losses.compute(partial(draw, settings, 20, 0, 40), 0, (10.0,), methods).methods
     assert [row.method for row in rows] == [bayesian_losses.MODE, bayesian_losses.TEMPERATURE]
     assert all(0.0 < row.token < 2.0 and row.sequence > 0.0 for row in rows)
     assert rows[0].error == rows[1].error  # a temperature leaves predictions alone
-    findings = bayesian_losses.present([bayesian_losses.LossRows(rows)])
+    findings = bayesian_losses.present("text", "text", [bayesian_losses.LossRows(rows)])
     assert len(findings.tables[0].rows) == 2
 
 
