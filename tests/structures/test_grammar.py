@@ -415,8 +415,8 @@ def test_shapes_can_be_copied_after_questions():
 def test_dual_ascent_leaves_the_true_trees_where_others_differ_in_many_spans(more):
     """With half a step from a start that is sure of each span, no other tree has any mass."""
     y = [
-        "(S (NP (DT the) (JJ old) (NN house)) (VP (VB saw) (NP (NP (DT every) (JJ big) (NN saw)) (PP (IN in) (NP "
-        "(DT no) (JJ green) (NN river))))) (. .))",
+        "(S (NP (DT the) (JJ old) (NN house)) (VP (VB saw) (NP (NP (DT every) (JJ big) (NN saw)) (PP (IN in) (NP (DT "
+        "no) (JJ green) (NN river))))) (. .))",
         "(S (VP (VB saw) (NP (DT the) (NN saw))) (. .))",
     ]
     X = [ParseTree.from_brackets(text).words() for text in y]

@@ -1,5 +1,6 @@
 """The models, with scikit-learn's manners."""
 
+from dualfield.data.impossible import ImpossibleWarning
 from dualfield.estimators.bagged import BaggedTagger
 from dualfield.estimators.bayes_net import DiscriminativeBayesNet
 from dualfield.estimators.bayesian import BayesianCRF
@@ -14,7 +15,6 @@ from dualfield.estimators.loading import load
 from dualfield.estimators.pcfg import DiscriminativePCFG
 from dualfield.estimators.structured_svm import StructuredSVM
 from dualfield.estimators.tuned import CRFCV, StructuredSVMCV
-from dualfield.models.impossible import ImpossibleWarning
 from dualfield.objectives.latent_bags import LatentPosition
 from dualfield.objectives.latent_states import LatentChain, LatentMulticlass
 from dualfield.persistence.checkpoint import Checkpoint, CheckpointWarning

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from dualfield.data import Labels, Vocabulary
 from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_choice, check_integer, check_number
+from dualfield.data.impossible import warn_impossible
 from dualfield.data.records import Record
 from dualfield.estimators.base import fitted
 from dualfield.estimators.calibrating import calibrated
@@ -17,7 +18,6 @@ from dualfield.estimators.checks import matrix_rows
 from dualfield.features import Template
 from dualfield.metrics.accuracy import share_right
 from dualfield.models.explanation import Explanation, explain
-from dualfield.models.impossible import warn_impossible
 from dualfield.models.inspection import TopFeatures, state_features, top_features, transition_features
 from dualfield.models.labelling_order import LabellingOrder
 from dualfield.models.spans import PredictedSpan

@@ -32,7 +32,7 @@ _MEANS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class DevTrees:
     """Predicted and true trees of those sentences whose truth is known."""
 
@@ -89,7 +89,14 @@ def read_trees(model: Any, X: Any, y: Any, tokens: Any = None) -> DevTrees:
     if reasons:
         shape = scores.shape.take(np.array(list(reasons)))
         lost = [tree for tree in read_true_trees(shape, [y[at] for at in reasons]) if tree is not None]
-    return DevTrees(found, list(model.classes_), known, kept, reasons, lost)
+    return DevTrees(
+        found=found,
+        classes=list(model.classes_),
+        places=known,
+        numbers=kept,
+        unparsed=reasons,
+        lost_trees=lost,
+    )
 
 
 def bracket_table(result: DevTrees) -> Html:

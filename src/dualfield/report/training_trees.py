@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from dualfield.data.impossible import impossible_message
 from dualfield.metrics import attachment_scores, calibration_bins, parse_scores
-from dualfield.models.impossible import impossible_message
 from dualfield.plotting import ReliabilityDisplay
 from dualfield.plotting.markup import Html, escape
 from dualfield.report.training_scores import Card, cards_html, counted

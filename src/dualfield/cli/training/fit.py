@@ -397,8 +397,8 @@ def own_warnings(given: Options) -> Any:
     """Show warnings as the command line does; how the fit ended is said at the end, in one sentence."""
     from sklearn.exceptions import ConvergenceWarning
 
+    from dualfield.data.impossible import ImpossibleWarning
     from dualfield.estimators import CheckpointWarning
-    from dualfield.models.impossible import ImpossibleWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

@@ -14,6 +14,13 @@ class ImpossibleWarning(UserWarning):
     """Some examples have no labelling at all, such as sentences that a grammar cannot parse.
 
     The message says how many they are, and for the first ones why.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from dualfield.estimators import ImpossibleWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", ImpossibleWarning)  # where None says enough
     """
 
 
@@ -36,7 +43,7 @@ def impossible_message(reasons: Mapping[int, str], n_examples: int, names: Mappi
 
     Examples
     --------
-    >>> from dualfield.models.impossible import impossible_message
+    >>> from dualfield.data.impossible import impossible_message
     >>> impossible_message({3: "the grammar has no parse."}, 9)
     '1 of 9 examples has no allowed labelling. Example 3: the grammar has no parse.'
     """
@@ -56,7 +63,7 @@ def warn_impossible(reasons: Mapping[int, str], n_examples: int) -> None:
 
     Examples
     --------
-    >>> from dualfield.models.impossible import warn_impossible
+    >>> from dualfield.data.impossible import warn_impossible
     >>> warn_impossible({}, 9)
     """
     if reasons:
