@@ -115,8 +115,9 @@ class DaskEngine(Engine):
             found = _PLACE.search(str(error.task))
             where = names[int(found[1])] if found and int(found[1]) < len(names) else f"the task {error.task}"
             raise LostClusterError(
-                f"{error.allowed_failures + 1} workers died one after another while they worked on {where}: most likely "
-                "it does not fit into their memory. Make smaller partitions, or give workers more memory (memory_limit)."
+                f"{error.allowed_failures + 1} workers died one after another while they worked on {where}: most "
+                "likely it does not fit into their memory. Make smaller partitions, or give workers more memory "
+                "(memory_limit)."
             ) from None
         except CancelledError as error:
             raise LostClusterError(
