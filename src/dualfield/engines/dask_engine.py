@@ -14,7 +14,7 @@ from concurrent.futures import CancelledError
 from typing import Any
 
 from dualfield.engines.engine import FAN_IN, Engine, Handles, LostClusterError, add_in_order
-from dualfield.engines.serial import names_of
+from dualfield.engines.serial import names_of, owned
 
 __all__ = ["DaskEngine"]
 
@@ -51,18 +51,20 @@ class DaskEngine(Engine):
         function: Callable[..., Any],
         parts: Sequence[Any] | Handles,
         *shared: Any,
+        each: Sequence[Any] | None = None,
         keep: bool = False,
         names: Sequence[str] | None = None,
     ) -> Handles:
         """Send a task for each partition."""
         known = names_of(parts, names)
-        items = parts.items if isinstance(parts, Handles) else tuple(parts)
+        items = parts.items if isinstance(parts, Handles) else tuple(self._future_of(part) for part in parts)
         token = uuid.uuid4().hex[:12]
         # One task with the value inside, however many partitions: workers get it from each other.
         given = [self._submit(_same, one, key=f"shared{at}-{token}") for at, one in enumerate(shared)]
         label = getattr(function, "__name__", type(function).__name__)
         futures = [
-            self._submit(function, part, *given, key=f"{label}-part{at:05d}-{token}") for at, part in enumerate(items)
+            self._submit(function, part, *mine, *given, key=f"{label}-part{at:05d}-{token}")
+            for at, (part, mine) in enumerate(zip(items, owned(items, each), strict=True))
         ]
         return Handles(tuple(futures), known)
 
@@ -98,6 +100,10 @@ class DaskEngine(Engine):
         """Close the connection, if it was opened for this engine."""
         if self._owns_client:
             self.client.close()
+
+    def _future_of(self, part: Any) -> Any:
+        """Return what a partition is here: delayed values are computed on the cluster."""
+        return self.client.compute(part) if hasattr(part, "__dask_graph__") else part
 
     def _submit(self, function: Callable[..., Any], *given: Any, key: str) -> Any:
         with warnings.catch_warnings():
