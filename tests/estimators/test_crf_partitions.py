@@ -205,9 +205,9 @@ def test_what_partitions_cannot_have(settings: dict[str, Any], message: str) -> 
 def test_arguments_that_do_not_go_together() -> None:
     X, y = rows()
     parts = [Partition.build(items(X), y)]
-    with pytest.raises(ValueError, match="'sample_weight' argument of CRF.fit must be None for partitions"):
+    with pytest.raises(ValueError, match=r"'sample_weight' argument of CRF\.fit must be None for partitions"):
         CRF().fit(parts, sample_weight=np.ones(40))
-    with pytest.raises(ValueError, match="'client' argument of CRF.fit is for partitions"):
+    with pytest.raises(ValueError, match=r"'client' argument of CRF\.fit is for partitions"):
         CRF().fit(items(X), y, client="tcp://127.0.0.1:1")
     with pytest.raises(FileNotFoundError, match="there is no such file"):
         CRF().fit("no-such-folder/*.gz")

@@ -32,7 +32,7 @@ def test_the_best_mixture_is_that_of_a_quadratic_programme() -> None:
     for _ in range(20):
         slopes, heights = rng.normal(size=(6, 4)), rng.normal(size=6) + 1.0
         gram = slopes @ slopes.T
-        found = best_mixture(heights, gram)
+        found = best_mixture(heights, gram, 1000)
         assert (found >= 0.0).all()
         assert found.sum() <= 1.0 + 1e-12
         weights = cvxpy.Variable(6, nonneg=True)

@@ -90,7 +90,13 @@ class DaskEngine(Engine):
     def in_order(self, handles: Handles) -> Iterator[Any]:
         """Fetch results one after another."""
         for future in handles.items:
-            yield self._fetch(future, handles.names)
+            try:
+                value = self._fetch(future, handles.names)
+            except BaseException:
+                # An error may be kept for long, and with it the handles: nothing is to stay on the workers.
+                _let_go(handles.items)
+                raise
+            yield value
 
     def release(self, handles: Handles) -> None:
         """Let the workers forget results; tasks that have not begun are not run any more."""
@@ -121,9 +127,8 @@ class DaskEngine(Engine):
             found = _PLACE.search(str(error.task))
             where = names[int(found[1])] if found and int(found[1]) < len(names) else f"the task {error.task}"
             raise LostClusterError(
-                f"{error.allowed_failures + 1} workers died one after another while they worked on {where}: most "
-                "likely it does not fit into their memory. Make smaller partitions, or give workers more memory "
-                "(memory_limit)."
+                f"Workers died while they worked on {where}, {error.allowed_failures + 1} in all: most likely it does "
+                "not fit into their memory. Make smaller partitions, or give workers more memory (memory_limit)."
             ) from None
         except CancelledError as error:
             raise LostClusterError(

@@ -12,7 +12,7 @@ from dualfield.solvers.kept_state import State, kept_numbers
 
 __all__ = ["Bundle", "best_mixture"]
 
-_MOST_STEPS = 1000
+_MOST_STEPS = 100  # at a time: the best mixture so far is one of the planes, so that no step is lost
 _ENOUGH = 1e-10
 
 
@@ -199,7 +199,7 @@ class Bundle:
         self._gram = np.delete(np.delete(self._gram, at, axis=0), at, axis=1)
 
 
-def best_mixture(heights: Floats, gram: Floats) -> Floats:
+def best_mixture(heights: Floats, gram: Floats, most_steps: int = _MOST_STEPS) -> Floats:
     r"""Maximise :math:`\langle \gamma, h \rangle - \gamma^\top G \gamma / 2` over weights that add up to at most 1.
 
     By pairwise steps of Frank and Wolfe, each of the best length: weight moves from the worst plane that has some to
@@ -211,6 +211,8 @@ def best_mixture(heights: Floats, gram: Floats) -> Floats:
         h.
     gram : array of shape (m, m)
         G, the inner products of the slopes.
+    most_steps : int, default=100
+        How many steps are made at most.
 
     Returns
     -------
@@ -229,7 +231,7 @@ def best_mixture(heights: Floats, gram: Floats) -> Floats:
     matrix[:-1, :-1] = gram
     shares = np.zeros(h.size)
     shares[int(np.argmax(h - 0.5 * np.diag(matrix)))] = 1.0
-    for _ in range(_MOST_STEPS):
+    for _ in range(most_steps):
         slope = h - matrix @ shares
         up, held = int(np.argmax(slope)), np.flatnonzero(shares > 0.0)
         down = int(held[np.argmin(slope[held])])
