@@ -72,13 +72,13 @@ auto gather(const std::vector<Source>& sources, Input<std::int32_t, 1> which, In
     return std::make_tuple(offsets.release(), indptr.release(), indices.release(), of_values);
 }
 
-auto number(nb::ndarray<std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> numbers, std::size_t n_names) {
-    std::vector<std::int32_t> order;
+auto first(Input<std::int32_t, 1> columns, std::size_t n_columns) {
+    Output<std::int64_t> entries({n_columns});
     {
         const nb::gil_scoped_release unlocked;
-        order = number_by_first({numbers.data(), numbers.size()}, n_names);
+        first_entries(span_of(columns), {entries.data(), n_columns});
     }
-    return copied(order);
+    return entries.release();
 }
 
 auto count(Input<std::int64_t, 1> indptr, Input<std::int32_t, 1> indices, MaybeInput<double> values,
@@ -103,14 +103,20 @@ auto count(Input<std::int64_t, 1> indptr, Input<std::int32_t, 1> indices, MaybeI
     return std::make_tuple(copied(counts.indptr), copied(counts.outputs), copied(counts.counts));
 }
 
+std::uint64_t digest_of(Input<std::uint8_t, 1> bytes) {
+    const nb::gil_scoped_release unlocked;
+    return digest({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
 }  // namespace
 
 void register_corpus(nb::module_& module) {
     module.def("gather_rows", &gather, "sources"_a, "which"_a.noconvert(), "sentences"_a.noconvert(), "weighted"_a,
                "Sentences of several sources (offsets, indptr, indices, values or None, names of columns or None), in "
                "the order in which they are asked for: offsets, indptr, indices, values or None.");
-    module.def("number_by_first", &number, "numbers"_a.noconvert(), "n_names"_a,
-               "Replaces numbers by their place in the order of first occurrence, which is returned.");
+    module.def("digest", &digest_of, "bytes"_a.noconvert(), "A number that changes with every byte.");
+    module.def("first_entries", &first, "columns"_a.noconvert(), "n_columns"_a,
+               "At which entry each column first occurs, -1 for one that does not.");
     module.def("count_outputs", &count, "indptr"_a.noconvert(), "indices"_a.noconvert(), "values"_a.noconvert().none(),
                "outputs"_a.noconvert(), "n_columns"_a, "n_outputs"_a,
                "How often outputs occur with each column: indptr, outputs and how often.");

@@ -2,10 +2,19 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <stdexcept>
 #include <string>
 
+#include "dualfield/text/vocabulary.hpp"
+
 namespace dualfield {
+
+namespace {
+
+constexpr std::size_t most_cells = std::size_t{1} << 22;  // of a table of all columns and outputs
+
+}  // namespace
 
 GatheredSize gathered_size(std::span<const SentenceRows> sources, std::span<const SentencePlace> places) {
     GatheredSize size{0, 0};
@@ -67,19 +76,24 @@ void gather_rows(std::span<const SentenceRows> sources, std::span<const Sentence
     }
 }
 
-std::vector<std::int32_t> number_by_first(std::span<std::int32_t> numbers, std::size_t n_names) {
-    std::vector<std::int32_t> order, place(n_names, -1);
-    for (std::int32_t& number : numbers) {
-        if (number < 0 || static_cast<std::size_t>(number) >= n_names)
-            throw std::invalid_argument("a number has no name.");
-        std::int32_t& found = place[static_cast<std::size_t>(number)];
-        if (found < 0) {
-            found = static_cast<std::int32_t>(order.size());
-            order.push_back(number);
-        }
-        number = found;
+void first_entries(std::span<const std::int32_t> columns, std::span<std::int64_t> first) {
+    std::fill(first.begin(), first.end(), std::int64_t{-1});
+    for (std::size_t q = 0; q < columns.size(); ++q) {
+        if (columns[q] < 0 || static_cast<std::size_t>(columns[q]) >= first.size())
+            throw std::invalid_argument("a column has no name.");
+        std::int64_t& found = first[static_cast<std::size_t>(columns[q])];
+        if (found < 0) found = static_cast<std::int64_t>(q);
     }
-    return order;
+}
+
+std::uint64_t digest(std::span<const char> bytes) noexcept {
+    constexpr std::size_t page = std::size_t{1} << 16;
+    std::uint64_t state = bytes.size();
+    for (std::size_t at = 0; at < bytes.size(); at += page) {
+        const std::size_t size = std::min(page, bytes.size() - at);
+        state = multiply_fold(state + at + 1, hash_text({bytes.data() + at, size}) | 1) ^ state;
+    }
+    return state;
 }
 
 ColumnCounts count_outputs(const SentenceRows& rows, std::span<const std::int32_t> outputs, std::size_t n_columns,
@@ -93,6 +107,28 @@ ColumnCounts count_outputs(const SentenceRows& rows, std::span<const std::int32_
                     use(static_cast<std::size_t>(rows.indices[q]), outputs[row]);
         }
     };
+    ColumnCounts result;
+    result.indptr.reserve(n_columns + 1);
+    result.indptr.push_back(0);
+    const std::size_t n_cells = n_columns * n_outputs;
+    if (n_outputs > 0 && n_columns <= std::numeric_limits<std::size_t>::max() / n_outputs &&
+        n_cells <= std::max(most_cells, rows.indices.size()) &&
+        rows.indices.size() <= std::numeric_limits<std::uint32_t>::max()) {
+        std::vector<std::uint32_t, TableAllocator<std::uint32_t>> table(n_cells, 0);
+        for_entries([&](std::size_t column, std::int32_t output) {
+            ++table[column * n_outputs + static_cast<std::size_t>(output)];
+        });
+        for (std::size_t c = 0; c < n_columns; ++c) {
+            for (std::size_t output = 0; output < n_outputs; ++output) {
+                const std::uint32_t count = table[c * n_outputs + output];
+                if (count == 0) continue;
+                result.outputs.push_back(static_cast<std::int32_t>(output));
+                result.counts.push_back(static_cast<std::int64_t>(count));
+            }
+            result.indptr.push_back(static_cast<std::int64_t>(result.outputs.size()));
+        }
+        return result;
+    }
     // The outputs of each column side by side, by counting.
     std::vector<std::int64_t> ends(n_columns + 1, 0);
     for_entries([&](std::size_t column, std::int32_t) { ++ends[column + 1]; });
@@ -103,9 +139,6 @@ ColumnCounts count_outputs(const SentenceRows& rows, std::span<const std::int32_
         for_entries(
             [&](std::size_t column, std::int32_t output) { seen[static_cast<std::size_t>(next[column]++)] = output; });
     }
-    ColumnCounts result;
-    result.indptr.reserve(n_columns + 1);
-    result.indptr.push_back(0);
     std::vector<std::int64_t> counts(n_outputs, 0);
     std::vector<std::int32_t> met;
     for (std::size_t c = 0; c < n_columns; ++c) {

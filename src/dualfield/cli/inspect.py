@@ -22,7 +22,7 @@ _TABLE = 12  # up to so many labels transitions are a table
 
 
 @click.command(cls=Command, examples=["dualfield inspect chunks.model --label B-NP --top 10"])
-@click.argument("model", type=options.FILE)
+@click.argument("model", type=click.Path(exists=True, path_type=Path))
 @click.option("--top", type=click.IntRange(0, 100_000), default=5, show_default=True, help="Attributes for each label.")
 @click.option("--label", default=None, help="Only the weights of this label.")
 @options.as_json
@@ -31,11 +31,16 @@ def inspect(model: Path, top: int, label: str | None, as_json: bool) -> None:
 
     What it is, how it was trained and how far from the optimum it may be; for each label the attributes with the
     largest weights; and the transitions, or the tables of edges. Reads models of CRFsuite too. --json writes
-    everything, all weights included.
+    everything, all weights included. MODEL may be the folder of a compiled corpus, of which sizes and origin are shown.
     """
     from dualfield.cli.model_record import model_record
     from dualfield.cli.models import is_tagger, load_model
 
+    if model.is_dir():
+        from dualfield.cli.corpus_record import show_corpus
+
+        show_corpus(model, as_json)
+        return
     check_outputs([("MODEL", model)], [STANDARD_OUTPUT])
     loaded = load_model(model, for_data=False)
     names = [str(name) for name in getattr(loaded.tagger, "classes_", ())]

@@ -11,11 +11,10 @@ import numpy as np
 
 from dualfield.data import Batch, Partition, merge_partitions
 from dualfield.features import Template
-from dualfield.io.compiling.chunk_reading import read_chunk
+from dualfield.io.compiling.chunk_reading import chunks_of, read_chunk
 from dualfield.io.compiling.compile import line_of_first_row
 from dualfield.io.compiling.inputs import input_paths, make_plan
 from dualfield.io.compiling.plan import Plan
-from dualfield.io.compiling.text_chunks import text_chunks
 from dualfield.io.file_columns import FileColumns
 
 __all__ = ["PartitionFiles", "partition_files", "read_file"]
@@ -120,8 +119,8 @@ def read_file(plan: Plan) -> Partition:
         If it is damaged; the message names file and line.
     """
     parts, start = [], 1
-    for chunk in text_chunks(0, plan.files[0].path, plan.encoding):
-        if chunk.number == 0:
+    for chunk in chunks_of(plan, 0):
+        if chunk.number == 0 and plan.form == "conll":
             start = line_of_first_row(chunk)
         parts.append(read_chunk(plan, chunk, start).partition)
     return joined(parts)

@@ -89,7 +89,7 @@ def is_partitioned(X: Any, y: Any) -> bool:
     """
     if y is not None:
         return False
-    if isinstance(X, CompiledCorpus) or hasattr(X, "to_delayed") or files_of(X):
+    if isinstance(X, CompiledCorpus | PartSource) or hasattr(X, "to_delayed") or files_of(X):
         return True
     return isinstance(X, list | tuple) and bool(X) and all(_is_lazy(one) or isinstance(one, Partition) for one in X)
 
@@ -145,7 +145,7 @@ def part_source(X: Any, template: Template | str | None, engine: Engine) -> Part
 
     Parameters
     ----------
-    X : CompiledCorpus, bag, or list of Partition, delayed values or futures
+    X : PartSource, CompiledCorpus, bag, or list of Partition, delayed values or futures
         Bags have pairs (items, labels), values are pairs (X, y) or partitions.
     template : Template, str or None
         The parameter of the estimator.
@@ -165,6 +165,8 @@ def part_source(X: Any, template: Template | str | None, engine: Engine) -> Part
     >>> part_source([Partition.build([[["a"]]], [["x"]])], None, Serial()).names
     ['partition 0']
     """
+    if isinstance(X, PartSource):
+        return X
     if isinstance(X, CompiledCorpus):
         if template is not None:
             raise ValueError("template must be None for a compiled corpus, whose attributes are made already.")

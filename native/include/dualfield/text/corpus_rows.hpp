@@ -35,8 +35,8 @@ GatheredSize gathered_size(std::span<const SentenceRows> sources, std::span<cons
 void gather_rows(std::span<const SentenceRows> sources, std::span<const SentencePlace> places, std::int64_t* offsets,
                  std::int64_t* indptr, std::int32_t* indices, double* values);
 
-// Replaces each number, in [0, n_names), by its place in the order of first occurrence, and returns that order.
-std::vector<std::int32_t> number_by_first(std::span<std::int32_t> numbers, std::size_t n_names);
+// At which entry each column first occurs, -1 for one that does not.
+void first_entries(std::span<const std::int32_t> columns, std::span<std::int64_t> first);
 
 // How often outputs occur together with each column; entries of weight 0 do not count, nor do rows with output -1.
 struct ColumnCounts {
@@ -46,5 +46,8 @@ struct ColumnCounts {
 };
 ColumnCounts count_outputs(const SentenceRows& rows, std::span<const std::int32_t> outputs, std::size_t n_columns,
                            std::size_t n_outputs);
+
+// A number that changes with every byte; fast, and no protection from those who mean to deceive.
+std::uint64_t digest(std::span<const char> bytes) noexcept;
 
 }  // namespace dualfield

@@ -90,12 +90,18 @@ class FeatureCounts:
             The sum.
         """
         n_outputs = max((part.n_outputs for part in parts), default=0)
-        columns = [np.repeat(names, np.diff(part.indptr)) for part, names in zip(parts, maps, strict=True)]
-        if not columns:
-            return cls(np.zeros(n_columns + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64), n_outputs)
-        entries = np.concatenate([part.counts for part in parts])
-        places = np.concatenate(columns), np.concatenate([part.outputs for part in parts])
-        total = scipy.sparse.coo_array((entries, places), shape=(n_columns, max(n_outputs, 1))).tocsr()
+        shape = (n_columns, max(n_outputs, 1))
+        # Like with like, as in a merge sort, so that no sum is made again and again, nor all parts held at once.
+        waiting: list[tuple[int, scipy.sparse.csr_array]] = []
+        for part, names in zip(parts, maps, strict=True):
+            places = np.repeat(names, np.diff(part.indptr)), part.outputs
+            total, level = scipy.sparse.coo_array((part.counts, places), shape=shape).tocsr(), 0
+            while waiting and waiting[-1][0] == level:
+                total, level = waiting.pop()[1] + total, level + 1
+            waiting.append((level, total))
+        total = scipy.sparse.csr_array(shape, dtype=np.int64)
+        while waiting:
+            total = waiting.pop()[1] + total
         total.sort_indices()
         return cls(total.indptr.astype(np.int64), total.indices.astype(np.int32), total.data, n_outputs)
 

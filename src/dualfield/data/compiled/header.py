@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dualfield.data.compiled.array_file import CorpusFileError
+from dualfield.data.compiled.array_file import FOOTER_BYTES, CorpusFileError
 from dualfield.data.records import Record, Source
 
 FORMAT = 1
@@ -120,6 +120,6 @@ def _check_files(folder: Path, record: Record) -> None:
         if found != size:
             raise CorpusFileError(f"{path} is cut off or altered: it has {found:,} bytes; {size:,} were written.")
         with path.open("rb") as file:
-            file.seek(-24, os.SEEK_END)
+            file.seek(-FOOTER_BYTES, os.SEEK_END)
             if zlib.crc32(file.read()) != digest:
                 raise CorpusFileError(f"{path} is altered, or belongs to another corpus.")

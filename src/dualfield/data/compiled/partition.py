@@ -275,7 +275,9 @@ def merge_partitions(summaries: Sequence[PartitionSummary]) -> MergedPartitions:
     if True in with_pairs:
         pair_vocabulary, of_pairs = merge_vocabularies([one.pair_vocabulary or Vocabulary() for one in summaries])
         each = [
-            _empty_counts() if one.pair_counts is None else _renamed_pairs(one.pair_counts, one.n_labels, names, labels)
+            _empty_counts()
+            if one.pair_counts is None
+            else renamed_pair_counts(one.pair_counts, names, labels.n_classes)
             for one, names in zip(summaries, of_labels, strict=True)
         ]
         pair_counts = FeatureCounts.sum(each, of_pairs, len(pair_vocabulary))
@@ -291,7 +293,12 @@ def merge_partitions(summaries: Sequence[PartitionSummary]) -> MergedPartitions:
         labels,
         FeatureCounts.sum(counts, of_nodes, len(vocabulary)),
         pair_counts,
-        _merged_transitions(summaries, of_labels, labels.n_classes),
+        sum_transitions(
+            [one.transitions[0] for one in summaries],
+            [one.transitions[1] for one in summaries],
+            of_labels,
+            labels.n_classes,
+        ),
         tuple(
             ColumnMaps(of_nodes[at], None if of_pairs is None else of_pairs[at], of_labels[at])
             for at in range(len(summaries))
@@ -329,30 +336,29 @@ def renamed(batch: Batch, names: NDArray[np.int32], vocabulary: Vocabulary) -> B
     return replace(batch, indices=indices, n_columns=len(vocabulary), vocabulary=vocabulary, n_unknown=0)
 
 
-def _renamed_pairs(counts: FeatureCounts, n_before: int, names: NDArray[np.int32], labels: Labels) -> FeatureCounts:
-    first, second = np.divmod(counts.outputs, np.int32(max(n_before, 1)))
-    outputs = names[first] * np.int32(labels.n_classes) + names[second]
-    return replace(counts, outputs=outputs, n_outputs=labels.n_classes**2)
+def renamed_pair_counts(counts: FeatureCounts, names: NDArray[np.int32], n_labels: int) -> FeatureCounts:
+    """Return counts of pairs of labels for pairs of labels of the whole corpus, which names say of each label."""
+    first, second = np.divmod(counts.outputs, np.int32(max(names.size, 1)))
+    outputs = names[first] * np.int32(n_labels) + names[second]
+    return replace(counts, outputs=outputs, n_outputs=n_labels**2)
 
 
 def _empty_counts() -> FeatureCounts:
     return FeatureCounts(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64), 0)
 
 
-def _merged_transitions(
-    summaries: Sequence[PartitionSummary], of_labels: Sequence[NDArray[np.int32]], n_labels: int
+def sum_transitions(
+    pairs: Sequence[NDArray[np.int64]],
+    counts: Sequence[NDArray[np.int64]],
+    of_labels: Sequence[NDArray[np.int32]],
+    n_labels: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    pairs, counts = [], []
-    for one, names in zip(summaries, of_labels, strict=True):
-        first, second = np.divmod(one.transitions[0], max(one.n_labels, 1))
-        pairs.append(names[first].astype(np.int64) * n_labels + names[second])
-        counts.append(one.transitions[1])
-    return sum_transitions(np.concatenate(pairs), np.concatenate(counts))
-
-
-def sum_transitions(pairs: NDArray[np.int64], counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Add up the counts of equal pairs."""
-    found, places = np.unique(pairs, return_inverse=True)
-    total = np.zeros(found.size, np.int64)
-    np.add.at(total, places, counts)
-    return found, total
+    """Add up how often pairs of labels follow each other; names say what the labels of each part are called."""
+    joined = []
+    for found, names in zip(pairs, of_labels, strict=True):
+        first, second = np.divmod(found, max(names.size, 1))
+        joined.append(names[first].astype(np.int64) * n_labels + names[second])
+    all_pairs, places = np.unique(np.concatenate(joined), return_inverse=True)
+    total = np.zeros(all_pairs.size, np.int64)
+    np.add.at(total, places, np.concatenate(counts))
+    return all_pairs, total

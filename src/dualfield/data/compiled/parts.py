@@ -1,4 +1,4 @@
-"""Partitions on disk: gathered from pieces, first in columns of their own, then in those of the whole corpus."""
+"""Partitions on disk: gathered from pieces, and cut into blocks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from dualfield import _native
 from dualfield.data.compiled.array_file import ArrayFile, write_arrays
-from dualfield.data.compiled.counts import FeatureCounts, count_pairs, pair_codes
 from dualfield.data.compiled.pieces import Piece, key_range
 
 
@@ -25,23 +24,10 @@ class PieceNames(NamedTuple):
     labels: NDArray[np.int32]
 
 
-class _Rows(NamedTuple):
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    values: NDArray[np.float64] | None
-
-
-class CorpusSizes(NamedTuple):
-    """What all parts must agree on."""
-
-    n_names: int
-    n_pair_names: int | None
-    n_labels: int
-    is_weighted: bool
-
-
-def write_raw_part(path: Path, pieces: Sequence[PieceNames], sizes: CorpusSizes, part: int, n_parts: int) -> None:
-    """Gather the sentences of a partition; its columns are numbered as they first occur in it."""
+def write_part(
+    path: Path, pieces: Sequence[PieceNames], part: int, n_parts: int, *, is_weighted: bool, has_pairs: bool
+) -> None:
+    """Gather the sentences of a partition, in the columns and labels of the whole corpus."""
     low, high = key_range(part, n_parts)
     found = [(one, *one.piece.between(low, high)) for one in pieces]
     chosen = [(one, start, stop) for one, start, stop in found if stop > start]
@@ -52,28 +38,14 @@ def write_raw_part(path: Path, pieces: Sequence[PieceNames], sizes: CorpusSizes,
     numbers = _joined([one.piece.file.array("numbers")[start:stop] + one.first_number for one, start, stop in chosen])
     opened = [one for one, _, _ in chosen]
     offsets, codes = _gathered_codes(opened, which, sentences)
-    arrays: dict[str, NDArray[Any]] = {"numbers": numbers[order], "offsets": offsets, "codes": codes}
-    nodes = _gathered("", opened, which, sentences, sizes.is_weighted)
-    arrays |= _numbered("", nodes, sizes.n_names, codes, sizes.n_labels)
-    follow = pair_codes(codes, offsets, sizes.n_labels)
-    arrays["transitions"], arrays["transition_counts"] = count_pairs(follow, sizes.n_labels)
-    if sizes.n_pair_names is not None:
-        pairs = _gathered("pair_", opened, which, sentences, False)
-        arrays |= _numbered("pair_", pairs, sizes.n_pair_names, follow, sizes.n_labels**2)
-    write_arrays(path, arrays)
-
-
-def write_part(raw: ArrayFile, path: Path, nodes: NDArray[np.int32], pairs: NDArray[np.int32] | None) -> None:
-    """Write a partition in the columns of the whole corpus, which names say of each of its own."""
-    names = ["offsets", "indptr", "codes", "indices", "values", "pair_indptr", "pair_indices", "numbers"]
-    columns = {"indices": nodes, "pair_indices": pairs}
-    arrays = {}
-    for name in names:
-        if name in raw:
-            arrays[name] = raw.array(name)
-        if name in raw and (new := columns.get(name)) is not None:
-            arrays[name] = new[arrays[name]] if arrays[name].size else arrays[name]
-    write_arrays(path, arrays)
+    indptr, indices, values = _gathered("", opened, which, sentences, is_weighted)
+    arrays: dict[str, NDArray[Any]] = {"offsets": offsets, "indptr": indptr, "codes": codes, "indices": indices}
+    if values is not None:
+        arrays["values"] = values
+    if has_pairs:
+        arrays["pair_indptr"], arrays["pair_indices"], _ = _gathered("pair_", opened, which, sentences, False)
+    arrays["numbers"] = numbers[order]
+    write_arrays(path, arrays, durable=True)
 
 
 def block_bounds(part: ArrayFile, target: float) -> NDArray[np.int64]:
@@ -95,12 +67,6 @@ def block_bounds(part: ArrayFile, target: float) -> NDArray[np.int64]:
     return np.stack([starts, offsets[starts], entries[starts], pair_entries[starts]], axis=1).astype(np.int64)
 
 
-def part_counts(raw: ArrayFile, prefix: str, n_outputs: int) -> FeatureCounts:
-    """Return the counts of a partition, in its own columns."""
-    arrays = (raw.array(f"{prefix}count_{name}") for name in ("indptr", "outputs", "numbers"))
-    return FeatureCounts(*arrays, n_outputs)
-
-
 def _gathered_codes(
     pieces: list[PieceNames], which: NDArray[np.int32], sentences: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -116,7 +82,7 @@ def _gathered_codes(
 
 def _gathered(
     prefix: str, pieces: list[PieceNames], which: NDArray[np.int32], sentences: NDArray[np.int64], is_weighted: bool
-) -> _Rows:
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64] | None]:
     """Return rows of sentences of several pieces, in the columns of all of them."""
     sources = []
     for one in pieces:
@@ -124,21 +90,8 @@ def _gathered(
         values = file.array("values") if is_weighted and "values" in file else None
         rows = file.array(f"{prefix}indptr"), file.array(f"{prefix}indices")
         sources.append((file.array("offsets"), *rows, values, one.pairs if prefix else one.nodes))
-    _, *found = _native.gather_rows(sources, which, sentences, is_weighted)
-    return _Rows(*found)
-
-
-def _numbered(
-    prefix: str, rows: _Rows, n_names: int, outputs: NDArray[np.int32], n_outputs: int
-) -> dict[str, NDArray[Any]]:
-    """Return rows with columns numbered as they first occur, which those are, and their counts."""
-    firsts = _native.number_by_first(rows.indices, n_names)
-    counts = _native.count_outputs(*rows, outputs, firsts.size, n_outputs)
-    arrays = {f"{prefix}indptr": rows.indptr, f"{prefix}indices": rows.indices, f"{prefix}firsts": firsts}
-    if rows.values is not None:
-        arrays["values"] = rows.values
-    names = ("indptr", "outputs", "numbers")
-    return arrays | {f"{prefix}count_{name}": array for name, array in zip(names, counts, strict=True)}
+    _, indptr, indices, values = _native.gather_rows(sources, which, sentences, is_weighted)
+    return indptr, indices, values
 
 
 def _joined(arrays: list[NDArray[Any]], dtype: Any = np.int64) -> NDArray[Any]:

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield import _native
-from dualfield.data.attributes import Vocabulary
 from dualfield.data.batch import Batch
 from dualfield.data.compiled.array_file import ArrayFile, write_arrays
+from dualfield.data.compiled.counts import FeatureCounts
 from dualfield.data.compiled.partition import Partition
 from dualfield.data.labels import Labels
 from dualfield.data.shapes import rows_of_examples
@@ -47,20 +47,20 @@ def write_piece(path: Path, partition: Partition, seed: int, file: int, lines: N
     """Write sentences of an input file, sorted by their keys; `lines` says where in the file each begins."""
     keys = shuffle_keys(seed, file, lines)
     order = np.argsort(keys, kind="stable")
-    labels, offsets = partition.labels, partition.nodes.offsets
-    _, rows = rows_of_examples(offsets, order)
+    summary = partition.summary
+    _, rows = rows_of_examples(partition.nodes.offsets, order)
     arrays: dict[str, NDArray[Any]] = {"keys": keys[order], "numbers": order.astype(np.int64)}
     arrays |= _row_arrays("", partition.nodes, order)
-    arrays["codes"] = partition.codes[rows]
-    if partition.pairs is not None:
-        arrays |= _row_arrays("pair_", partition.pairs, order)
+    arrays |= {"codes": partition.codes[rows], **_count_arrays("", summary.counts)}
+    if partition.pairs is not None and summary.pair_counts is not None:
+        arrays |= {**_row_arrays("pair_", partition.pairs, order), **_count_arrays("pair_", summary.pair_counts)}
+    arrays["transitions"], arrays["transition_counts"] = summary.transitions
+    labels = partition.labels
     values = {
         "labels": [] if labels is None else labels.classes.tolist(),
         "kind": None if labels is None else labels.kind,
         "n_examples": partition.nodes.n_examples,
         "n_nodes": partition.nodes.n_nodes,
-        "n_entries": int(arrays["indices"].size),
-        "n_pair_entries": int(arrays["pair_indices"].size) if "pair_indices" in arrays else None,
     }
     write_arrays(path, arrays, values)
 
@@ -98,9 +98,10 @@ class Piece:
         """Return a number of examples, nodes or entries."""
         return int(self.file.values[name] or 0)
 
-    def vocabulary(self, prefix: str = "") -> Vocabulary:
-        """Return the attributes of nodes, or with the prefix ``pair_`` those of pairs."""
-        return Vocabulary.from_buffers(self.file.array(f"{prefix}arena"), self.file.array(f"{prefix}words"))
+    def counts(self, prefix: str = "") -> FeatureCounts:
+        """Return how often attributes occur with the labels of this piece, or those of pairs with pairs of labels."""
+        arrays = (self.file.array(f"{prefix}count_{name}") for name in ("indptr", "outputs", "numbers"))
+        return FeatureCounts(*arrays, len(self.file.values["labels"]) ** (2 if prefix else 1))
 
     def between(self, low: int, high: int) -> tuple[int, int]:
         """Return which sentences have keys in a range."""
@@ -111,13 +112,29 @@ class Piece:
 
 
 def _row_arrays(prefix: str, rows: Batch, order: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
-    """Return rows of examples in another order, and their vocabulary."""
+    """Return rows of examples in another order, their vocabulary, and where each of its attributes first occurs."""
     assert rows.vocabulary is not None
     source = (rows.offsets, rows.indptr, rows.indices, rows.values, None)
     which = np.zeros(order.size, np.int32)
-    offsets, *found = _native.gather_rows([source], which, order.astype(np.int64), rows.values is not None)
-    arrays = {f"{prefix}{name}": array for name, array in zip(("indptr", "indices", "values"), found, strict=True)}
-    if arrays[f"{prefix}values"] is None:
-        del arrays[f"{prefix}values"]
-    arrays |= {f"{prefix}arena": rows.vocabulary.arena(), f"{prefix}words": rows.vocabulary.offsets()}
+    offsets, indptr, indices, values = _native.gather_rows(
+        [source], which, order.astype(np.int64), rows.values is not None
+    )
+    first = _native.first_entries(indices, rows.n_columns)
+    starts = indptr[offsets]
+    sentence = np.searchsorted(starts, first, side="right") - 1
+    arrays = {
+        f"{prefix}indptr": indptr,
+        f"{prefix}indices": indices,
+        f"{prefix}arena": rows.vocabulary.arena(),
+        f"{prefix}words": rows.vocabulary.offsets(),
+        f"{prefix}first_sentence": sentence.astype(np.int64),
+        f"{prefix}first_place": first - starts[sentence],
+    }
+    if values is not None:
+        arrays[f"{prefix}values"] = values
     return arrays if prefix else {"offsets": offsets, **arrays}
+
+
+def _count_arrays(prefix: str, counts: FeatureCounts) -> dict[str, NDArray[Any]]:
+    named = {"indptr": counts.indptr, "outputs": counts.outputs, "numbers": counts.counts}
+    return {f"{prefix}count_{name}": array for name, array in named.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 from dualfield.data import Batch, Labels, Partition, Vocabulary
 from dualfield.features import Template
 from dualfield.io.compiling.plan import Plan
-from dualfield.io.compiling.text_chunks import Chunk
+from dualfield.io.compiling.table_chunks import read_table, table_chunks
+from dualfield.io.compiling.text_chunks import Chunk, text_chunks
 from dualfield.io.crfsuite_items import read_crfsuite_items
 
 
@@ -22,11 +24,19 @@ class ReadChunk(NamedTuple):
     lines: NDArray[np.int64]
 
 
+def chunks_of(plan: Plan, file: int) -> Iterator[Chunk]:
+    """Yield a file of a plan in chunks of whole sentences."""
+    path = plan.files[file].path
+    return table_chunks(file, path) if plan.form == "parquet" else text_chunks(file, path, plan.encoding)
+
+
 def read_chunk(plan: Plan, chunk: Chunk, first_row: int) -> ReadChunk:
     """Read a chunk of text; `first_row` is the line of the first row of the file, for errors, which name the place."""
     path = plan.files[chunk.file].path
     if plan.form == "crfsuite":
         return _read_items(path, chunk)
+    if plan.form == "parquet":
+        return ReadChunk(*read_table(path, chunk))
     template = plan.read_template()
     assert template is not None
     return read_columns(plan, template, path, chunk, first_row)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from dualfield.data import CompiledCorpus, Partition
+from dualfield.data import CompiledCorpus, CorpusFileError, Partition
 from dualfield.data.compiled.folder import FolderBuilder
 from dualfield.data.compiled.header import CorpusOrigin, TemplateText
 from dualfield.data.compiled.pieces import Piece, write_piece
 from dualfield.features import Template
-from dualfield.io.compiling.chunk_reading import read_chunk
+from dualfield.io.compiling.chunk_reading import chunks_of, read_chunk
+from dualfield.io.compiling.disk_space import check_disk_space
 from dualfield.io.compiling.inputs import input_paths, is_files, make_plan, template_of
 from dualfield.io.compiling.plan import Form, Plan
 from dualfield.io.compiling.running import CompileProgress, Runner, Tell
-from dualfield.io.compiling.text_chunks import Chunk, text_chunks
+from dualfield.io.compiling.text_chunks import Chunk
 from dualfield.io.compiling.working_folder import WorkingFolder, check_target
 
 __all__ = ["compile_corpus"]
@@ -138,15 +138,16 @@ def compile_corpus(
 def run_plan(plan: Plan, target: Path, runner: Runner) -> CompiledCorpus:
     """Compile what a plan says, or go on with what was begun."""
     with WorkingFolder(target, plan.text()).opened() as work:
-        builder = FolderBuilder(work.path, plan.n_parts, plan.origin, runner.run)
-        if not builder.is_gathered:
-            if not work.all_read.exists():
-                _read_files(plan, work, runner)
-                work.all_read.touch()
-            builder.gather(sorted(work.pieces.glob("*.bin")))
-        shutil.rmtree(work.pieces, ignore_errors=True)
-        work.publish(builder.finish())
+        if not work.all_read.exists():
+            check_disk_space(plan, work.target, work.nbytes())
+            _read_files(plan, work, runner)
+            work.all_read.touch()
+        work.publish(_built(work, plan.n_parts, plan.origin, runner))
     return CompiledCorpus(target)
+
+
+def _built(work: WorkingFolder, n_parts: int, origin: CorpusOrigin, runner: Runner) -> Path:
+    return FolderBuilder(work.path, sorted(work.pieces.glob("[0-9]*.bin")), runner.run).build(n_parts, origin)
 
 
 def _read_files(plan: Plan, work: WorkingFolder, runner: Runner) -> None:
@@ -162,15 +163,23 @@ def _read_files(plan: Plan, work: WorkingFolder, runner: Runner) -> None:
 
 
 def _calls(plan: Plan, work: WorkingFolder) -> Iterator[tuple[Any, ...]]:
-    for at, file in enumerate(plan.files):
+    for at in range(len(plan.files)):
         first_row = 1
-        for chunk in text_chunks(at, file.path, plan.encoding):
-            if chunk.number == 0:
+        for chunk in chunks_of(plan, at):
+            if chunk.number == 0 and plan.form == "conll":
                 first_row = line_of_first_row(chunk)
             path = work.piece(at, chunk.number)
-            if path.exists():  # written by the work that is resumed
-                chunk = chunk._replace(text=b"")
-            yield plan, chunk, first_row, path
+            yield plan, chunk._replace(text=b"") if _is_finished(path) else chunk, first_row, path
+
+
+def _is_finished(path: Path) -> bool:
+    """Tell whether a piece was written by work that is resumed, and is sound: the machine may have failed meanwhile."""
+    try:
+        Piece(path).file.verify()
+    except CorpusFileError:
+        path.unlink(missing_ok=True)
+        return False
+    return True
 
 
 def _read_piece(plan: Plan, chunk: Chunk, first_row: int, path: Path) -> tuple[int, int, int]:
@@ -188,16 +197,17 @@ def _compile_pairs(
     text = None if template is None else TemplateText(template.text, template.syntax)
     with WorkingFolder(target, "").opened() as work:
         first = 0
-        for at, (X, y) in enumerate(pairs):
+        for at, pair in enumerate(pairs):
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise TypeError(f"data[{at}] must be a pair (X, y). Got {type(pair).__name__} instead.")
+            X, y = pair
             partition = Partition.build(X, y, template)
             lines = np.arange(first, first + partition.nodes.n_examples)
             first += lines.size
             write_piece(work.piece(0, at), partition, seed, 0, lines)
             runner.n_tokens += partition.nodes.n_nodes
             runner.report("reading", at + 1, 0)
-        builder = FolderBuilder(work.path, parts, CorpusOrigin("python", seed, text), runner.run)
-        builder.gather(sorted(work.pieces.glob("*.bin")))
-        work.publish(builder.finish())
+        work.publish(_built(work, parts, CorpusOrigin("python", seed, text), runner))
     return CompiledCorpus(target)
 
 

@@ -14,7 +14,7 @@ class CompileProgress(NamedTuple):
     Attributes
     ----------
     stage : str
-        "reading", whose units are bytes of the input files; "gathering" and "writing", whose units are parts.
+        "reading", whose units are bytes of the input files; or "gathering", whose units are parts.
     done, total : int
         Units that are done, and all of them.
     n_tokens : int

@@ -88,6 +88,10 @@ class WorkingFolder:
         """Return the path of a piece; pieces in the order of their names are in the order of the input."""
         return self.pieces / f"{file:07d}-{number:07d}.bin"
 
+    def nbytes(self) -> int:
+        """Return how many bytes are in it."""
+        return sum(path.stat().st_size for path in self.path.rglob("*") if path.is_file())
+
     @property
     def all_read(self) -> Path:
         """A file that is there when all pieces are."""
@@ -114,7 +118,7 @@ def _full_disk(work: WorkingFolder) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _FULL:
+        if error.errno not in _FULL or "compiling takes" in str(error.strerror):
             raise
         kept = "What is finished is kept: the same call goes on from there" if work._plan else "Nothing is kept"
         reason = f"the disk is full, or a file is larger than allowed. {kept}. Free some space, or name another folder."
