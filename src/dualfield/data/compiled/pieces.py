@@ -100,8 +100,8 @@ class Piece:
 
     def counts(self, prefix: str = "") -> FeatureCounts:
         """Return how often attributes occur with the labels of this piece, or those of pairs with pairs of labels."""
-        arrays = (self.file.array(f"{prefix}count_{name}") for name in ("indptr", "outputs", "numbers"))
-        return FeatureCounts(*arrays, len(self.file.values["labels"]) ** (2 if prefix else 1))
+        indptr, outputs, counts = (self.file.array(f"{prefix}count_{name}") for name in ("indptr", "outputs", "numbers"))
+        return FeatureCounts(indptr, outputs, counts, len(self.file.values["labels"]) ** (2 if prefix else 1))
 
     def between(self, low: int, high: int) -> tuple[int, int]:
         """Return which sentences have keys in a range."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from dualfield._native import StateError
 from dualfield.data.arrays import Floats
-from dualfield.objectives import Objective
+from dualfield.objectives import Objective, PartitionedObjective
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks, PassEnd, State
 from dualfield.solvers.kept_state import kept_count, kept_numbers, kept_rows
@@ -32,7 +32,7 @@ class TurnTaker(Protocol):
 
     def solve(
         self,
-        objective: Objective,
+        objective: Any,
         rule: StopRule,
         start: Floats | None = None,
         callbacks: Progress | None = None,
@@ -43,7 +43,7 @@ class TurnTaker(Protocol):
 
 def solve_in_turn(
     solvers: Sequence[TurnTaker],
-    objective: Objective,
+    objective: Objective | PartitionedObjective,
     rule: StopRule,
     start: Floats | None = None,
     callbacks: Progress | None = None,
@@ -95,7 +95,9 @@ def _passes(solution: Solution[Floats]) -> float:
     return float(solution.trace.passes[-1])
 
 
-def never_worse_than_zero(objective: Objective, solution: Solution[Floats], tol: float) -> Solution[Floats]:
+def never_worse_than_zero(
+    objective: Objective | PartitionedObjective, solution: Solution[Floats], tol: float
+) -> Solution[Floats]:
     """Draw weights back towards zero until they are better than that; predictions stay as they are.
 
     Parameters
