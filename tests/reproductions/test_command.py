@@ -44,7 +44,12 @@ FIGURES = {
     "perezcruz2007": PEREZCRUZ_FIGURES,
     "yu-hmm": YU_FIGURES,
     "segments": dict.fromkeys(("names", "lengths"), frozenset()),
-    "bayesian-crf": {"losses": frozenset(), "labelling": {"labelling"}, "intervals": frozenset()},
+    "bayesian-crf": {
+        "losses": {"reliability_text_1", "reliability_text_10"},
+        "words": {"reliability_words_1", "reliability_words_10"},
+        "labelling": {"labelling"},
+        "intervals": frozenset(),
+    },
     "dependency": {"treebank": frozenset()},
 }
 COMPARES_SOLVERS = ("keerthi2005", "memisevic2006")
