@@ -20,6 +20,7 @@ CASES = (
     "dependency_inference",
     "grammar_inference",
     "interning",
+    "compile_corpus",
     "kernel_logistic_peers",
     "kernel_logistic_alternatives",
     "kernel_logistic_scaling",

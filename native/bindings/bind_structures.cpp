@@ -100,12 +100,15 @@ class Oracle {
                                             " must be finite, or -inf for what is forbidden, also divided by the "
                                             "temperature and added up. Got NaN or +inf instead.");
             if (statuses_[i] == Status::impossible) {
-                const std::string reason = structure().no_labelling(i);
-                throw std::invalid_argument(
-                    "Example " + std::to_string(i) + " has no allowed labelling: " +
-                    (reason.empty() ? "its -inf scores and the forbidden transitions leave none." : reason));
+                throw std::invalid_argument("Example " + std::to_string(i) +
+                                            " has no allowed labelling: " + no_labelling(i));
             }
         }
+    }
+    // Why an example has no labelling.
+    std::string no_labelling(std::size_t example) const {
+        const std::string reason = structure().no_labelling(example);
+        return reason.empty() ? "its -inf scores and the forbidden transitions leave none." : reason;
     }
     // Which examples have a labelling at all.
     auto possible() {
@@ -297,7 +300,14 @@ void register_questions(nb::module_& module) {
         .def("max_marginals", &max_marginals)
         .def("sample", &sample, "n_samples"_a, "seed"_a)
         .def("score", &score, "labels"_a.noconvert())
-        .def("possible", &Oracle::possible, "Which examples have an allowed labelling.");
+        .def("possible", &Oracle::possible, "Which examples have an allowed labelling.")
+        .def(
+            "no_labelling",
+            [](const Oracle& self, std::size_t example) {
+                if (example >= self.n_examples()) throw nb::index_error("example");
+                return self.no_labelling(example);
+            },
+            "example"_a, "Why an example has no allowed labelling, if possible() says so.");
     nb::class_<BoundSingle, BoundStructure>(module, "SingleStructure", "Single nodes.")
         .def(nb::init<std::size_t, std::size_t>(), "n_labels"_a, "n_examples"_a);
     nb::class_<BoundChain, BoundStructure>(module, "ChainStructure", "Chains.")

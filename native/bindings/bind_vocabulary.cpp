@@ -5,6 +5,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
@@ -150,6 +151,63 @@ void insert_all(Vocabulary& vocabulary, Strings strings) {
     }
 }
 
+// Columns of strings that come one after another; those that are not known become new columns.
+template <class TextOf>
+void insert_in_order(Vocabulary& vocabulary, std::size_t count, TextOf text_of, std::int32_t* columns) {
+    constexpr std::size_t ahead = 8;
+    std::array<std::uint64_t, ahead> hashes{};
+    const auto prepare = [&](std::size_t at) {
+        hashes[at % ahead] = hash_text(text_of(at));
+        vocabulary.prefetch_slot(hashes[at % ahead]);
+    };
+    for (std::size_t at = 0; at < std::min(ahead, count); ++at) prepare(at);
+    for (std::size_t at = 0; at < count; ++at) {
+        columns[at] = vocabulary.insert(text_of(at), hashes[at % ahead]);
+        if (at + ahead < count) prepare(at + ahead);
+    }
+}
+
+auto insert_each(Vocabulary& vocabulary, const Vocabulary& other) {
+    const auto count = static_cast<std::size_t>(other.size());
+    Output<std::int32_t> columns({count});
+    {
+        const nb::gil_scoped_release unlocked;
+        const auto text_of = [&other](std::size_t at) { return other.attribute(static_cast<std::int32_t>(at)); };
+        insert_in_order(vocabulary, count, text_of, columns.data());
+    }
+    return columns.release();
+}
+
+// The same for what arena() and offsets() of a vocabulary gave, and a file has kept.
+auto insert_buffers(Vocabulary& vocabulary, Input<std::uint8_t, 1> bytes, Input<std::int64_t, 1> bounds) {
+    const std::int64_t* const at = bounds.data();
+    require(bounds.size() > 0 && at[0] == 0, "offsets must start with 0.");
+    for (std::size_t i = 1; i < bounds.size(); ++i) require(at[i] >= at[i - 1], "offsets must not fall.");
+    require(static_cast<std::size_t>(at[bounds.size() - 1]) == bytes.size(), "offsets must end with the arena.");
+    Output<std::int32_t> columns({bounds.size() - 1});
+    {
+        const nb::gil_scoped_release unlocked;
+        const char* const arena = reinterpret_cast<const char*>(bytes.data());
+        const auto text_of = [=](std::size_t i) {
+            return std::string_view(arena + at[i], static_cast<std::size_t>(at[i + 1] - at[i]));
+        };
+        insert_in_order(vocabulary, bounds.size() - 1, text_of, columns.data());
+    }
+    return columns.release();
+}
+
+// Some attributes of a vocabulary, in a given order, as a vocabulary.
+Vocabulary taken(const Vocabulary& vocabulary, Input<std::int32_t, 1> columns) {
+    const std::span<const std::int32_t> wanted(columns.data(), columns.size());
+    const nb::gil_scoped_release unlocked;
+    Vocabulary result;
+    for (const std::int32_t column : wanted) {
+        if (column < 0 || column >= vocabulary.size()) throw nb::index_error("column out of range");
+        result.insert(vocabulary.attribute(column));
+    }
+    return result;
+}
+
 // What can be iterated over but is no sequence of items: most often one level of lists is missing.
 void check_sequence(nb::handle sequence, const std::string& place) {
     PyObject* const object = sequence.ptr();
@@ -214,6 +272,11 @@ void register_vocabulary(nb::module_& module) {
         .def("attributes", &attributes, "All strings in column order.")
         .def("find_all", &find_all, "attributes"_a, "Columns of the strings, -1 where unknown.")
         .def("insert_all", &insert_all, "attributes"_a, "New columns for the strings that have none.")
+        .def("insert_each", &insert_each, "other"_a,
+             "Columns of the attributes of another vocabulary, which are added where they are not known.")
+        .def("insert_buffers", &insert_buffers, "arena"_a.noconvert(), "offsets"_a.noconvert(),
+             "The same for the buffers of a vocabulary, whose attributes must be UTF-8.")
+        .def("taken", &taken, "columns"_a.noconvert(), "The attributes of some columns, in their order.")
         .def("read_sequences", &read_sequences, "sequences"_a, "grow"_a, "name"_a,
              "Rows of an iterable of sequences of items: indptr, indices, values or None, offsets, unknown attributes.")
         .def("read_items", &read_items, "items"_a, "grow"_a, "name"_a,

@@ -22,7 +22,7 @@ _TABLE = 12  # up to so many labels transitions are a table
 
 
 @click.command(cls=Command, examples=["dualfield inspect chunks.model --label B-NP --top 10"])
-@click.argument("model", type=options.FILE)
+@click.argument("model", type=click.Path(exists=True, path_type=Path))
 @click.option("--top", type=click.IntRange(0, 100_000), default=5, show_default=True, help="Attributes for each label.")
 @click.option("--label", default=None, help="Only the weights of this label.")
 @options.as_json
@@ -31,11 +31,16 @@ def inspect(model: Path, top: int, label: str | None, as_json: bool) -> None:
 
     What it is, how it was trained and how far from the optimum it may be; for each label the attributes with the
     largest weights; and the transitions, or the tables of edges. Reads models of CRFsuite too. --json writes
-    everything, all weights included.
+    everything, all weights included. MODEL may be the folder of a compiled corpus, of which sizes and origin are shown.
     """
     from dualfield.cli.model_record import model_record
     from dualfield.cli.models import is_tagger, load_model
 
+    if model.is_dir():
+        from dualfield.cli.corpus_record import show_corpus
+
+        show_corpus(model, as_json)
+        return
     check_outputs([("MODEL", model)], [STANDARD_OUTPUT])
     loaded = load_model(model, for_data=False)
     names = [str(name) for name in getattr(loaded.tagger, "classes_", ())]
@@ -147,7 +152,8 @@ def _attributes(model: Any, names: list[str], top: int, label: str | None) -> It
         if (label is not None and name != label) or value == "":  # arcs that are not in a tree have no weights
             continue
         found = model.top_features(top, value)
-        yield f"\nAttributes of {name}"
+        if model.score_map_.node.n_columns:  # a grammar may have rules alone
+            yield f"\nAttributes of {name}"
         yield from (f"  {weight:+9.4f}  {attribute}" for (attribute, _), weight in found.positive)
         yield from (f"  {weight:+9.4f}  {attribute}" for (attribute, _), weight in reversed(found.negative))
 
@@ -207,7 +213,8 @@ def _transitions(model: Any, names: list[str], top: int, label: str | None) -> I
 
     structure, n = model.structure_, len(names)
     n_types = structure.n_types if hasattr(structure, "n_types") else 1
-    if model.transitions_.size == n_types * n * n and n * n_types <= _TABLE and label is None:
+    is_table = structure.has_same_parts and model.transitions_.size == n_types * n * n  # others have rules, or lengths
+    if is_table and n * n_types <= _TABLE and label is None:
         width = max(8, *(len(name) for name in names))
         for kind, table in enumerate(np.reshape(model.transitions_, (n_types, n, n)).tolist()):
             if hasattr(structure, "n_types"):
@@ -224,5 +231,5 @@ def _transitions(model: Any, names: list[str], top: int, label: str | None) -> I
         found = model.top_features(2 * top, None if label is None else _values(model)[names.index(label)])
         for title, ranked in (("likely", found.likely), ("unlikely", found.unlikely)):
             if ranked:
-                yield f"\nTransitions, {title}"
+                yield f"\n{'Rules' if structure.name == 'grammar' else 'Transitions'}, {title}"
             yield from (f"  {weight:+9.4f}  {written_key(labels, ' > ')}" for labels, weight in ranked)

@@ -335,6 +335,32 @@ class Structure(Parts):
         """
         return np.asarray(self._bind(scores, cost, 1.0, n_jobs).possible())
 
+    def why_impossible(self, scores: Scores | ArrayLike, *, n_jobs: int | None = None) -> dict[int, str]:
+        """Return which examples have no labelling, and why.
+
+        Parameters
+        ----------
+        scores, n_jobs
+            As in :meth:`argmax`.
+
+        Returns
+        -------
+        dict from int to str
+            The reason for each example that :meth:`is_possible` says has none, in order.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.structures import Grammar, Scores
+        >>> grammar = Grammar.from_rules(["S -> A A", "A -> 'a'"])
+        >>> shape = grammar.shape([["a", "a"], ["a", "b"], ["a"]])
+        >>> scores = Scores(np.zeros((shape.n_nodes, grammar.n_labels)), shape=shape)
+        >>> grammar.why_impossible(scores)[1]
+        "no rule of the grammar has 'b', the terminal of word 1."
+        """
+        oracle = self._bind(scores, None, 1.0, n_jobs)
+        return {i: oracle.no_labelling(i) for i in np.flatnonzero(~oracle.possible()).tolist()}
+
     def log_partition(
         self,
         scores: Scores | ArrayLike,
