@@ -28,6 +28,7 @@ CASES = (
     "crf_l1",
     "crf_tagging",
     "crf_scaling",
+    "cluster",
     "structured_svm",
     "confidence",
     "uncertainty",
