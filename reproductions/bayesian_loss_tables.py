@@ -82,7 +82,7 @@ def _cells(some: Sequence[LossRow]) -> tuple[tuple[Cell, ...], float | None]:
 
 def _reliability(rows: Sequence[LossRow], name: str, n: int, factor: float) -> Figure:
     """Return how often the most probable label is right, by its probability, all draws together."""
-    lines = [Line("perfect", [0.0, 1.0], [0.0, 1.0])]
+    lines = [Line("perfect", (0.0, 1.0), (0.0, 1.0))]
     chosen = [row for row in rows if row.n == n and row.factor == factor]
     for method in dict.fromkeys(row.method for row in chosen):
         bins: dict[int, list[tuple[float, float, int]]] = {}
@@ -95,7 +95,7 @@ def _reliability(rows: Sequence[LossRow], name: str, n: int, factor: float) -> F
             if count.sum() >= 20:  # fewer tell nothing
                 points.append((np.average(confidence, weights=count), np.average(accuracy, weights=count)))
         if points:
-            lines.append(Line(method, *(list(map(float, side)) for side in zip(*points, strict=True))))
+            lines.append(Line(method, tuple(float(x) for x, _ in points), tuple(float(y) for _, y in points)))
     return Figure(
         f"reliability_{name}_{factor:g}",
         f"Reliability with {n} training sequences, C times {factor:g}",
