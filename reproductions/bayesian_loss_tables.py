@@ -95,7 +95,7 @@ def _reliability(rows: Sequence[LossRow], name: str, n: int, factor: float) -> F
             if count.sum() >= 20:  # fewer tell nothing
                 points.append((np.average(confidence, weights=count), np.average(accuracy, weights=count)))
         if points:
-            lines.append(Line(method, *(tuple(map(float, side)) for side in zip(*points, strict=True))))
+            lines.append(Line(method, tuple(float(x) for x, _ in points), tuple(float(y) for _, y in points)))
     return Figure(
         f"reliability_{name}_{factor:g}",
         f"Reliability with {n} training sequences, C times {factor:g}",

@@ -136,7 +136,8 @@ def word_tasks(settings: Settings) -> list[Task[LossRows]]:
 def _tasks(
     settings: Settings, source: Callable[..., Drawn], sizes: Sequence[int], what: str, all_methods: Sequence[str]
 ) -> list[Task[LossRows]]:
-    n_test, seeds, factors = N_TEST, SEEDS, FACTORS
+    n_test, seeds = N_TEST, SEEDS
+    factors: Sequence[float] = FACTORS
     if settings.quick:
         sizes, n_test, seeds, factors, all_methods = (20,), 40, 2, FACTORS[:2], FEW
     found = []
