@@ -146,8 +146,8 @@ def count_pairs(pairs: NDArray[np.int32], n_labels: int) -> tuple[NDArray[np.int
     """Return the pairs of labels that occur, rising, and how often each does."""
     pairs = pairs[pairs >= 0]
     if n_labels**2 > _MOST_DENSE:
-        rising, numbers = np.unique(pairs, return_counts=True)
-        return rising.astype(np.int64), numbers.astype(np.int64)
+        distinct, times = np.unique(pairs, return_counts=True)
+        return distinct.astype(np.int64), times.astype(np.int64)
     counts = np.bincount(pairs, minlength=n_labels**2)
     found = np.flatnonzero(counts)
     return found.astype(np.int64), counts[found].astype(np.int64)

@@ -100,9 +100,7 @@ class Piece:
 
     def counts(self, prefix: str = "") -> FeatureCounts:
         """Return how often attributes occur with the labels of this piece, or those of pairs with pairs of labels."""
-        indptr, outputs, counts = (
-            self.file.array(f"{prefix}count_{name}") for name in ("indptr", "outputs", "numbers")
-        )
+        indptr, outputs, counts = (self.file.array(f"{prefix}count_{one}") for one in ("indptr", "outputs", "numbers"))
         return FeatureCounts(indptr, outputs, counts, len(self.file.values["labels"]) ** (2 if prefix else 1))
 
     def between(self, low: int, high: int) -> tuple[int, int]:
