@@ -14,9 +14,9 @@
 #include "dualfield/solvers/dual/local_blocks.hpp"
 #include "dualfield/solvers/dual/path_blocks.hpp"
 #include "dualfield/solvers/primal/online.hpp"
-#include "pass_end.hpp"
 #include "problem_arrays.hpp"
 #include "register.hpp"
+#include "run_solver.hpp"
 
 using namespace nanobind::literals;
 
@@ -88,30 +88,12 @@ class BoundObjective {
     Objective objective_;
 };
 
-// Runs a solver without the interpreter lock; returns parameters, objective, gap, outcome, iterations, trace.
-// `caller`, an object of dualfield.solvers.callbacks or none, is called with the progress now and then. Its `pass_end`,
-// if there is one, is called at the end of passes with a BoundMoment, and a true value that it returns ends the solve;
-// `resume`, if there is one, is the state to begin with.
 template <class Solve>
 nb::object run(const BoundProblem& problem, const MaybeNumbers& start, nb::object caller, Solve solve) {
     problem.need_features();
     problem.need_labels();
     const double* begin = start ? problem.checked(*start) : nullptr;
-    const nb::object pass_end = nb::getattr(caller, "pass_end", nb::none());
-    const nb::object resume = nb::getattr(caller, "resume", nb::none());
-    Watch watch(std::move(caller));
-    SolverState state;
-    if (!resume.is_none()) state = read_state(nb::cast<nb::dict>(resume), &watch);
-    LinearSolution solution;
-    {
-        const nb::gil_scoped_release unlocked;
-        Callbacks callbacks{[&](const Progress& now) { return watch(now); }, {}, resume.is_none() ? nullptr : &state};
-        if (!pass_end.is_none())
-            callbacks.pass_end = [&](const Moment& moment) { return tell_pass_end(pass_end, moment, watch); };
-        solution = solve(begin, callbacks);
-    }
-    return nb::make_tuple(copied(solution.parameters), solution.objective, solution.gap,
-                          std::string(name_of(solution.outcome)), solution.n_iterations, watch.release());
+    return run_solver(std::move(caller), [&](const Callbacks& callbacks) { return solve(begin, callbacks); });
 }
 
 void register_solvers(nb::module_& module) {

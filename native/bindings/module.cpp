@@ -23,6 +23,7 @@ NB_MODULE(_native, module) {
     dualfield::bindings::register_kernel_matrices(module);
     dualfield::bindings::register_kernels(module);
     dualfield::bindings::register_problems(module);
+    dualfield::bindings::register_streamed(module);
     dualfield::bindings::register_kernel_ascent(module);
     dualfield::bindings::register_tables(module);
 }

@@ -21,6 +21,7 @@ void register_routines(nanobind::module_& module);
 void register_kernel_matrices(nanobind::module_& module);
 void register_kernels(nanobind::module_& module);
 void register_problems(nanobind::module_& module);
+void register_streamed(nanobind::module_& module);
 void register_kernel_ascent(nanobind::module_& module);
 void register_tables(nanobind::module_& module);
 

@@ -37,15 +37,25 @@ std::size_t ScoreMap::scratch_size() const {
     return 2 * padded(widest);
 }
 
+void ScoreMap::score_nodes(const double* w, std::size_t first, std::size_t last, double* own, double* scratch) const {
+    if (plan_)
+        routines().score_plan(*tables_[0].map, *plan_, w, first, last, own, scratch);
+    else
+        routines().score_rows(*tables_[0].map, tables_[0].rows, w, first, last, own, scratch);
+}
+
+double ScoreMap::move_nodes(std::size_t first, std::size_t last, const double* sums, double scale, double* w,
+                            double* scratch) const {
+    const Table& nodes = tables_[0];
+    if (plan_) return routines().add_plan(*nodes.map, *plan_, sums, scale, first, last, w, scratch, nullptr);
+    return routines().add_rows(*nodes.map, nodes.rows, sums, scale, first, last, w, scratch, nullptr);
+}
+
 void ScoreMap::score(const double* w, Examples examples, const std::array<double*, kMostTables>& own,
                      double* scratch) const {
     // Nodes of examples that follow each other have features that follow each other.
     const OwnTable& nodes = parts_.tables[0];
-    const std::size_t first = nodes.first(examples.first), last = nodes.first(examples.last);
-    if (plan_)
-        routines().score_plan(*tables_[0].map, *plan_, w, first, last, own[0], scratch);
-    else
-        routines().score_rows(*tables_[0].map, tables_[0].rows, w, first, last, own[0], scratch);
+    score_nodes(w, nodes.first(examples.first), nodes.first(examples.last), own[0], scratch);
     for (std::size_t g = 1; g < tables_.size(); ++g) {
         const OwnTable& table = parts_.tables[g];
         double* out = own[g];

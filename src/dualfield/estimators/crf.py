@@ -18,7 +18,7 @@ from dualfield.estimators.base import Estimator, fitting
 from dualfield.estimators.checks import check_structured, check_structured_kernel, matrix_rows
 from dualfield.estimators.partitioned import PARTITION_ATTRIBUTES, fit_partitions, refuse_client, refuse_weights
 from dualfield.estimators.prediction import StructuredPredictor
-from dualfield.estimators.running import run, run_with_kernel
+from dualfield.estimators.running import check_memory, is_streamed, run, run_on_corpus, run_with_kernel
 from dualfield.features import Template
 from dualfield.losses import Loss
 from dualfield.models.carry_over import carry_over
@@ -278,12 +278,14 @@ class CRF(StructuredPredictor, Estimator):
         monitor: Callable[[Moment, CRF], Any] | None = None,
         checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
         client: Any = None,
+        memory: float | None = None,
     ) -> Self:
         """Train on labelled sequences, or on partitions of them, here or on a cluster.
 
         Partitions are read where they are worked on, and trained on by L-BFGS (see "Training on a cluster" in the
         guide). The same partitions give the same bits with any number of workers, and without a client, where they are
-        worked on one after another. They can have chains of order 1, and neither kernels nor `pair_features`.
+        worked on one after another. They can have chains of order 1, and neither kernels nor `pair_features`. A compiled
+        corpus without a client is trained on by block dual ascent within `memory` bytes, unless ``solver="lbfgs"``.
 
         Parameters
         ----------
@@ -309,6 +311,10 @@ class CRF(StructuredPredictor, Estimator):
         client : distributed.Client or str, default=None
             For partitions: the Dask cluster that works on them, or the address of its scheduler, such as
             "tcp://host:8786". None: this process, or the cluster that futures are on.
+        memory : float, default=None
+            With a :class:`dualfield.data.CompiledCorpus`: bytes for weights, tables of features, sentences and dual
+            points; None is 4e9. What does not fit is in a file in the temporary folder. See
+            :doc:`/guide/out_of_core`. None with other input.
 
         Returns
         -------
@@ -327,6 +333,29 @@ class CRF(StructuredPredictor, Estimator):
         old = self._previous() if self.warm_start else None
         for name in ("evidence_", *PARTITION_ATTRIBUTES):
             self.__dict__.pop(name, None)
+        if is_streamed(X, self.solver, client):
+            if isinstance(self.C, str):
+                raise ValueError(
+                    "The 'C' parameter of CRF must be a number with a CompiledCorpus. Got 'evidence' instead."
+                )
+            self.C_ = float(self.C)
+            penalty = ElasticNet(float(self.l1_ratio)) if self.l1_ratio > 0.0 else None
+            given = {"y": y, "sample_weight": sample_weight, "lengths": lengths, "monitor": monitor}
+            solution, corpus = run_on_corpus(
+                self,
+                X,
+                solver,
+                penalty,
+                float(self.temperature),
+                old=old,
+                checkpoint=checkpoint,
+                memory=memory,
+                **given,
+            )
+            self._keep(corpus.model(solution.parameters, float(self.temperature)), solution)
+            warn_unless_converged(solution, float(self.tol))
+            return self
+        check_memory(memory)
         if is_partitioned(X, y):
             refuse_weights(type(self).__name__, sample_weight=sample_weight, lengths=lengths)
             solution = fit_partitions(self, X, solver, client, monitor, Checkpoint.of(checkpoint))

@@ -10,18 +10,23 @@ from typing import Any
 import numpy as np
 
 from dualfield._native import StateError
+from dualfield.data import CompiledCorpus
 from dualfield.data.arrays import Floats
 from dualfield.data.checks import fixed_random_state
+from dualfield.models.carry_over import carry_over
+from dualfield.models.corpus_training import CorpusData, read_corpus, storage_of
 from dualfield.models.kernel_training import fit_with_kernel
 from dualfield.models.partitioned_data import PartitionedData
 from dualfield.models.structured import StructuredModel
 from dualfield.models.training_data import TrainingData
 from dualfield.persistence.checkpoint import Checkpoint, fingerprint
+from dualfield.regularisers import Regulariser
 from dualfield.scores.kernel import Expansions
-from dualfield.solvers import Moment, Solution, Status, Trace
+from dualfield.solvers import Moment, Solution, Status, StopRule, Trace
 from dualfield.solvers.callbacks import FitCallbacks
 from dualfield.solvers.kept_state import refuse_unused
 from dualfield.solvers.progress import ProgressLine
+from dualfield.solvers.registry import suited
 
 Solve = Callable[[FitCallbacks, int], Solution[Floats]]
 Monitor = Callable[[Moment, Any], Any]
@@ -84,6 +89,52 @@ def run_with_kernel(
         return solution
 
     return run(estimator, solve, data=data), found[0]
+
+
+def run_on_corpus(
+    estimator: Any,
+    corpus: CompiledCorpus,
+    solver: Any,
+    penalty: Regulariser | None,
+    temperature: float,
+    *,
+    old: Any = None,
+    monitor: Monitor | None = None,
+    checkpoint: Any = None,
+    memory: float | None = None,
+    **others: Any,
+) -> tuple[Solution[Floats], CorpusData]:
+    """Train on a compiled corpus; a temperature of 0 is the hinge. `others` are arguments of fit that must be None."""
+    is_hinge, kept = temperature == 0.0, Checkpoint.of(checkpoint)
+    storage = storage_of(type(estimator).__name__, memory, None if kept is None else kept.blocks_path)
+    data = read_corpus(estimator, corpus, hinge=is_hinge, **others)
+    objective = suited(solver, data.objective(estimator, penalty, temperature, storage))
+    rule = StopRule.of(solver, estimator.tol, estimator.max_iter)
+    start = carry_over(old, data) if isinstance(old, StructuredModel) else None
+    solution = run(
+        estimator,
+        lambda callbacks, seed: solver.solve(objective, rule, start, callbacks, seed),
+        data=data,
+        start=start,
+        monitor=monitor,
+        checkpoint=kept,
+        model_at=lambda w: data.model(w, None if is_hinge else temperature),
+    )
+    return solution, data
+
+
+def is_streamed(X: Any, solver: Any, client: Any = None) -> bool:
+    """Whether a corpus is read block by block by a solver of the dual; clusters and L-BFGS take its partitions."""
+    return isinstance(X, CompiledCorpus) and client is None and getattr(solver, "name", solver) != "lbfgs"
+
+
+def check_memory(memory: Any) -> None:
+    """Refuse a limit where none is kept to."""
+    if memory is not None:
+        raise ValueError(
+            "memory must be None unless X is a CompiledCorpus that is trained on out of core, without a client and not "
+            f"by solver='lbfgs'. Got {memory!r:.50} instead."
+        )
 
 
 def _at(estimator: Any, moment: Moment, parameters: Floats, model_at: Callable[[Floats], Any] | None) -> Any:

@@ -14,12 +14,13 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import ClassifierTags
 from sklearn.utils.metaestimators import available_if
 
+from dualfield.data import CompiledCorpus
 from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_choice, check_number
 from dualfield.estimators.base import Estimator, fitting
 from dualfield.estimators.checks import check_structured, check_structured_kernel, matrix_and_classes
 from dualfield.estimators.prediction import StructuredPredictor
-from dualfield.estimators.running import run, run_with_kernel
+from dualfield.estimators.running import check_memory, run, run_on_corpus, run_with_kernel
 from dualfield.features import Template
 from dualfield.losses import Loss
 from dualfield.models.carry_over import carry_over
@@ -240,12 +241,13 @@ class StructuredSVM(StructuredPredictor, Estimator):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
         lengths: ArrayLike | None = None,
         monitor: Callable[[Moment, StructuredSVM], Any] | None = None,
         checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+        memory: float | None = None,
     ) -> Self:
         """Train on labelled examples.
 
@@ -253,8 +255,9 @@ class StructuredSVM(StructuredPredictor, Estimator):
         ----------
         X : list, generator, array or sparse matrix
             Sequences, as for :meth:`dualfield.CRF.fit`. For ``structure="single"``, a matrix of shape (n, d), dense or
-            sparse. For a custom problem, a sequence of whatever it takes.
-        y : list of lists of labels
+            sparse. For a custom problem, a sequence of whatever it takes. Or a
+            :class:`dualfield.data.CompiledCorpus`, without `y`, `sample_weight` and `lengths`.
+        y : list of lists of labels, default=None
             A label for each node. For ``structure="single"``, of shape (n,). For a custom problem, its outputs.
         sample_weight : array of shape (n_examples,), default=None
             Weights v_i of at least 0.
@@ -265,6 +268,9 @@ class StructuredSVM(StructuredPredictor, Estimator):
             predict. A true value that it returns ends the fit.
         checkpoint : Checkpoint or path, default=None
             Keeps the state of the fit in a file, now and then, and goes on from it; solvers in native code only.
+        memory : float, default=None
+            With a :class:`dualfield.data.CompiledCorpus`: bytes for weights, tables of features, sentences and dual
+            points; None is 4e9. See :meth:`dualfield.CRF.fit`.
 
         Returns
         -------
@@ -285,6 +291,15 @@ class StructuredSVM(StructuredPredictor, Estimator):
         """
         self._check_parameters()
         old = self._previous() if self.warm_start else None
+        if isinstance(X, CompiledCorpus):
+            given = {"y": y, "sample_weight": sample_weight, "lengths": lengths, "monitor": monitor}
+            solution, corpus = run_on_corpus(
+                self, X, self._picked(), None, 0.0, old=old, checkpoint=checkpoint, memory=memory, **given
+            )
+            self._keep(corpus.model(solution.parameters, None), solution)
+            warn_unless_converged(solution, float(self.tol))
+            return self
+        check_memory(memory)
         if self._is_custom:
             solution = self._fit_custom(X, y, sample_weight, old, monitor, checkpoint)
             warn_unless_converged(solution, float(self.tol))

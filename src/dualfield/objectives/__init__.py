@@ -9,8 +9,10 @@ from dualfield.objectives.partitioned import PartitionedObjective
 from dualfield.objectives.planes import PlaneProblem, Planes
 from dualfield.objectives.planes_custom import CustomPlanes
 from dualfield.objectives.planes_network import NetworkPlanes
+from dualfield.objectives.streamed import CorpusWeights, StreamedObjective, StreamedStorage
 
 __all__ = [
+    "CorpusWeights",
     "CustomPlanes",
     "Examples",
     "KernelMargin",
@@ -21,4 +23,6 @@ __all__ = [
     "PartitionedObjective",
     "PlaneProblem",
     "Planes",
+    "StreamedObjective",
+    "StreamedStorage",
 ]

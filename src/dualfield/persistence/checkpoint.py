@@ -50,7 +50,8 @@ class CheckpointWarning(RuntimeWarning):
 class Checkpoint:
     """Where a fit keeps its state, so that it can go on after a break to the result it would have had without one.
 
-    The file is written aside and renamed, so that it is always whole, and removed when the fit has come to its end. A
+    The file is written aside and renamed, so that it is always whole, and removed when the fit has come to its end. With
+    a compiled corpus there is another one beside it, ``.blocks``, with twice the state of all sentences. A
     fit that is stopped by a monitor or by the keyboard leaves it. Parameters and data must be the same when the fit
     goes on; the number of threads may differ. A file that belongs to another fit, or that was altered, is refused. A
     file that cannot be written is a :class:`CheckpointWarning`, and the fit goes on without it.
@@ -85,14 +86,20 @@ class Checkpoint:
     every: float = 60.0
     remove: bool = True
 
+    @property
+    def blocks_path(self) -> str:
+        """The file beside it with what a fit to a compiled corpus keeps for each block."""
+        return os.fspath(self.path) + ".blocks"
+
     def discard(self) -> None:
-        """Remove the file, if there is one.
+        """Remove the file, and the one beside it, if they are there.
 
         Examples
         --------
         >>> Checkpoint("no-such-file").discard()
         """
         Path(self.path).unlink(missing_ok=True)
+        Path(self.blocks_path).unlink(missing_ok=True)
 
     @classmethod
     def of(cls, checkpoint: Any) -> Checkpoint | None:
@@ -164,8 +171,11 @@ class CheckpointFile:
 
     def __init__(self, checkpoint: Checkpoint, problem: dict[str, str], seed: int) -> None:
         self._path, self._every, self._remove = Path(checkpoint.path), float(checkpoint.every), checkpoint.remove
+        self._blocks = Path(checkpoint.blocks_path)
         self._problem, self.seed = problem, seed
         self.resume = self._read() if self._path.exists() else None
+        if self.resume is None:
+            self._blocks.unlink(missing_ok=True)
         self._is_failing = False
         self._last = time.monotonic()
 
@@ -212,6 +222,7 @@ class CheckpointFile:
         """
         if self._remove and status not in (Status.STOPPED, Status.INTERRUPTED):
             self._path.unlink(missing_ok=True)
+            self._blocks.unlink(missing_ok=True)
 
     def refused(self, error: StateError) -> ValueError:
         """Return the error that names the file whose state a solver has refused.
@@ -279,12 +290,18 @@ def fingerprint(
     rows = [data.nodes] if data.pairs is None or data.pairs is data.nodes else [data.nodes, data.pairs]
     return {
         **described,
-        "the input X": _digest(*(part for one in rows for part in _parts(one))),
+        "the input X": getattr(data, "digest", "") + _digest(*(part for one in rows for part in _parts(one))),
         "the labels y": _digest(data.codes, data.allowed, np.array(data.labels.classes.tolist(), dtype=str)),
-        "the weights of sequences": _digest(data.weights, data.cost),
+        "the weights of sequences": _digest(data.weights, data.cost, *_weights_of_labels(data)),
         "the set of features": _digest(table.node.indptr, table.node.outputs, table.clique_mask),
         "the start": _digest(start),
     }
+
+
+def _weights_of_labels(data: TrainingData) -> list[NDArray[Any] | None]:
+    """Return the factors of labels, where sentences are weighed by them when they are read."""
+    weights = getattr(data, "corpus_weights", None)
+    return [] if weights is None else [weights.of_labels]
 
 
 def _describe(value: Any) -> str:

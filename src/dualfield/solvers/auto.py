@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dualfield.objectives import KernelSoftmax, Objective
+from dualfield.objectives import KernelSoftmax, Objective, StreamedObjective
 from dualfield.solvers.base import KernelPoint, Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.dual.block_dual import BlockDual
@@ -71,6 +71,7 @@ class Auto(Solver):
     - Hinge loss on a relaxation: tables of nodes and edges; with few features after cutting planes, which end where
       the points of the relaxation are not good enough for them.
     - Hinge loss of other structures: mixtures of labellings where features are many.
+    - Compiled corpora: block dual ascent for the log-loss, flows of labellings for the hinge.
     - Other losses made of planes: cutting planes.
     - Structured models with a kernel, and kernels on pairs of point and label: the solver that there is.
 
@@ -138,6 +139,11 @@ class Auto(Solver):
         suited(self, objective)
         chosen = _specialist(objective)
         assert chosen is not None
+        if isinstance(objective, StreamedObjective):
+            if isinstance(chosen, BlockDual):
+                return solve_in_turn([chosen], objective, rule, start, callbacks, random_state)
+            found = chosen.solve(objective, rule, start, callbacks, random_state)
+            return never_worse_than_zero(objective, found, rule.tol)
         if isinstance(chosen, NewtonCG):
             return _solve_kernel_machine(objective, rule, start, callbacks)
         if isinstance(chosen, LBFGS):
@@ -176,6 +182,9 @@ def _is_primal(objective: Any) -> bool:
 
 def _specialist(objective: Any) -> Solver | None:
     """Return the first solver that suits; what does without planes is for many features, where planes would be many."""
+    if isinstance(objective, StreamedObjective):
+        fits = [solver for solver in (BlockDual(), FlowSwap()) if solver.missing(objective) is None]
+        return fits[0] if fits else None
     for solver in _SPECIALISTS:
         if solver.missing(objective) is None:
             few = _FEW_TO_RELAX if isinstance(solver, LocalBlocks) else FEW_FEATURES

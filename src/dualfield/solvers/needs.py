@@ -5,11 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dualfield.objectives import KernelMargin, KernelObjective, KernelSoftmax, Objective, PartitionedObjective
+from dualfield.objectives import (
+    KernelMargin,
+    KernelObjective,
+    KernelSoftmax,
+    Objective,
+    PartitionedObjective,
+    StreamedObjective,
+)
 from dualfield.regularisers import PlaneRegulariser
 from dualfield.structures import Chain, Graph, Tree
 
 Need = Callable[[Any], str | None]
+
+
+def in_memory(objective: Any) -> str | None:
+    """Need examples that are in memory."""
+    if isinstance(objective, StreamedObjective):
+        return "Its sentences are read from disk block by block: this solver needs them in memory."
+    return None
 
 
 def native_losses(objective: Any) -> str | None:
@@ -19,6 +33,8 @@ def native_losses(objective: Any) -> str | None:
             "Its examples are in partitions, and this solver visits them one by one: train out of core on one machine, "
             "from a compiled corpus without a client, or by gradients."
         )
+    if isinstance(objective, StreamedObjective):
+        return in_memory(objective)
     if not isinstance(objective, Objective):
         return (
             "It has no linear scores: this solver does not support slack rescaling or sign constraints, "
@@ -34,8 +50,8 @@ def native_losses(objective: Any) -> str | None:
 
 def gradient(objective: Any) -> str | None:
     """Need values and gradients: of a linear model with its gap, or of a kernel machine."""
-    if isinstance(objective, KernelSoftmax):
-        return None
+    if isinstance(objective, KernelSoftmax | StreamedObjective):
+        return in_memory(objective)
     if not all(hasattr(objective, name) for name in ("evaluate", "gap", "certify", "regulariser", "convex")):
         return "It has no gradients."
     return positive_temperature(objective) if hasattr(objective, "temperature") else None
@@ -43,6 +59,8 @@ def gradient(objective: Any) -> str | None:
 
 def losses_of_planes(objective: Any) -> str | None:
     """Need losses that are maxima of planes."""
+    if isinstance(objective, StreamedObjective):
+        return in_memory(objective)
     if not hasattr(objective, "planes") or getattr(objective, "temperature", 0.0) > 0.0:
         return "It is not made of planes, as hinge losses are."
     return None if getattr(objective, "convex", True) else all_labels(objective)

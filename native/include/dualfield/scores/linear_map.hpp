@@ -75,6 +75,10 @@ class FeaturePlan {
         const double *whole_values, *listed_values;  // null: all are 1
     };
     bool is_weighted() const { return !whole_values_.empty(); }
+    std::size_t bytes() const {
+        return (whole_begin_.size() + listed_begin_.size() + whole_values_.size() + listed_values_.size()) * 8 +
+               (whole_.size() + listed_.size() + outputs_.size()) * 4;
+    }
     Row row(std::size_t r) const {
         const std::size_t w = whole_begin_[r], l = listed_begin_[r];
         return {{whole_.data() + w, whole_begin_[r + 1] - w},

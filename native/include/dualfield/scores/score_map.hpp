@@ -53,6 +53,10 @@ class ScoreMap {
     // how much the conjugate grows.
     double move(std::size_t example, const PartSums& sums, double scale, double* w, double* scratch,
                 const Shrinkage* shrinkage = nullptr) const;
+    // Scores of rows [first, last) of the first table alone, and moves of the weights that score them.
+    void score_nodes(const double* w, std::size_t first, std::size_t last, double* own, double* scratch) const;
+    double move_nodes(std::size_t first, std::size_t last, const double* sums, double scale, double* w,
+                      double* scratch) const;
     // Asks for what describes an example that comes soon.
     void prefetch(std::size_t example) const;
 

@@ -24,9 +24,8 @@ namespace dualfield {
 
 class DualWeights {
   public:
-    DualWeights(const ScoreMap& map, double l1_ratio, double sigma)
-        : map_(map),
-          size_(map.size()),
+    DualWeights(std::size_t size, double l1_ratio, double sigma)
+        : size_(size),
           lasso_(l1_ratio),
           ridge_(1.0 - l1_ratio),
           sigma_(sigma),
@@ -52,8 +51,8 @@ class DualWeights {
     }
 
     // v += scale * A_i' sums, and w follows; returns how much R_a* grows.
-    double move(std::size_t i, const PartSums& sums, double scale, double* scratch) {
-        return map_.move(i, sums, scale, w_.data(), scratch, w_.size() > size_ ? &shrinkage_ : nullptr);
+    double move(const ScoreMap& map, std::size_t i, const PartSums& sums, double scale, double* scratch) {
+        return map.move(i, sums, scale, w_.data(), scratch, w_.size() > size_ ? &shrinkage_ : nullptr);
     }
     // v = 0.
     void clear() {
@@ -150,7 +149,6 @@ class DualWeights {
         for (std::size_t j = 0; j < size_; ++j) w_[j] = inverse * (u(j) - std::clamp(u(j), -lasso_, lasso_));
     }
 
-    const ScoreMap& map_;
     std::size_t size_;
     double lasso_, ridge_, sigma_;
     Aligned<double> w_;           // [size], then u where it is another vector

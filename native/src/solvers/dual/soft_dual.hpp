@@ -16,6 +16,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <vector>
 
@@ -27,25 +28,58 @@
 
 namespace dualfield {
 
-// S: float or double, the precision in which the state is kept.
+// The numbers that the dual points of some examples are kept as; S: float or double.
+template <class S>
+struct SoftState {
+    std::span<S> theta, mu, shared_theta, shared_mu;  // own parts of all examples, [n][n_shared]
+    std::span<double> value, eta;                     // [n]: T H + <D, mu>, step size
+};
+
+// The same in memory of their own.
+template <class S>
+class SoftMemory {
+  public:
+    explicit SoftMemory(const Problem& problem)
+        : theta_(problem.structure->parts().own_begin(problem.n_examples())),
+          mu_(theta_.size()),
+          shared_theta_(checked_product(problem.n_examples(), problem.structure->parts().n_shared)),
+          shared_mu_(shared_theta_.size()),
+          value_(problem.n_examples(), 0.0),
+          eta_(problem.n_examples(), 1.0) {}
+
+    SoftState<S> state() {
+        return {{theta_.data(), theta_.size()},
+                {mu_.data(), mu_.size()},
+                {shared_theta_.data(), shared_theta_.size()},
+                {shared_mu_.data(), shared_mu_.size()},
+                value_,
+                eta_};
+    }
+
+  private:
+    Aligned<S> theta_, mu_, shared_theta_, shared_mu_;
+    std::vector<double> value_, eta_;
+};
+
 template <class S>
 class SoftDual {
   public:
     using Scores = PartsOfOne<const double>;
 
-    SoftDual(const Problem& problem, const Truth& truth)
+    // All must outlive this.
+    SoftDual(const Problem& problem, const Truth& truth, const SoftState<S>& kept)
         : problem_(problem),
           truth_(truth),
           layout_(problem.structure->parts()),
           block_(problem.structure->block()),
           n_shared_(layout_.n_shared),
           state_(routines().state<S>()),
-          theta_(layout_.own_begin(problem.n_examples())),
-          mu_(theta_.size()),
-          shared_theta_(checked_product(problem.n_examples(), n_shared_)),
-          shared_mu_(shared_theta_.size()),
-          value_(problem.n_examples(), 0.0),
-          eta_(problem.n_examples(), 1.0) {
+          theta_(kept.theta),
+          mu_(kept.mu),
+          shared_theta_(kept.shared_theta),
+          shared_mu_(kept.shared_mu),
+          value_(kept.value),
+          eta_(kept.eta) {
         std::size_t largest = 0;
         for (std::size_t i = 0; i < problem.n_examples(); ++i) {
             begins_.push_back(layout_.own_begin(i));
@@ -60,8 +94,8 @@ class SoftDual {
     // mu is the truth itself, where w and the dual are zero. No finite theta gives it, so theta only stands near by,
     // for the case that the first step, which would not look at it, is too long.
     void begin_at_truth() {
-        for (Aligned<S>* numbers : {&theta_, &mu_, &shared_theta_, &shared_mu_})
-            std::fill(numbers->begin(), numbers->end(), S{0});
+        for (const std::span<S> numbers : {theta_, mu_, shared_theta_, shared_mu_})
+            std::fill(numbers.begin(), numbers.end(), S{0});
         std::fill(value_.begin(), value_.end(), 0.0);
         for (std::size_t i = 0; i < problem_.n_examples(); ++i) {
             truth_.add(i, S{1}, tables_of_one(layout_, i, mu_of(i)), shared_mu_of(i));
@@ -89,7 +123,7 @@ class SoftDual {
     void take_over(const SoftDual<Other>& before) {
         std::copy(before.theta_.begin(), before.theta_.end(), theta_.begin());
         std::copy(before.shared_theta_.begin(), before.shared_theta_.end(), shared_theta_.begin());
-        eta_ = before.eta_;
+        std::copy(before.eta_.begin(), before.eta_.end(), eta_.begin());
     }
 
     // A step of an example that does not lower the dual; returns what the dual gains, nothing if all steps are too
@@ -258,9 +292,9 @@ class SoftDual {
     std::unique_ptr<Block> block_;
     std::size_t n_shared_;
     const StateRoutines<S>& state_;
-    std::vector<std::size_t> begins_;                   // [n + 1]: of the own parts
-    Aligned<S> theta_, mu_, shared_theta_, shared_mu_;  // own parts of all examples, [n][n_shared]
-    std::vector<double> value_, eta_;                   // [n]: T H + <D, mu>, step size
+    std::vector<std::size_t> begins_;  // [n + 1]: of the own parts
+    std::span<S> theta_, mu_, shared_theta_, shared_mu_;
+    std::span<double> value_, eta_;
     Buffer new_theta_, new_mu_, moved_, new_shared_theta_, new_shared_mu_, shared_moved_;
 };
 

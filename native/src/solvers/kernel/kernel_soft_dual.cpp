@@ -13,7 +13,7 @@ constexpr int kMostSteps = 3;  // at a visit
 class KernelSoftDual final : public KernelParts {
   public:
     KernelSoftDual(const Problem& problem, double scale, bool with_nodes)
-        : KernelParts(problem, scale, with_nodes), points_(problem, truth_) {
+        : KernelParts(problem, scale, with_nodes), memory_(problem), points_(problem, truth_, memory_.state()) {
         points_.begin_at_truth();
         std::size_t most = 0;
         for (std::size_t i = 0; i < problem.n_examples(); ++i) most = std::max(most, n_scores(i));
@@ -132,6 +132,7 @@ class KernelSoftDual final : public KernelParts {
         for (std::size_t c = 0; c < n_shared_; ++c) w_[c] -= weight * mask_[c] * points_.moved().shared[c];
     }
 
+    SoftMemory<double> memory_;
     SoftDual<double> points_;
     Buffer moved_, answer_;
     bool is_moved_ = false;

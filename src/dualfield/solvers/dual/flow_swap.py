@@ -7,15 +7,18 @@ from typing import Any, ClassVar
 
 from dualfield import _native
 from dualfield.data.arrays import Floats
-from dualfield.objectives import Objective
+from dualfield.objectives import Objective, StreamedObjective
 from dualfield.solvers.base import Progress, Solution, StopRule
 from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.dual.native_solution import native_solution
+from dualfield.solvers.dual.streamed import solve_streamed
 from dualfield.solvers.needs import (
     Need,
     all_labels,
+    first_order,
     free_signs,
     native_losses,
+    no_pair_features,
     squared_norm,
     swappable,
     zero_temperature,
@@ -37,7 +40,8 @@ class FlowSwap(Solver):
     this is needed. Needs chains of order 1 without features of label pairs, single nodes, or trees or graphs with exact
     answers; T = 0, examples with all their labels, no penalty on absolute values. Memory: about 32 bytes for each node,
     twice that on trees and graphs, and 12 for each feature of a label that competes. The ascent runs on one thread, so
-    that it does not depend on their number; certificates use all of them.
+    that it does not depend on their number; certificates use all of them. On a compiled corpus blocks of sentences are
+    visited in a new random order at every pass, and the flows are in a file.
 
     Examples
     --------
@@ -56,9 +60,33 @@ class FlowSwap(Solver):
         swappable,
     )
 
+    def missing(self, objective: Any) -> str | None:
+        """Say what an objective has that this solver cannot take.
+
+        Parameters
+        ----------
+        objective : Objective or StreamedObjective
+            What is to be minimised.
+
+        Returns
+        -------
+        str or None
+            A sentence; None if nothing is missing.
+
+        Examples
+        --------
+        >>> from dualfield.solvers import FlowSwap, prototypes
+        >>> FlowSwap().missing(prototypes.objective(temperature=1.0))
+        'It has a temperature above zero: it is not the hinge.'
+        """
+        if isinstance(objective, StreamedObjective):
+            of_chains = (zero_temperature, squared_norm, free_signs, no_pair_features, first_order)
+            return next((reason for need in of_chains if (reason := need(objective)) is not None), None)
+        return super().missing(objective)
+
     def solve(
         self,
-        objective: Objective,
+        objective: Objective | StreamedObjective,
         rule: StopRule,
         start: Floats | Solution[Floats] | None = None,
         callbacks: Progress | None = None,
@@ -68,7 +96,7 @@ class FlowSwap(Solver):
 
         Parameters
         ----------
-        objective : Objective
+        objective : Objective or StreamedObjective
             What to minimise, with T = 0.
         rule : StopRule
             When to stop.
@@ -93,6 +121,9 @@ class FlowSwap(Solver):
         ('converged', 0.25)
         """
         suited(self, objective)
+        if isinstance(objective, StreamedObjective):
+            begin = start.parameters if isinstance(start, Solution) else start
+            return solve_streamed(objective, rule, begin, Callbacks.of(callbacks), random_state or 0, self)
         flow = start.dual if isinstance(start, Solution) else None
         result: Any = _native.solve_flow_swap(
             objective.native,
