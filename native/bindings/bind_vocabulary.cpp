@@ -5,6 +5,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
@@ -150,6 +151,41 @@ void insert_all(Vocabulary& vocabulary, Strings strings) {
     }
 }
 
+// The columns of the attributes of another vocabulary, in its order; those that are not known become new columns.
+Vector<std::int32_t> insert_each(Vocabulary& vocabulary, const Vocabulary& other) {
+    constexpr std::int32_t ahead = 8;
+    GrowingArray<std::int32_t> columns;
+    {
+        const nb::gil_scoped_release unlocked;
+        std::array<std::uint64_t, ahead> hashes{};
+        const auto prepare = [&](std::int32_t column) {
+            const std::uint64_t hash = hash_text(other.attribute(column));
+            hashes[static_cast<std::size_t>(column % ahead)] = hash;
+            vocabulary.prefetch_slot(hash);
+        };
+        const std::int32_t size = other.size();
+        for (std::int32_t column = 0; column < std::min(ahead, size); ++column) prepare(column);
+        for (std::int32_t column = 0; column < size; ++column) {
+            const std::uint64_t hash = hashes[static_cast<std::size_t>(column % ahead)];
+            columns.push(vocabulary.insert(other.attribute(column), hash));
+            if (column + ahead < size) prepare(column + ahead);
+        }
+    }
+    return hand_over(columns);
+}
+
+// Some attributes of a vocabulary, in a given order, as a vocabulary.
+Vocabulary taken(const Vocabulary& vocabulary, Input<std::int32_t, 1> columns) {
+    const std::span<const std::int32_t> wanted(columns.data(), columns.size());
+    const nb::gil_scoped_release unlocked;
+    Vocabulary result;
+    for (const std::int32_t column : wanted) {
+        if (column < 0 || column >= vocabulary.size()) throw nb::index_error("column out of range");
+        result.insert(vocabulary.attribute(column));
+    }
+    return result;
+}
+
 // What can be iterated over but is no sequence of items: most often one level of lists is missing.
 void check_sequence(nb::handle sequence, const std::string& place) {
     PyObject* const object = sequence.ptr();
@@ -214,6 +250,9 @@ void register_vocabulary(nb::module_& module) {
         .def("attributes", &attributes, "All strings in column order.")
         .def("find_all", &find_all, "attributes"_a, "Columns of the strings, -1 where unknown.")
         .def("insert_all", &insert_all, "attributes"_a, "New columns for the strings that have none.")
+        .def("insert_each", &insert_each, "other"_a,
+             "Columns of the attributes of another vocabulary, which are added where they are not known.")
+        .def("taken", &taken, "columns"_a.noconvert(), "The attributes of some columns, in their order.")
         .def("read_sequences", &read_sequences, "sequences"_a, "grow"_a, "name"_a,
              "Rows of an iterable of sequences of items: indptr, indices, values or None, offsets, unknown attributes.")
         .def("read_items", &read_items, "items"_a, "grow"_a, "name"_a,

@@ -7,6 +7,7 @@ NB_MODULE(_native, module) {
     module.doc() = "Native core of dualfield: everything that runs once per example, node, clique or attribute.";
     dualfield::bindings::register_vocabulary(module);
     dualfield::bindings::register_templates(module);
+    dualfield::bindings::register_corpus(module);
     dualfield::bindings::register_anchored(module);
     dualfield::bindings::register_structures(module);
     dualfield::bindings::register_tree(module);

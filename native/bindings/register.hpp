@@ -5,6 +5,7 @@ namespace dualfield::bindings {
 
 void register_vocabulary(nanobind::module_& module);
 void register_templates(nanobind::module_& module);
+void register_corpus(nanobind::module_& module);
 void register_anchored(nanobind::module_& module);
 void register_structures(nanobind::module_& module);
 void register_tree(nanobind::module_& module);

@@ -92,7 +92,7 @@ def test_an_error_of_a_partition_comes_as_it_is_and_nothing_stays(engine: DaskEn
 def test_a_partition_that_kills_its_workers_is_named(engine: DaskEngine) -> None:
     names = [f"corpus/{name}.gz" for name in "abcd"]
     handles = engine.map(die, range(4), names=names)
-    with pytest.raises(LostClusterError, match=r"workers died one after another while they worked on corpus/c\.gz"):
+    with pytest.raises(LostClusterError, match=r"Workers died while they worked on corpus/c\.gz, \d+ in all"):
         engine.tree_sum(handles)
     engine.release(handles)
     wait_until_clean(engine.client)

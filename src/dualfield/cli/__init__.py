@@ -17,6 +17,7 @@ _COMMANDS = {
     "rank": "Say which sentences to label next.",
     "evaluate": "Compare predicted labels with true ones, as conlleval does.",
     "inspect": "Show what is in a model file.",
+    "compile": "Compile labelled text into a corpus on disk, for training on data that do not fit into memory.",
     "convert": "Write data or a model in another format.",
     "template": "Print a built-in template.",
     "doctor": "Show what was built and check that it works.",
@@ -25,7 +26,7 @@ _COMMANDS = {
 }
 _GROUPS = {
     "Train and predict": ("train", "tune", "tag", "rank", "evaluate"),
-    "Models and files": ("inspect", "convert", "template"),
+    "Models and files": ("inspect", "compile", "convert", "template"),
     "The program": ("demo", "doctor", "completion"),
 }
 

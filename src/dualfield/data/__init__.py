@@ -2,6 +2,18 @@
 
 from dualfield.data.attributes import Vocabulary
 from dualfield.data.batch import Batch
+from dualfield.data.compiled import (
+    BlockRanges,
+    ByteRange,
+    CompiledCorpus,
+    CorpusFileError,
+    FeatureCounts,
+    MergedPartitions,
+    Partition,
+    PartitionSummary,
+    RowsOfPart,
+    merge_partitions,
+)
 from dualfield.data.dependency_sentence import DependencySentence
 from dualfield.data.labels import Labels
 from dualfield.data.partial_trees import PartialTree
@@ -10,13 +22,23 @@ from dualfield.data.trees import Constituent, ParseTree
 
 __all__ = [
     "Batch",
+    "BlockRanges",
+    "ByteRange",
+    "CompiledCorpus",
     "Constituent",
+    "CorpusFileError",
     "DependencySentence",
+    "FeatureCounts",
     "Labels",
+    "MergedPartitions",
     "ParseTree",
     "PartialTree",
+    "Partition",
+    "PartitionSummary",
+    "RowsOfPart",
     "Vocabulary",
     "clean_tree",
     "join_unaries",
+    "merge_partitions",
     "split_unaries",
 ]

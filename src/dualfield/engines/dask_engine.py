@@ -14,7 +14,7 @@ from concurrent.futures import CancelledError
 from typing import Any
 
 from dualfield.engines.engine import FAN_IN, Engine, Handles, LostClusterError, add_in_order
-from dualfield.engines.serial import names_of
+from dualfield.engines.serial import names_of, owned
 
 __all__ = ["DaskEngine"]
 
@@ -51,18 +51,20 @@ class DaskEngine(Engine):
         function: Callable[..., Any],
         parts: Sequence[Any] | Handles,
         *shared: Any,
+        each: Sequence[Any] | None = None,
         keep: bool = False,
         names: Sequence[str] | None = None,
     ) -> Handles:
         """Send a task for each partition."""
         known = names_of(parts, names)
-        items = parts.items if isinstance(parts, Handles) else tuple(parts)
+        items = parts.items if isinstance(parts, Handles) else tuple(self._future_of(part) for part in parts)
         token = uuid.uuid4().hex[:12]
         # One task with the value inside, however many partitions: workers get it from each other.
         given = [self._submit(_same, one, key=f"shared{at}-{token}") for at, one in enumerate(shared)]
         label = getattr(function, "__name__", type(function).__name__)
         futures = [
-            self._submit(function, part, *given, key=f"{label}-part{at:05d}-{token}") for at, part in enumerate(items)
+            self._submit(function, part, *mine, *given, key=f"{label}-part{at:05d}-{token}")
+            for at, (part, mine) in enumerate(zip(items, owned(items, each), strict=True))
         ]
         return Handles(tuple(futures), known)
 
@@ -88,7 +90,13 @@ class DaskEngine(Engine):
     def in_order(self, handles: Handles) -> Iterator[Any]:
         """Fetch results one after another."""
         for future in handles.items:
-            yield self._fetch(future, handles.names)
+            try:
+                value = self._fetch(future, handles.names)
+            except BaseException:
+                # An error may be kept for long, and with it the handles: nothing is to stay on the workers.
+                _let_go(handles.items)
+                raise
+            yield value
 
     def release(self, handles: Handles) -> None:
         """Let the workers forget results; tasks that have not begun are not run any more."""
@@ -98,6 +106,10 @@ class DaskEngine(Engine):
         """Close the connection, if it was opened for this engine."""
         if self._owns_client:
             self.client.close()
+
+    def _future_of(self, part: Any) -> Any:
+        """Return what a partition is here: delayed values are computed on the cluster."""
+        return self.client.compute(part) if hasattr(part, "__dask_graph__") else part
 
     def _submit(self, function: Callable[..., Any], *given: Any, key: str) -> Any:
         with warnings.catch_warnings():
@@ -115,8 +127,8 @@ class DaskEngine(Engine):
             found = _PLACE.search(str(error.task))
             where = names[int(found[1])] if found and int(found[1]) < len(names) else f"the task {error.task}"
             raise LostClusterError(
-                f"{error.allowed_failures + 1} workers died one after another while they worked on {where}: most likely "
-                "it does not fit into their memory. Make smaller partitions, or give workers more memory (memory_limit)."
+                f"Workers died while they worked on {where}, {error.allowed_failures + 1} in all: most likely it does "
+                "not fit into their memory. Make smaller partitions, or give workers more memory (memory_limit)."
             ) from None
         except CancelledError as error:
             raise LostClusterError(

@@ -75,6 +75,7 @@ class Engine(ABC):
         function: Callable[..., Any],
         parts: Sequence[Any] | Handles,
         *shared: Any,
+        each: Sequence[Any] | None = None,
         keep: bool = False,
         names: Sequence[str] | None = None,
     ) -> Handles:
@@ -83,11 +84,13 @@ class Engine(ABC):
         Parameters
         ----------
         function : callable
-            Called as ``function(part, *shared)``.
+            Called as ``function(part, *shared)``, or ``function(part, each[at], *shared)``.
         parts : sequence or Handles
             The partitions: values, such as paths to read them from, or what an earlier call has made of them.
         *shared : object
             Arguments that all partitions get, such as weights.
+        each : sequence, default=None
+            A further argument for each partition.
         keep : bool, default=False
             Whether the results are used many times, as those of reading are: they stay where they were computed.
         names : sequence of str, default=None

@@ -47,12 +47,14 @@ class Serial(Engine):
         function: Callable[..., Any],
         parts: Sequence[Any] | Handles,
         *shared: Any,
+        each: Sequence[Any] | None = None,
         keep: bool = False,
         names: Sequence[str] | None = None,
     ) -> Handles:
         """Say what is to be done for each partition."""
         items = parts.items if isinstance(parts, Handles) else tuple(_Given(part) for part in parts)
-        later = (_Later(function, item, shared) for item in items)
+        own = owned(items, each)
+        later = (_Later(function, item, (*mine, *shared)) for item, mine in zip(items, own, strict=True))
         return Handles(tuple(_Kept(one, self) for one in later) if keep else tuple(later), names_of(parts, names))
 
     def tree_sum(self, handles: Handles, add: Callable[..., Any] | None = None) -> Any:
@@ -166,3 +168,12 @@ def names_of(parts: Sequence[Any] | Handles, names: Sequence[str] | None) -> tup
             raise ValueError(f"names must have one entry for each of {len(parts)} partitions. Got {len(names)}.")
         return tuple(names)
     return parts.names if isinstance(parts, Handles) else tuple(f"partition {at}" for at in range(len(parts)))
+
+
+def owned(items: Sequence[Any], each: Sequence[Any] | None) -> list[tuple[Any, ...]]:
+    """Return the arguments that partitions have each for itself."""
+    if each is None:
+        return [()] * len(items)
+    if len(each) != len(items):
+        raise ValueError(f"each must have one entry for each of {len(items)} partitions. Got {len(each)}.")
+    return [(one,) for one in each]

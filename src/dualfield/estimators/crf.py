@@ -16,12 +16,14 @@ from dualfield.data.checks import check_number
 from dualfield.data.partial_labels import read_labels
 from dualfield.estimators.base import Estimator, fitting
 from dualfield.estimators.checks import check_structured, check_structured_kernel, matrix_rows
+from dualfield.estimators.partitioned import PARTITION_ATTRIBUTES, fit_partitions, refuse_client, refuse_weights
 from dualfield.estimators.prediction import StructuredPredictor
 from dualfield.estimators.running import run, run_with_kernel
 from dualfield.features import Template
 from dualfield.losses import Loss
 from dualfield.models.carry_over import carry_over
 from dualfield.models.evidence import EvidenceTable
+from dualfield.models.part_sources import is_partitioned
 from dualfield.models.structured import StructuredModel
 from dualfield.models.training_data import TrainingData, read_training_data, template_of
 from dualfield.objectives import Objective
@@ -165,6 +167,9 @@ class CRF(StructuredPredictor, Estimator):
         The C of the fit: that of ``C="evidence"``, or the given one.
     evidence_ : EvidenceTable
         What ``C="evidence"`` was chosen by; not in files.
+    n_partitions_, n_rounds_, bytes_moved_ : int
+        After a fit to partitions: how many there were, exchanges with all of them, and bytes of values and their places
+        that they have sent.
     n_iter_ : int
         Iterations of the solver.
     solver_, status_, trace_
@@ -189,8 +194,15 @@ class CRF(StructuredPredictor, Estimator):
     _saved_as = "CRF"
     _asked_with = ("temperature", "template")
     _model_type = StructuredModel
-    _counted: ClassVar[dict[str, type]] = {"n_seen_": int, "C_": float}
+    _counted: ClassVar[dict[str, type]] = {
+        "n_seen_": int,
+        "C_": float,
+        **dict.fromkeys(PARTITION_ATTRIBUTES, int),
+    }
     n_seen_: int
+    n_partitions_: int
+    n_rounds_: int
+    bytes_moved_: int
     C_: float
     evidence_: EvidenceTable
 
@@ -259,21 +271,29 @@ class CRF(StructuredPredictor, Estimator):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
         lengths: ArrayLike | None = None,
         monitor: Callable[[Moment, CRF], Any] | None = None,
         checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+        client: Any = None,
     ) -> Self:
-        """Train on labelled sequences.
+        """Train on labelled sequences, or on partitions of them, here or on a cluster.
+
+        Partitions are read where they are worked on, and trained on by L-BFGS (see "Training on a cluster" in the
+        guide). The same partitions give the same bits with any number of workers, and without a client, where they are
+        worked on one after another. They can have chains of order 1, and neither kernels nor `pair_features`.
 
         Parameters
         ----------
         X : list, generator, array or sparse matrix
             Sequences: lists of dicts, of lists of attribute strings, matrices of numbers, or one matrix and `lengths`;
-            see :meth:`dualfield.data.Batch.build`. With a template, lists of rows of strings.
-        y : list of lists of labels
+            see :meth:`dualfield.data.Batch.build`. With a template, lists of rows of strings. Or partitions, without
+            `y`: a path, a glob such as "corpus/*.gz" or a list of paths (columns with the label last where there is a
+            template, CRFsuite's items otherwise); a :class:`dualfield.data.CompiledCorpus`; a Dask bag of pairs (items,
+            labels); a list of delayed values or futures that are pairs (X, y) or :class:`dualfield.data.Partition`.
+        y : list of lists of labels, default=None
             str, int or bool. None, or a set of labels, at a node means that its label is not known, or only in part;
             the likelihood is then that of what is known, and the problem is no longer convex.
         sample_weight : array of shape (n_sequences,), default=None
@@ -286,6 +306,9 @@ class CRF(StructuredPredictor, Estimator):
         checkpoint : Checkpoint or path, default=None
             Keeps the state of the fit in a file, now and then. If that file exists, the fit goes on from it, to the
             result that it would have had without a break. See :class:`dualfield.estimators.Checkpoint`.
+        client : distributed.Client or str, default=None
+            For partitions: the Dask cluster that works on them, or the address of its scheduler, such as
+            "tcp://host:8786". None: this process, or the cluster that futures are on.
 
         Returns
         -------
@@ -302,7 +325,15 @@ class CRF(StructuredPredictor, Estimator):
         """
         solver = self._check_parameters()
         old = self._previous() if self.warm_start else None
-        self.__dict__.pop("evidence_", None)
+        for name in ("evidence_", *PARTITION_ATTRIBUTES):
+            self.__dict__.pop(name, None)
+        if is_partitioned(X, y):
+            refuse_weights(type(self).__name__, sample_weight=sample_weight, lengths=lengths)
+            solution = fit_partitions(self, X, solver, client, monitor, Checkpoint.of(checkpoint))
+            self.C_ = float(self.C)
+            warn_unless_converged(solution, float(self.tol))
+            return self
+        refuse_client(type(self).__name__, client)
         data = self._read(X, y, sample_weight, lengths)
         if isinstance(self.C, str):
             table, best = evidence_search(clone(self).set_params(C=1.0, warm_start=False, verbose=0), data)

@@ -13,6 +13,7 @@ from dualfield._native import StateError
 from dualfield.data.arrays import Floats
 from dualfield.data.checks import fixed_random_state
 from dualfield.models.kernel_training import fit_with_kernel
+from dualfield.models.partitioned_data import PartitionedData
 from dualfield.models.structured import StructuredModel
 from dualfield.models.training_data import TrainingData
 from dualfield.persistence.checkpoint import Checkpoint, fingerprint
@@ -30,7 +31,7 @@ def run(
     estimator: Any,
     solve: Solve,
     *,
-    data: TrainingData | None = None,
+    data: TrainingData | PartitionedData | None = None,
     start: Floats | None = None,
     monitor: Monitor | None = None,
     checkpoint: Checkpoint | None = None,

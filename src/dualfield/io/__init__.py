@@ -3,6 +3,7 @@
 from dualfield.io.annotated_text import AnnotatedText
 from dualfield.io.atomic import atomic_write
 from dualfield.io.bracket_files import read_trees, write_trees
+from dualfield.io.compiling import CompileProgress, compile_corpus
 from dualfield.io.conll import iter_conll, read_conll, write_conll
 from dualfield.io.conllu import iter_conllu, read_conllu, write_conllu
 from dualfield.io.crfsuite_items import read_crfsuite_items, write_crfsuite_items
@@ -17,11 +18,13 @@ from dualfield.io.svmlight import read_svmlight, write_svmlight
 
 __all__ = [
     "AnnotatedText",
+    "CompileProgress",
     "CrfsuiteModel",
     "FileColumns",
     "StateWeights",
     "TransitionWeights",
     "atomic_write",
+    "compile_corpus",
     "iter_conll",
     "iter_conllu",
     "read_conll",

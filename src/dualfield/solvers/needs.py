@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dualfield.objectives import KernelMargin, KernelObjective, KernelSoftmax, Objective
+from dualfield.objectives import KernelMargin, KernelObjective, KernelSoftmax, Objective, PartitionedObjective
 from dualfield.regularisers import PlaneRegulariser
 from dualfield.structures import Chain, Graph, Tree
 
@@ -14,6 +14,11 @@ Need = Callable[[Any], str | None]
 
 def native_losses(objective: Any) -> str | None:
     """Need linear scores, and losses that native code knows."""
+    if isinstance(objective, PartitionedObjective):
+        return (
+            "Its examples are in partitions, and this solver visits them one by one: train out of core on one machine, "
+            "from a compiled corpus without a client, or by gradients."
+        )
     if not isinstance(objective, Objective):
         return (
             "It has no linear scores: this solver does not support slack rescaling or sign constraints, "

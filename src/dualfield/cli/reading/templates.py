@@ -17,10 +17,15 @@ BUILT_IN = (None, "default", "chunking")
 
 def read_template(name: str | None, data: LabelledData) -> Template:
     """Return a built-in template or one in a file; raise an error if it needs more columns than there are."""
+    return template_of_option(name, data.n_columns, data.name)
+
+
+def template_of_option(name: str | None, n_columns: int, data_name: str) -> Template:
+    """Return the template for data of so many columns besides the label."""
     from dualfield.features import Template
 
     if name in (None, "default"):
-        return Template.default(data.n_columns)
+        return Template.default(n_columns)
     if name == "chunking":
         template = Template.chunking()
     else:
@@ -32,9 +37,9 @@ def read_template(name: str | None, data: LabelledData) -> Template:
             raise click.BadParameter(f"{path}: {error.strerror}{hint}.", param_hint="'--template'") from error
         except ValueError as error:
             raise click.ClickException(f"{path}: {' '.join(str(error).split())}") from error
-    if template.n_columns > data.n_columns:
+    if template.n_columns > n_columns:
         raise click.ClickException(
-            f"{data.name}: has {data.n_columns} column{'s' * (data.n_columns != 1)} besides the label; "
+            f"{data_name}: has {n_columns} column{'s' * (n_columns != 1)} besides the label; "
             f"the template {name} reads {template.n_columns}."
         )
     return template
