@@ -60,7 +60,58 @@ class ChainSlope final : public Slope {
         return mean;
     }
 
+    void add_covariance(const PartLayout& layout, std::size_t example, double scale, double* out) override {
+        if (!has_square_tables() || chain_.with_edges() || length_ == 0)
+            return Slope::add_covariance(layout, example, scale, out);
+        ChainCovarianceTask task{.length = length_,
+                                 .n_labels = n_labels_,
+                                 .width = width_,
+                                 .shares = shares_.data(),
+                                 .states = states_.data(),
+                                 .memory = nullptr,
+                                 .out = nullptr};
+        task.memory = steps_.require(task.memory_size());
+        task.out = joint_.require(checked_product(task.size(), task.size()));
+        routines().chain_covariances(task);
+        list_places();
+        const std::size_t n = places_.size(), size = task.size(), labels = length_ * width_;
+        for (std::size_t i = 0; i < n; ++i)
+            for (std::size_t j = i; j < n; ++j) {
+                // Labels are known with later ones, transitions with labels.
+                const bool is_turned = places_[j] >= labels && places_[i] < labels;
+                const std::size_t from = is_turned ? places_[j] : std::min(places_[i], places_[j]);
+                const std::size_t to = is_turned ? places_[i] : std::max(places_[i], places_[j]);
+                const double value =
+                    scale * task.out[from >= labels || to < labels ? from * size + to : to * size + from];
+                out[i * n + j] += value;
+                if (i != j) out[j * n + i] += value;
+            }
+    }
+
   private:
+    // Whether forward tables are [label before][width].
+    bool has_square_tables() const {
+        if (!topology_.is_plain() || topology_.groups().size() != 1) return false;
+        const ChainTopology::Group& group = topology_.groups()[0];
+        return group.n_in == n_labels_ && group.n_out == n_labels_ && group.first_out == 0 &&
+               group.forward_block == 0 && group.out_width == width_;
+    }
+    // Where the parts of the example are among the places of ChainCovarianceTask.
+    void list_places() {
+        places_.clear();
+        for (std::size_t t = 0; t < length_; ++t)
+            for (std::size_t k = 0; k < n_labels_; ++k) places_.push_back(t * width_ + k);
+        const std::size_t first_shared = places_.size();
+        places_.resize(first_shared + chain_.parts().n_shared);
+        const auto cliques = topology_.cliques();
+        for (std::size_t c = 0; c < cliques.size(); ++c)
+            places_[first_shared + c] = length_ * width_ + cliques[c].forward_entry;
+        for (std::size_t k = 0; chain_.with_ends() && k < n_labels_; ++k) {
+            places_[first_shared + chain_.start_begin() + k] = k;
+            places_[first_shared + chain_.stop_begin() + k] = (length_ - 1) * width_ + k;
+        }
+    }
+
     // By one pass back and one forth, where that is safe.
     bool begin_plain(const ChainScores& scores) {
         if (!topology_.is_plain() || topology_.has_forbidden() || scores.transition_per_edge) return false;
@@ -204,7 +255,8 @@ class ChainSlope final : public Slope {
     TransitionTable table_;     // of the transition scores that were seen last
     std::vector<double> kept_;  // which are these
     double kept_temperature_ = 0.0;
-    Buffer shares_, states_, node_, cliques_, rows_, steps_;
+    Buffer shares_, states_, node_, cliques_, rows_, steps_, joint_;
+    std::vector<std::size_t> places_;
 };
 
 }  // namespace

@@ -110,7 +110,7 @@ def evaluate(
             graphs=loaded.graph_reader(),
         )
         if loaded.kind == "trees":
-            found = _of_trees(data.y, loaded.model.predict(data.X))
+            found = _of_trees(data.y, _parsed(loaded, data))
         elif loaded.kind == "multilabel":
             found = _of_label_sets(loaded, data)
         elif loaded.kind == "conllu":
@@ -170,6 +170,17 @@ def _of_graphs(loaded: LoadedModel, data: LabelledData) -> Evaluation:
     elif hasattr(loaded.model, "predict_proba"):
         calibration = calibration_of(y_true, loaded.model.predict_proba(data.X), loaded.model.classes_)
     return Evaluation.of(y_true, y_pred, calibration=calibration, unit="node")
+
+
+def _parsed(loaded: LoadedModel, data: LabelledData) -> list[Any]:
+    """Return predicted trees, and say which sentences have none."""
+    from dualfield.cli.reading.tree_data import clean_trees, tell_unparsed
+
+    found, reasons = loaded.parse(data.X)
+    if reasons:
+        places = [f"{name}:{number}" for name, source in data.sources for number, _ in clean_trees(source)]
+        tell_unparsed({places[i]: reason for i, reason in reasons.items()})
+    return found
 
 
 def _of_trees(y_true: list[Any], y_pred: list[Any]) -> TreeEvaluation:

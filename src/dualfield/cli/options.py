@@ -151,13 +151,13 @@ constraints = click.option(
 )
 structure = click.option(
     "--structure",
-    type=click.Choice(["graph", "tree", "semi-markov", "spans", "dependency"]),
+    type=click.Choice(["graph", "tree", "semi-markov", "spans", "grammar", "dependency"]),
     default=None,
     help="For sequences: semi-markov cuts them into segments, which the labels mark.  [default: a chain]  dependency: "
     "trees of heads, in CoNLL-U, or in columns whose last one is the head, 0 for the root.  For graphs "
     "in JSON: any graph, or trees, whose edges lead from a parent to its child.  [default: graph]  For several labels: "
     "an edge between all pairs of labels, or the tree of the largest mutual information.  [default: no edges]  For "
-    "trees in brackets: spans scores each labelled span.  [default: spans]",
+    "trees in brackets: spans scores each labelled span, grammar the rules that the trees have.  [default: spans]",
 )
 max_length = click.option(
     "--max-length",

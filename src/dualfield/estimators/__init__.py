@@ -14,6 +14,7 @@ from dualfield.estimators.loading import load
 from dualfield.estimators.pcfg import DiscriminativePCFG
 from dualfield.estimators.structured_svm import StructuredSVM
 from dualfield.estimators.tuned import CRFCV, StructuredSVMCV
+from dualfield.models.impossible import ImpossibleWarning
 from dualfield.objectives.latent_bags import LatentPosition
 from dualfield.objectives.latent_states import LatentChain, LatentMulticlass
 from dualfield.persistence.checkpoint import Checkpoint, CheckpointWarning
@@ -30,6 +31,7 @@ __all__ = [
     "DiscriminativeHMM",
     "DiscriminativePCFG",
     "EarlyStopping",
+    "ImpossibleWarning",
     "KernelLogisticRegression",
     "LatentCRF",
     "LatentChain",

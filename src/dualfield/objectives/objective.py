@@ -269,13 +269,13 @@ class Objective:
     def hessian(self, w: Floats) -> Floats:
         """Return all second derivatives of the losses, without the penalty: for few parameters.
 
-        The covariances of each example are computed part by part, so that the work for an example grows with its parts
-        times what a gradient takes, and the memory with the square of the parameters.
+        The covariances of the parts of each example are added up over the points first, and taken to the parameters
+        once. Memory grows with the square of the parameters, and of the parts of an example.
 
         Parameters
         ----------
-        w : array of shape (n_parameters,)
-            Parameters.
+        w : array of shape (n_parameters,) or (n_points, n_parameters)
+            Parameters; of several points the mean is returned.
 
         Returns
         -------
@@ -292,7 +292,7 @@ class Objective:
         array([[ 0.25, -0.25],
                [-0.25,  0.25]])
         """
-        return self._losses.hessian(w)
+        return self._losses.hessian([np.ascontiguousarray(point) for point in np.atleast_2d(w)])
 
     def gap(
         self, w: Floats, loss: float, gradient: Floats, magnitude: float = 0.0, slack: float = 0.0

@@ -78,7 +78,7 @@ def run(given: Options, chosen: set[str]) -> str:
         calibrate(model, data, held_out if given["calibrate"] != "cv" else None, say)
     ended = finish(given, data, dev, model, history)
     if stopping is not None and not given["quiet"]:
-        click.echo(_dev_line(stopping, _scorer(dev, data.labels)[0], given["keep"]))
+        click.echo(_dev_line(stopping, _scorer(given, dev, data.labels)[0], given["keep"]))
         if not chosen & {"C", "warm_start"}:
             say("C is 1, the default: --C auto or `dualfield tune` may find a better one.")
     return ended
@@ -252,7 +252,7 @@ def _fit_in_passes(
     )
     if given["tol"] is not None:
         model.tol = given["tol"]
-    name, score = _scorer(dev, data.labels)
+    name, score = _scorer(given, dev, data.labels)
     kept = None
     if given["checkpoint"] is not None:
         kept = Checkpoint(given["checkpoint"], every=given["checkpoint_every"], remove=False)
@@ -334,19 +334,35 @@ def _begun(old: LoadedModel, data: LabelledData, kind: type[Any]) -> Any:
     return old.model
 
 
-def _scorer(dev: LabelledData | None, labels: list[str]) -> tuple[str, Callable[[Any], float] | None]:
+def _scorer(given: Options, dev: LabelledData | None, labels: list[str]) -> tuple[str, Callable[[Any], float] | None]:
     if dev is None:
         return "", None
     if dev.format == "trees":
-        from dualfield.metrics import parse_f1_score
-
-        return "F1", lambda model: parse_f1_score(dev.y, model.predict(dev.X))
+        return "F1", _tree_scorer(given, dev)
     if dev.format in ("conll", "crfsuite") and marks_spans([*dev.labels, *labels]):
         from dualfield.metrics import span_f1_scorer
 
         return "F1", lambda model: span_f1_scorer(model, dev.X, dev.y)
     name = "accuracy" if dev.format != "conllu" else "LAS" if labels and dev.labels else "UAS"
     return name, lambda model: float(model.score(dev.X, dev.y))
+
+
+def _tree_scorer(given: Options, dev: LabelledData) -> Callable[[Any], float]:
+    """Return what scores trees: those of sentences that a grammar cannot parse have no brackets, which is said once."""
+    from dualfield.metrics import parse_f1_score
+
+    told: list[str] = []
+
+    def score(model: Any) -> float:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = model.predict(dev.X, impossible="none")
+        for one in caught if not told else ():
+            told.append(f"{dev.name}: {one.message}")
+            complain(given, told[-1])
+        return parse_f1_score(dev.y, found)
+
+    return score
 
 
 def _fit_kernel_machine(given: Options, data: LabelledData, dev: LabelledData | None) -> Any:
@@ -370,7 +386,7 @@ def _fit_kernel_machine(given: Options, data: LabelledData, dev: LabelledData | 
     with contextlib.redirect_stdout(sys.stderr), own_warnings(given):
         model.fit(data.X, data.y)
     model.verbose = 0
-    name, score = _scorer(dev, data.labels)
+    name, score = _scorer(given, dev, data.labels)
     if score is not None and not given["quiet"]:
         tell(f"dev {name}: {100 * score(model):.2f}")
     return model
@@ -382,9 +398,11 @@ def own_warnings(given: Options) -> Any:
     from sklearn.exceptions import ConvergenceWarning
 
     from dualfield.estimators import CheckpointWarning
+    from dualfield.models.impossible import ImpossibleWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("always", CheckpointWarning)
+        warnings.simplefilter("always", ImpossibleWarning)
         warnings.showwarning = lambda message, *place, **more: complain(given, str(message))
         yield
