@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dualfield import KernelLogisticRegression
+from dualfield import CRF, KernelLogisticRegression, StructuredSVM
 
 
 @dataclass(frozen=True)
@@ -82,3 +82,15 @@ def test_errors_come_back(client: Any, tmp_path: Path) -> None:
     bad.write_bytes(b"PK")
     with pytest.raises(ValueError, match=r"bad\.npz cannot be read"):
         fitted([bad], client)
+
+
+@pytest.mark.parametrize("model", [CRF(kernel="rbf", kernel_approx=8), StructuredSVM(kernel="rbf", kernel_approx=8)])
+def test_structured_models(client: Any, model: Any) -> None:
+    rng = np.random.default_rng(0)
+    y = [rng.integers(0, 2, size=4) for _ in range(12)]
+    X = [np.eye(2)[one] + 0.5 * rng.normal(size=(4, 2)) for one in y]
+    parts = [(X[at::3], y[at::3]) for at in range(3)]
+    here = model.fit(parts).expansion_.coefficients.tobytes()
+    assert model.fit(parts, client=client).expansion_.coefficients.tobytes() == here
+    futures = [client.submit(tuple, part, pure=False) for part in parts]
+    assert model.fit(futures, client=client).expansion_.coefficients.tobytes() == here

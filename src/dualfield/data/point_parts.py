@@ -87,7 +87,7 @@ class PointPart:
 
 
 def point_parts(
-    X: Any, y: Any = None, opened: Callable[[str], Callable[[], Any]] | None = None
+    X: Any, y: Any = None, opened: Callable[[str], Callable[[], Any]] | None = None, *, of_sequences: bool = False
 ) -> list[PointPart] | None:
     """Return the partitions that are meant by what was passed as X and y, or None if that is one set of points.
 
@@ -99,6 +99,8 @@ def point_parts(
         Labels are in the partitions, unless X is a Dask array.
     opened : callable, default=None
         Makes a function that reads a file, of its path.
+    of_sequences : bool, default=False
+        Whether partitions are pairs of sequences and their labels, which stay lists.
 
     Returns
     -------
@@ -118,7 +120,7 @@ def point_parts(
         return _blocks(X, y)
     if y is not None or not isinstance(X, Sequence) or isinstance(X, str) or not len(X):
         return None
-    sources = [_source(one, opened) for one in X]
+    sources = [_source(one, opened, of_sequences) for one in X]
     if not any(source is not None for source in sources):
         return None
     for index, source in enumerate(sources):
@@ -149,18 +151,23 @@ def read_rows(part: PointPart | Rows) -> Rows:
     """
     if isinstance(part, Rows):
         return part
-    return rows_of_values(_value(part.source), part.index, part.name)
+    return rows_of_values(computed(part.source), part.index, part.name)
 
 
 def rows_of_values(given: Any, index: int, name: str) -> Rows:
     """Return the rows of a pair or triple of arrays, checked."""
     if callable(given) and not hasattr(given, "dtype"):  # a future, or delayed value, of a function that reads
-        given = _value(given)
+        given = computed(given)
     if not isinstance(given, tuple | list) or not 2 <= len(given) <= 3:
         raise ValueError(f"{name} must be {_WHAT}. Got {type(given).__name__}.")
-    X, y = _value(given[0]), _value(given[1])
+    X, y = computed(given[0]), computed(given[1])
     X = check_array(
-        X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=0, input_name=f"X of {name}"
+        X,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        ensure_min_samples=0,
+        ensure_min_features=0,
+        input_name=f"X of {name}",
     )
     if y is None:
         raise ValueError(f"{name} has no labels: y is None.")
@@ -172,7 +179,7 @@ def rows_of_values(given: Any, index: int, name: str) -> Rows:
             check_classification_targets(y)
         except ValueError as error:
             raise ValueError(f"y of {name}: {error}") from None
-    weights = np.ones(len(y)) if len(given) < 3 or given[2] is None else _weights(_value(given[2]), len(y), name)
+    weights = np.ones(len(y)) if len(given) < 3 or given[2] is None else _weights(computed(given[2]), len(y), name)
     X = _canonical(X) if sparse.issparse(X) else X
     if (weights > 0.0).all():
         return Rows(index, name, X, y, weights)
@@ -196,17 +203,19 @@ def _weights(given: Any, n: int, name: str) -> Floats:
     return weights
 
 
-def _value(given: Any) -> Any:
+def computed(given: Any) -> Any:
     """Return what a delayed value or a function without arguments stands for."""
     if hasattr(given, "__dask_graph__"):
         return given.compute(scheduler="synchronous")  # inside a task, or in this process
     return given() if callable(given) and not hasattr(given, "dtype") else given
 
 
-def _source(given: Any, opened: Callable[[str], Callable[[], Any]] | None) -> Any:
+def _source(given: Any, opened: Callable[[str], Callable[[], Any]] | None, of_sequences: bool) -> Any:
     """Return where the rows of a partition come from; None if this is no partition."""
     if isinstance(given, str) or hasattr(given, "__fspath__"):
         return None if opened is None else opened(str(given))
+    if of_sequences and isinstance(given, tuple):
+        return given if len(given) == 2 else None
     if isinstance(given, tuple) and 2 <= len(given) <= 3 and np.ndim(given[0]) != 0:
         # Lists become arrays once, and not at every reading.
         return tuple(one if one is None or hasattr(one, "dtype") else np.asarray(one) for one in given)

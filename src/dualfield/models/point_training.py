@@ -74,8 +74,10 @@ def fit_point_parts(
     facts = facts.weighted(_factors(settings, facts))
     placed = kept_parts(engine, placed, facts, float(settings.cache_size))
     threads = n_threads(settings.n_jobs)
-    sample = draw_sample(engine, placed, facts, _sample_size(settings), seed)
-    kernel = _kernel(settings, facts, sample)
+    wanted = settings.kernel_approx
+    m = int(wanted) if isinstance(wanted, int | np.integer) else int(np.shape(wanted)[0])
+    sample = draw_sample(engine, placed, facts, sample_size(m), seed)
+    kernel = kernel_of(settings, facts, sample)
     check_mercer(kernel, sample.X, threads)
     inducing = _inducing(settings.kernel_approx, facts, sample, seed)
     label_kernel = cast(Any, settings.label_kernel)
@@ -130,20 +132,20 @@ def _factors(settings: Any, facts: PointFacts) -> Floats:
     return np.asarray(float(settings.C) * weights, dtype=np.float64)
 
 
-def _sample_size(settings: Any) -> int:
-    number = settings.kernel_approx
-    m = int(number) if isinstance(number, int | np.integer) else int(np.shape(number)[0])
+def sample_size(m: int) -> int:
+    """Return of how many rows the sample for so many inducing points is."""
     return max(m, min(max(_ROWS_PER_POINT * m, _LEAST_ROWS), _MOST_FEATURES // m))
 
 
-def _kernel(settings: Any, facts: PointFacts, sample: PointSample) -> Kernel:
+def kernel_of(settings: Any, facts: PointFacts, sample: PointSample) -> Kernel:
+    """Return the kernel that the parameters of an estimator mean for these points."""
     gamma = settings.gamma
     if isinstance(gamma, str):
         scaled = gamma == "scale" and settings.kernel in ("poly", "rbf", "laplacian", "sigmoid")
         gamma = (
             scaled_gamma(facts.n_features, sample.variance, 1.0, sample.largest) if scaled else 1.0 / facts.n_features
         )
-    params = dict(settings.kernel_params or {})
+    params = dict(getattr(settings, "kernel_params", None) or {})
     return Kernel(settings.kernel, float(gamma), float(settings.coef0), float(settings.degree), params)
 
 

@@ -98,6 +98,8 @@ class PointFacts:
         widths = [one.n_features for one in parts]
         width, first = max(widths), parts[int(np.argmax(widths))]
         for one in parts:
+            if not len(one.labels):  # without rows, and perhaps without columns
+                continue
             if one.n_features != width and not one.is_sparse:
                 raise ValueError(f"{one.name} has {one.n_features} columns; expected {width}, as in {first.name}.")
             if one.is_sparse != first.is_sparse:
@@ -146,7 +148,7 @@ class PointFacts:
         rows = read_rows(part)
         codes = np.searchsorted(self.classes, rows.y).astype(np.int32)
         X, weights = rows.X, self.factors[codes] * rows.weights
-        if X.shape[1] < self.n_features:
+        if self.is_sparse and X.shape[1] < self.n_features:
             X = sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], self.n_features))
         counted = np.flatnonzero(weights > 0.0)
         if len(counted) < len(weights):
