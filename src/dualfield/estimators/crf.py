@@ -16,7 +16,14 @@ from dualfield.data.checks import check_number
 from dualfield.data.partial_labels import read_labels
 from dualfield.estimators.base import Estimator, fitting
 from dualfield.estimators.checks import check_structured, check_structured_kernel, matrix_rows
-from dualfield.estimators.partitioned import PARTITION_ATTRIBUTES, fit_partitions, refuse_client, refuse_weights
+from dualfield.estimators.partitioned import (
+    PARTITION_ATTRIBUTES,
+    fit_kernel_partitions,
+    fit_partitions,
+    kernel_partitions,
+    refuse_client,
+    refuse_weights,
+)
 from dualfield.estimators.prediction import StructuredPredictor
 from dualfield.estimators.running import check_memory, is_streamed, run, run_on_corpus, run_with_kernel
 from dualfield.features import Template
@@ -160,6 +167,9 @@ class CRF(StructuredPredictor, Estimator):
     dual_gap_ : float
         A proven bound on its distance from the minimum, computed from the returned weights. NaN for partly labelled
         sequences, where the problem is not convex.
+    certified_problem_ : {"full", "inducing_points"}
+        Which problem the gap is about: "inducing_points" after a fit with a kernel to partitions, where the distance of
+        that problem from the one without landmarks is not known.
     relaxation_ : str or None
         "trw" where graphs were too wide for exact answers: then `objective_` is an upper bound of the exact one, and
         `dual_gap_` that of the relaxed problem. See :class:`dualfield.structures.Graph`.
@@ -284,8 +294,9 @@ class CRF(StructuredPredictor, Estimator):
 
         Partitions are read where they are worked on, and trained on by L-BFGS (see "Training on a cluster" in the
         guide). The same partitions give the same bits with any number of workers, and without a client, where they are
-        worked on one after another. They can have chains of order 1, and neither kernels nor `pair_features`. A compiled
-        corpus without a client is trained on by block dual ascent within `memory` bytes, unless ``solver="lbfgs"``.
+        worked on one after another. They can have chains of order 1, and no `pair_features`; with a kernel,
+        `kernel_approx` and sequences of numbers. A compiled corpus without a client is trained on by block dual ascent
+        within `memory` bytes, unless ``solver="lbfgs"``.
 
         Parameters
         ----------
@@ -295,6 +306,8 @@ class CRF(StructuredPredictor, Estimator):
             `y`: a path, a glob such as "corpus/*.gz" or a list of paths (columns with the label last where there is a
             template, CRFsuite's items otherwise); a :class:`dualfield.data.CompiledCorpus`; a Dask bag of pairs (items,
             labels); a list of delayed values or futures that are pairs (X, y) or :class:`dualfield.data.Partition`.
+            With a kernel: a list of pairs (X, y), of functions without arguments that return one, of delayed values or
+            of futures.
         y : list of lists of labels, default=None
             str, int or bool. None, or a set of labels, at a node means that its label is not known, or only in part;
             the likelihood is then that of what is known, and the problem is no longer convex.
@@ -356,6 +369,15 @@ class CRF(StructuredPredictor, Estimator):
             warn_unless_converged(solution, float(self.tol))
             return self
         check_memory(memory)
+        parts = kernel_partitions(self, X, y)
+        if parts is not None:
+            refuse_weights(type(self).__name__, sample_weight=sample_weight, lengths=lengths)
+            solution = fit_kernel_partitions(
+                self, parts, client, float(self.temperature), monitor=monitor, checkpoint=checkpoint
+            )
+            self.C_ = float(self.C)
+            warn_unless_converged(solution, float(self.tol))
+            return self
         if is_partitioned(X, y):
             refuse_weights(type(self).__name__, sample_weight=sample_weight, lengths=lengths)
             solution = fit_partitions(self, X, solver, client, monitor, Checkpoint.of(checkpoint))

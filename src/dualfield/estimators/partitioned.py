@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from dualfield.data.arrays import Floats
+from dualfield.data.point_parts import PointPart, point_parts
 from dualfield.engines import engine_of
 from dualfield.estimators.running import run
 from dualfield.io.partition_files import partition_files, read_file
+from dualfield.models.kernel_parts import KernelPartsFit, fit_kernel_parts
 from dualfield.models.part_sources import PartSource, client_of, files_of, part_source
 from dualfield.models.partitioned_data import PartitionedData, read_partitions
 from dualfield.persistence.checkpoint import Checkpoint
@@ -47,6 +49,35 @@ def fit_partitions(
             return _fit(model, data, solver, monitor, checkpoint)
         finally:
             data.release()
+
+
+def kernel_partitions(model: Any, X: Any, y: Any) -> list[PointPart] | None:
+    """Return the partitions that a model with a kernel is given; None for other data, and without a kernel."""
+    return None if model.kernel is None else point_parts(X, y, of_sequences=True)
+
+
+def fit_kernel_partitions(
+    model: Any, parts: list[PointPart], client: Any, temperature: float, **looking_on: Any
+) -> Solution[Floats]:
+    """Fit a model with a kernel and landmarks to partitions, let it keep the result, and return the solution."""
+    for name, value in sorted(looking_on.items()):
+        if value is not None:
+            raise ValueError(f"{name} must be None with a kernel: the model is there at the end of the fit only.")
+    rule, found = StopRule.of(None, model.tol, model.max_iter), list[KernelPartsFit]()
+    with engine_of(client) as engine:
+
+        def solve(callbacks: FitCallbacks, seed: int) -> Solution[Floats]:
+            found.append(
+                fit_kernel_parts(
+                    model, parts, engine, temperature=temperature, rule=rule, callbacks=callbacks, seed=seed
+                )
+            )
+            return found[0].solution
+
+        solution = run(model, solve)
+    model._keep(found[0].model, solution)
+    model.n_partitions_, model.n_rounds_ = len(parts), found[0].n_rounds
+    return solution
 
 
 def _source(model: Any, parts: Any, engine: Any) -> PartSource:

@@ -106,6 +106,12 @@ class StructuredPredictor:
         """Check input before the model reads it: single nodes as scikit-learn does."""
         return matrix_rows(self, X, reset=False) if hasattr(self, "n_features_in_") else X
 
+    @property
+    def certified_problem_(self) -> str:
+        """Which problem the gap of the fit is about, with a kernel: that of the landmarks, or the full one."""
+        has_kernel: bool = self.model_.expansion is not None  # type: ignore[attr-defined]
+        return "inducing_points" if has_kernel and "n_partitions_" in vars(self) else "full"
+
     def _keep(self, model: Any, solution: Any) -> None:
         """Set what was found, and how the fit ended."""
         self._model = model
