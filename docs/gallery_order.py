@@ -10,6 +10,7 @@ ORDER = (
     "plot_digits_as_words.py",
     "plot_label_a_graph.py",
     "plot_parse_sentences.py",
+    "plot_grammar.py",
     "plot_dependency_trees.py",
     "plot_partly_labelled.py",
     "plot_calibrated_probabilities.py",

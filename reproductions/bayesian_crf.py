@@ -2,7 +2,7 @@
 
 from reproductions.bayesian_intervals import INTERVALS
 from reproductions.bayesian_labelling import LABELLING
-from reproductions.bayesian_losses import LOSSES
+from reproductions.bayesian_losses import LETTERS, LOSSES
 from reproductions.records import Paper
 
 BAYESIAN_CRF = Paper(
@@ -10,5 +10,5 @@ BAYESIAN_CRF = Paper(
     title="Qi, Szummer and Minka 2005, Bayesian Conditional Random Fields, tried out with dualfield",
     citation="Y. Qi, M. Szummer, T. P. Minka: Bayesian Conditional Random Fields. AISTATS 2005.",
     machine="No times of the paper are compared.",
-    parts=(LOSSES, LABELLING, INTERVALS),
+    parts=(LOSSES, LETTERS, LABELLING, INTERVALS),
 )

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -22,11 +23,11 @@ Sentence = list[tuple[str, ...]]
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """Training sentences of one draw, and the test sentences."""
+    """Training sequences of one draw, and the test sequences."""
 
-    X: list[Items]
+    X: list[Any]
     y: list[list[str]]
-    X_test: list[Items]
+    X_test: list[Any]
     y_test: list[list[str]]
 
 

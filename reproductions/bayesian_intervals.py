@@ -92,6 +92,7 @@ def present(rows: Sequence[CoverageRow]) -> Findings:
                 ("Spans are those that the bagged models predict, so that their probabilities are too high a little.",),
             ),
         ),
+        differences=("The paper has no intervals, and no bagging.",),
     )
 
 

@@ -103,6 +103,7 @@ def present(rows: Sequence[LabellingRow]) -> Findings:
             ),
         ),
         figures=(Figure("labelling", "What labels teach", tuple(lines), "labelled tokens", "span F1"),),
+        differences=("The paper does not choose what is labelled.",),
     )
 
 

@@ -2,34 +2,37 @@
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from dualfield import CRF, BaggedTagger, BayesianCRF
-from dualfield.metrics import calibration_error, token_log_loss
-from reproductions.bayesian_data import draw
-from reproductions.records import Cell, Findings, Part, Settings, Table, Task
+from dualfield.metrics import calibration_bins, calibration_error, token_log_loss
+from dualfield.metrics.calibration import confidences
+from reproductions.bayesian_data import Drawn, draw
+from reproductions.bayesian_loss_tables import present
+from reproductions.bayesian_words import draw_words
+from reproductions.records import Part, Settings, Task
 
 MODE, TEMPERATURE, BAGGING = "one model", "temperature, 4 folds", "bagging, 10 models"
 DIAGONAL, FULL, POWER_EP, HMC = "VB diagonal", "VB full", "power EP", "HMC"
 FEW = (MODE, TEMPERATURE, BAGGING, DIAGONAL)  # for any number of weights
 ALL = (*FEW, FULL, POWER_EP, HMC)
-FACTORS = (1.0, 10.0, 100.0)
-SIZES, SEEDS, N_TEST = (20, 50, 200), 5, 150
+FACTORS: tuple[float, ...] = (1.0, 10.0, 100.0)
+CS = (1.0, 3.0, 10.0, 30.0)
+SEEDS, N_TEST, N_BINS = 5, 150, 10
+TEXT_SIZES, WORD_SIZES = (20, 50, 200, 1000), (20, 50, 100, 200)
 
 
 @dataclass(frozen=True, slots=True)
 class LossRow:
-    """One method on one draw of the training sentences.
+    """One method on one draw of the training sequences.
 
     Attributes
     ----------
     n, seed : int
-        Training sentences, and which draw of them.
+        Training sequences, and which draw of them.
     factor, C : float
         How much too large C is, and C.
     method : str
@@ -39,6 +42,8 @@ class LossRow:
         the method failed.
     seconds : float
         Processor time of the fit.
+    bins : tuple of (float, float, int)
+        Reliability: mean probability of the most probable label, how often it is right, and number of tokens.
     note : str
         Whether it converged.
     """
@@ -53,12 +58,13 @@ class LossRow:
     error: float
     calibration: float
     seconds: float
+    bins: tuple[tuple[float, float, int], ...] = ()
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class LossRows:
-    """All methods on one draw, with one C."""
+    """All methods and values of C on one draw."""
 
     methods: tuple[LossRow, ...]
 
@@ -75,112 +81,75 @@ def fitted(method: str, C: float, X: Any, y: Any, seed: int) -> Any:
     return BayesianCRF(C=C, inference=inference, covariance=covariance, random_state=seed).fit(X, y)
 
 
-def compute(settings: Settings, n: int, seed: int, factor: float, methods: Sequence[str]) -> LossRows:
+def measured(method: str, factor: float, C: float, data: Drawn, seed: int) -> LossRow:
+    """Fit one method and score it on the test sequences whose labels occur in training."""
+    began, n, nan = time.process_time(), len(data.X), float("nan")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            model = fitted(method, C, data.X, data.y, seed)
+        except RuntimeError:
+            seconds = time.process_time() - began
+            return LossRow(n, seed, factor, C, method, nan, nan, nan, nan, seconds, note="failed")
+    seconds = time.process_time() - began
+    known = set(model.classes_)
+    kept = [at for at, labels in enumerate(data.y_test) if known.issuperset(labels)]
+    X_test, y_test = [data.X_test[at] for at in kept], [data.y_test[at] for at in kept]
+    table = model.predict_proba(X_test)
+    bins = calibration_bins(*confidences(y_test, table, model.classes_), n_bins=N_BINS)
+    shown = zip(bins.confidence.tolist(), bins.accuracy.tolist(), bins.count.tolist(), strict=True)
+    return LossRow(
+        n,
+        seed,
+        factor,
+        C,
+        method,
+        token_log_loss(y_test, table, model.classes_),
+        float(-model.score_sequences(X_test, y_test).sum() / sum(map(len, y_test))),
+        1.0 - model.score(X_test, y_test),
+        calibration_error(y_test, table, model.classes_, n_bins=15),
+        seconds,
+        tuple((float(a), float(b), int(c)) for a, b, c in shown if c),
+        "" if getattr(model, "converged_", True) else "not converged",
+    )
+
+
+def compute(data: Callable[[], Drawn], seed: int, factors: Sequence[float], methods: Sequence[str]) -> LossRows:
     """Choose C by evidence, multiply it, and fit and score all methods."""
-    data = draw(settings, n, seed, 40 if settings.quick else N_TEST)
-    C = factor * CRF().evidence(data.X, data.y, Cs=[1.0, 3.0, 10.0, 30.0]).best.C
-    n_tokens, rows = sum(map(len, data.y_test)), []
-    for method in methods:
-        began, note = time.process_time(), ""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                model = fitted(method, C, data.X, data.y, seed)
-            except RuntimeError:
-                nan = float("nan")
-                seconds = time.process_time() - began
-                rows.append(LossRow(n, seed, factor, C, method, nan, nan, nan, nan, seconds, "failed"))
-                continue
-        seconds = time.process_time() - began
-        if not getattr(model, "converged_", True):
-            note = "not converged"
-        table = model.predict_proba(data.X_test)
-        known = set(model.classes_)
-        kept = [at for at, labels in enumerate(data.y_test) if known.issuperset(labels)]
-        X_test, y_test, table = ([part[at] for at in kept] for part in (data.X_test, data.y_test, table))
-        n_tokens = sum(map(len, y_test))
-        rows.append(
-            LossRow(
-                n,
-                seed,
-                factor,
-                C,
-                method,
-                token_log_loss(y_test, table, model.classes_),
-                float(-model.score_sequences(X_test, y_test).sum() / n_tokens),
-                1.0 - model.score(X_test, y_test),
-                calibration_error(y_test, table, model.classes_, n_bins=15),
-                seconds,
-                note,
-            )
-        )
-    return LossRows(tuple(rows))
+    drawn = data()
+    C = CRF().evidence(drawn.X, drawn.y, Cs=list(CS)).best.C
+    return LossRows(
+        tuple(measured(method, factor, factor * C, drawn, seed) for factor in factors for method in methods)
+    )
 
 
-def tasks(settings: Settings) -> list[Task[LossRows]]:
-    """Return a task for each draw and factor."""
-    sizes, seeds = ((20,), 2) if settings.quick else (SIZES, SEEDS)
+def text_tasks(settings: Settings) -> list[Task[LossRows]]:
+    """Return a task for each number and draw of training sentences."""
+    return _tasks(settings, draw, TEXT_SIZES, "sentences", ALL)
+
+
+def word_tasks(settings: Settings) -> list[Task[LossRows]]:
+    """Return a task for each number and draw of training words; draws by HMC for the fewest."""
+    return _tasks(settings, draw_words, WORD_SIZES, "words", (*FEW, HMC))
+
+
+def _tasks(
+    settings: Settings, source: Callable[..., Drawn], sizes: Sequence[int], what: str, all_methods: Sequence[str]
+) -> list[Task[LossRows]]:
+    n_test, seeds = N_TEST, SEEDS
+    factors: Sequence[float] = FACTORS
+    if settings.quick:
+        sizes, n_test, seeds, factors, all_methods = (20,), 40, 2, FACTORS[:2], FEW
     found = []
     for n in sizes:
-        methods = (MODE, TEMPERATURE, BAGGING, DIAGONAL) if settings.quick or n > 20 else ALL
+        methods = all_methods if n == sizes[0] else FEW
         for seed in range(seeds):
-            for factor in FACTORS[:2] if settings.quick else FACTORS:
-                label = f"{n} sentences, draw {seed}, {factor:g} C"
-                found.append(Task(label, partial(compute, settings, n, seed, factor, methods)))
+            data = partial(source, settings, n, seed, n_test)
+            found.append(Task(f"{n} {what}, draw {seed}", partial(compute, data, seed, factors, methods)))
     return found
 
 
-def present(rows: Sequence[LossRows]) -> Findings:
-    """Lay out means and standard errors over the draws."""
-    flat = [row for some in rows for row in some.methods]
-    header = (
-        "sentences",
-        "C",
-        "method",
-        "log-loss of labels",
-        "of labellings",
-        "error %",
-        "calibration",
-        "CPU s",
-        "note",
-    )
-    body: list[tuple[Cell, ...]] = []
-    means: dict[tuple[int, float, str], float] = {}
-    for n, factor, method in dict.fromkeys((row.n, row.factor, row.method) for row in flat):
-        some = [row for row in flat if (row.n, row.factor, row.method) == (n, factor, method)]
-        values = np.array([(row.token, row.sequence, 100 * row.error, row.calibration, row.seconds) for row in some])
-        good = values[np.isfinite(values[:, 0])]
-        n_odd = sum(bool(row.note) for row in some)
-        note = f"{n_odd} of {len(some)} {max(some, key=lambda row: row.note).note}" if n_odd else ""
-        if not len(good):
-            body.append((n, f"{factor:g} x", method, None, None, None, None, float(values[:, 4].mean()), note))
-            continue
-        error = good[:, 0].std(ddof=1) / np.sqrt(len(good)) if len(good) > 1 else float("nan")
-        means[n, factor, method] = float(good[:, 0].mean())
-        token = f"{good[:, 0].mean():.3f} ± {error:.3f}"
-        rest = [float(one) for one in good[:, 1:].mean(axis=0)]
-        body.append((n, f"{factor:g} x", method, token, *rest, note))
-    smallest = min(row.n for row in flat)
-    best = {
-        factor: min((means[key], key[2]) for key in means if key[:2] == (smallest, factor))
-        for factor in dict.fromkeys(row.factor for row in flat)
-    }
-    said = "; ".join(f"{factor:g} C: {method}, {value:.3f}" for factor, (value, method) in best.items())
-    return Findings(
-        summary=(f"Smallest log-loss of labels with {smallest} sentences, C by evidence and times a factor: {said}.",),
-        tables=(
-            Table(
-                "CoNLL-2000 with seven labels; means over draws of the training sentences, with standard errors.",
-                header,
-                tuple(body),
-                (
-                    "C is chosen by evidence from 1, 3, 10 and 30, and multiplied.",
-                    "Log-losses of labellings are for each token; those of averages are too large with few draws.",
-                ),
-            ),
-        ),
-        differences=("The paper has other data: questions in frequently asked questions, and sketches.",),
-    )
-
-
-LOSSES = Part("losses", "Log-loss, error and calibration", (), tasks, present)
+TEXT = "CoNLL-2000 with seven labels"
+WORDS = "Handwritten words"
+LOSSES = Part("losses", f"{TEXT}: log-loss, error and calibration", (), text_tasks, partial(present, TEXT, "text"))
+LETTERS = Part("words", f"{WORDS}: log-loss, error and calibration", (), word_tasks, partial(present, WORDS, "words"))

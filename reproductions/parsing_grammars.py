@@ -7,62 +7,52 @@ from dualfield.structures import Grammar
 from reproductions.records import Settings
 
 
-class WhereParsed:
-    """A model that has no tree, None, for sentences that its grammar cannot parse.
-
-    Parameters
-    ----------
-    model : estimator
-        Fitted.
-    is_certified : bool, default=True
-        Whether it has a duality gap.
-    """
-
-    def __init__(self, model: Any, *, is_certified: bool = True) -> None:
-        self.model = model
-        if is_certified:
-            self.dual_gap_, self.objective_ = model.dual_gap_, max(model.objective_, 1e-300)
-
-    def predict(self, X: Any) -> list[Any]:
-        """Return trees, or None."""
-        fits = self.model.structure_.is_possible(self.model.model_.scores(X)).tolist()
-        found = iter(self.model.predict([sentence for sentence, has in zip(X, fits, strict=True) if has]))
-        return [next(found) if has else None for has in fits]
+def grammar(given_tags: bool, **settings: Any) -> Grammar:
+    """Return a grammar of tags, or of words: those of a model of features are told apart by them alone."""
+    return Grammar(**settings) if given_tags else Grammar(tags="predicted", **settings)
 
 
-def fit_counted(settings: Settings, smoothing: float, X: Any, y: Any) -> Any:
-    """Count rules."""
-    model = DiscriminativePCFG(eta=0.0, smoothing=smoothing, n_jobs=settings.threads).fit(X, y)
-    return WhereParsed(model, is_certified=False)
+def has_tags(X: Any) -> bool:
+    """Return whether sentences have tags."""
+    return not isinstance(X[0][0], str)
+
+
+def fit_counted(settings: Settings, smoothing: float, X: Any, y: Any, **more: Any) -> Any:
+    """Count rules; words without tags are terminals, rare ones by their class."""
+    structure = grammar(has_tags(X), lexicon="seen", **more)
+    return DiscriminativePCFG(eta=0.0, structure=structure, smoothing=smoothing, n_jobs=settings.threads).fit(X, y)
 
 
 def fit_markovised(settings: Settings, smoothing: float, X: Any, y: Any) -> Any:
     """Count rules whose symbols know the bracket above."""
-    grammar = Grammar(vertical=2, horizontal=1)
-    model = DiscriminativePCFG(eta=0.0, structure=grammar, smoothing=smoothing, n_jobs=settings.threads).fit(X, y)
-    return WhereParsed(model, is_certified=False)
+    return fit_counted(settings, smoothing, X, y, vertical=2, horizontal=1)
 
 
 def fit_discriminative(settings: Settings, eta: float, X: Any, y: Any) -> Any:
     """Train probabilities of rules by restricted simplicial decomposition."""
-    return WhereParsed(DiscriminativePCFG(eta=eta, n_jobs=settings.threads).fit(X, y))
+    structure = grammar(has_tags(X), lexicon="seen")
+    return DiscriminativePCFG(eta=eta, structure=structure, n_jobs=settings.threads).fit(X, y)
+
+
+def _weighted(X: Any) -> Grammar:
+    return grammar(True) if has_tags(X) else grammar(False, word_features="default")
 
 
 def fit_grammar_likelihood(settings: Settings, C: float, X: Any, y: Any) -> Any:
-    """Train a CRF on rules."""
-    model = CRF("grammar", C=C, solver="block_dual", tol=1e-3, n_jobs=settings.threads, random_state=settings.seed)
-    return WhereParsed(model.fit(X, y))
+    """Train a CRF on rules, and on features of words where there are no tags."""
+    model = CRF(_weighted(X), C=C, solver="block_dual", tol=1e-3, n_jobs=settings.threads, random_state=settings.seed)
+    return model.fit(X, y)
 
 
 def fit_grammar_margin(settings: Settings, C: float, X: Any, y: Any) -> Any:
-    """Train a structural SVM on rules."""
-    model = StructuredSVM("grammar", C=C, tol=2e-2, n_jobs=settings.threads, random_state=settings.seed)
-    return WhereParsed(model.fit(X, y))
+    """Train a structural SVM on the same."""
+    model = StructuredSVM(_weighted(X), C=C, tol=2e-2, n_jobs=settings.threads, random_state=settings.seed)
+    return model.fit(X, y)
 
 
 def fit_grammar_perceptron(settings: Settings, passes: float, X: Any, y: Any) -> Any:
-    """Train an averaged perceptron on rules."""
+    """Train an averaged perceptron on the same."""
     model = CRF(
-        "grammar", solver="perceptron", max_iter=int(passes), n_jobs=settings.threads, random_state=settings.seed
+        _weighted(X), solver="perceptron", max_iter=int(passes), n_jobs=settings.threads, random_state=settings.seed
     )
-    return WhereParsed(model.fit(X, y), is_certified=False)
+    return model.fit(X, y)

@@ -17,6 +17,7 @@ INSTRUCTIONS = "add it to a layer in tests/test_layers.py and to the tables of d
 TRUNK = (
     "_native",
     "data",
+    "engines",
     "kernels",
     "structures",
     "scores",

@@ -3,6 +3,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <limits>
 #include <optional>
@@ -61,14 +62,17 @@ class BoundObjective {
         }
         return product.release();
     }
-    auto hessian(const Numbers& w) {
-        const double* point = problem_.checked(w);
-        Output<double> all({w.size(), w.size()});
+    auto hessian(const std::vector<Numbers>& points) {
+        std::vector<const double*> all;
+        for (const Numbers& w : points) all.push_back(problem_.checked(w));
+        require(!all.empty(), "there must be a point");
+        const std::size_t size = points[0].size();
+        Output<double> found({size, size});
         {
             const nb::gil_scoped_release unlocked;
-            require_finite(objective_.hessian(point, all.data()));
+            require_finite(objective_.hessian(all, found.data()));
         }
-        return all.release();
+        return found.release();
     }
 
   private:
@@ -287,7 +291,7 @@ void register_problems(nb::module_& module) {
              "Returns the loss, its gradient, the size of what was subtracted from each other, and the slack.")
         .def("hessian_product", &BoundObjective::hessian_product, "w"_a.noconvert(), "v"_a.noconvert(),
              "The second derivatives at w, times v.")
-        .def("hessian", &BoundObjective::hessian, "w"_a.noconvert(), "All second derivatives at w.");
+        .def("hessian", &BoundObjective::hessian, "points"_a, "All second derivatives, as the mean over some points.");
     module.def("tag", &tag_all, "problem"_a, "w"_a.noconvert(), "n_threads"_a, "with_cost"_a = false,
                "Best labels of all nodes, with the cost of wrong ones if it is asked for.");
     module.def("score_own", &score_all, "problem"_a, "w"_a.noconvert(), "n_threads"_a,

@@ -5,6 +5,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <memory>
 #include <string>
 
 #include "dualfield/structures/chain.hpp"
@@ -98,12 +100,15 @@ class Oracle {
                                             " must be finite, or -inf for what is forbidden, also divided by the "
                                             "temperature and added up. Got NaN or +inf instead.");
             if (statuses_[i] == Status::impossible) {
-                const std::string reason = structure().no_labelling(i);
-                throw std::invalid_argument(
-                    "Example " + std::to_string(i) + " has no allowed labelling: " +
-                    (reason.empty() ? "its -inf scores and the forbidden transitions leave none." : reason));
+                throw std::invalid_argument("Example " + std::to_string(i) +
+                                            " has no allowed labelling: " + no_labelling(i));
             }
         }
+    }
+    // Why an example has no labelling.
+    std::string no_labelling(std::size_t example) const {
+        const std::string reason = structure().no_labelling(example);
+        return reason.empty() ? "its -inf scores and the forbidden transitions leave none." : reason;
     }
     // Which examples have a labelling at all.
     auto possible() {
@@ -163,6 +168,20 @@ auto directional(Oracle& self, const Oracle& direction) {
         self.structure().directional(examples, scores, direction.view(), n_threads, change, values.data(), statuses);
     });
     return std::make_tuple(nodes.release(), edges.release(), shared.release(), values.release());
+}
+
+// The covariances of all parts of an example.
+auto covariance(Oracle& self, std::size_t example) {
+    const PartLayout& parts = self.structure().parts();
+    require(example < self.n_examples(), "there is no such example");
+    const std::size_t n = parts.n_own(example) + parts.n_shared;
+    Output<double> found({n, n});
+    std::fill_n(found.data(), n * n, 0.0);
+    std::unique_ptr<Slope> slope = self.structure().slope();
+    require(slope != nullptr, "covariance is not answered for this structure");
+    const Status status = slope->begin(example, self.structure().view_of(example, 0, self.view()));
+    if (status == Status::ok) slope->add_covariance(parts, example, 1.0, found.data());
+    return std::make_tuple(found.release(), status == Status::ok);
 }
 
 // A best point of each table and of the shared parts, the highest scores or bounds above them, and by how much the
@@ -270,6 +289,8 @@ void register_questions(nb::module_& module) {
         .def("log_partition", [](Oracle& self) { return per_example(self, &Structure::log_partition); })
         .def("entropy", [](Oracle& self) { return per_example(self, &Structure::entropy); })
         .def("marginals", &marginals, "with_shared"_a, "with_edges"_a)
+        .def("covariance", &covariance, "example"_a,
+             "The covariances of all parts of an example, and whether it has any.")
         .def("directional", &directional, "direction"_a,
              "Changes of nodes, edges and shared parts along the scores of another oracle, and of the log-partition.")
         .def("best_point", &best_point, "Nodes, edges, shared parts, highest scores or bounds of them, and slacks.")
@@ -279,7 +300,14 @@ void register_questions(nb::module_& module) {
         .def("max_marginals", &max_marginals)
         .def("sample", &sample, "n_samples"_a, "seed"_a)
         .def("score", &score, "labels"_a.noconvert())
-        .def("possible", &Oracle::possible, "Which examples have an allowed labelling.");
+        .def("possible", &Oracle::possible, "Which examples have an allowed labelling.")
+        .def(
+            "no_labelling",
+            [](const Oracle& self, std::size_t example) {
+                if (example >= self.n_examples()) throw nb::index_error("example");
+                return self.no_labelling(example);
+            },
+            "example"_a, "Why an example has no allowed labelling, if possible() says so.");
     nb::class_<BoundSingle, BoundStructure>(module, "SingleStructure", "Single nodes.")
         .def(nb::init<std::size_t, std::size_t>(), "n_labels"_a, "n_examples"_a);
     nb::class_<BoundChain, BoundStructure>(module, "ChainStructure", "Chains.")

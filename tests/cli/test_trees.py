@@ -196,3 +196,88 @@ def test_a_label_that_training_never_had_is_told(files):
     files.write("dev2.mrg", "(S (FRAG (NN dog)))\n")
     said = files("train", "train.mrg", "--model", "m", "--dev", "dev2.mrg").stderr
     assert "dev2.mrg:1: the label 'S+FRAG' has no training example" in said
+
+
+def add_another_attachment(files):
+    """Let phrases belong to verbs, too, so that sentences have more than one tree."""
+    phrase = "(PP (IN near) (NP (DT a) (NN dog)))"
+    tree = f"(S (NP (DT the) (NN dog)) (VP (VB sees) (NP (DT a) (NN cat)) {phrase}) (. .))\n"
+    files.write("train.mrg", treebank(30, 0) + 3 * tree)
+
+
+def test_a_grammar_is_trained_and_asked(files):
+    add_another_attachment(files)
+    said = files("train", "train.mrg", "--model", "m", "--structure", "grammar", "--dev", "dev.mrg")
+    trees, dev = clean("train.mrg"), clean("dev.mrg")
+    assert "dev F1" in said.output
+    expected = dualfield.CRF("grammar", random_state=0).fit([tree.tokens() for tree in trees], trees)
+    found = dualfield.load("m")
+    assert np.array_equal(found.parameters_, expected.parameters_)
+    assert found.structure_ == expected.structure_
+    predicted = expected.predict([tree.tokens() for tree in dev])
+    files("tag", "--model", "m", "dev.mrg", "--output", "tagged.mrg")
+    assert read_trees("tagged.mrg") == predicted
+    assert str(parse_scores(dev, predicted)) in files("evaluate", "--model", "m", "dev.mrg").stdout
+    shown = files("inspect", "m").stdout
+    assert "for trees in brackets" in shown
+    assert "Rules, likely" in shown
+    assert "  NP -> NP PP" in shown
+    files("tune", "train.mrg", "--cv", "2", "--C", "0.1,1", "--model", "best", "--structure", "grammar")
+    assert dualfield.load("best").structure_.name == "grammar"
+    files("train", "train.mrg", "--model", "again", "--structure", "grammar", "--warm-start", "best", "--quiet")
+    assert dualfield.load("again").structure_ == expected.structure_
+
+
+@pytest.mark.parametrize("options", [["--columns", "0"], ["--columns", "0", "--span-feature", "%x[first]/%n"]])
+def test_a_grammar_of_words_predicts_tags(files, options):
+    files("train", "train.mrg", "--model", "m", "--structure", "grammar", "--quiet", *options)
+    found = files("tag", "--model", "m", "--text", stdin="the dog sees a cat .\n").stdout
+    assert ParseTree.from_brackets(found).tokens()[:3] == [("the", "DT"), ("dog", "NN"), ("sees", "VB")]
+    assert "FMeasure" in files("evaluate", "--model", "m", "dev.mrg").stdout
+
+
+def test_sentences_that_a_grammar_cannot_parse_are_told(files):
+    bad = "(S (NP (DT a) (SYM ?)) (VP (VB sees)))\n"
+    files.write("more.mrg", treebank(2, 1) + bad)
+    said = files("train", "train.mrg", "--model", "m", "--structure", "grammar", "--dev", "more.mrg")
+    once = "more.mrg: 1 of 3 examples has no allowed labelling. Example 2: no rule of the grammar has 'SYM'"
+    assert said.stderr.count(once) == 1
+    strict = files(
+        "train", "train.mrg", "--model", "n", "--structure", "grammar", "--dev", "more.mrg", "--strict", code=1
+    )
+    assert once in strict.stderr
+    tagged = files("tag", "--model", "m", "more.mrg")
+    trees = tagged.stdout.splitlines()
+    assert trees[2] == "(())"
+    assert all(tree.startswith("(S ") for tree in trees[:2])
+    why = "more.mrg:5: the sentence has no tree: no rule of the grammar has 'SYM', the terminal of word 1."
+    assert why in tagged.stderr
+    scored = files("evaluate", "--model", "m", "more.mrg")
+    assert why in scored.stderr
+    assert "Sentences without a parse =      1" in scored.stdout
+    files.write("predicted.mrg", tagged.stdout)
+    again = files("evaluate", "more.mrg", "--predicted", "predicted.mrg").stdout
+    assert "Sentences without a parse =      1" in again
+    columns = "a DT\n? SYM\n\nthe DT\ndog NN\n\n"
+    ranked = files("tag", "--model", "m", "--k-best", "2", stdin="a DT\n? SYM\nsees VB\n\n" + columns)
+    assert ranked.stdout.splitlines()[0] == "1 0.000000 (())"
+    assert "<stdin>:1: the sentence has no tree" in ranked.stderr
+    assert "<stdin>:8: the sentence has no tree: the grammar has no parse of its 2 words" in ranked.stderr
+    chances = files(
+        "tag", "--model", "m", "--marginals", stdin="a DT\n? SYM\n\n" + "a DT\ndog NN\nsees VB\na DT\ncat NN\n. .\n\n"
+    )
+    first, second = map(json.loads, chances.stdout.splitlines())
+    assert first == {"tree": "(())", "brackets": []}
+    assert second["brackets"][0][2:] == ["S", 1.0]
+    files("train", "train.mrg", "--model", "h", "--structure", "grammar", "--loss", "hinge", "--tol", "0.1", "--quiet")
+    assert why in files("evaluate", "--model", "h", "more.mrg").stderr
+
+
+def test_a_counted_grammar_of_python_is_asked(files):
+    trees = clean("train.mrg")
+    dualfield.DiscriminativePCFG(eta=0.0).fit([tree.tokens() for tree in trees], trees).save("m")
+    assert "FMeasure" in files("evaluate", "--model", "m", "dev.mrg").stdout
+    assert files("tag", "--model", "m", stdin="a DT\ndog NN\nsees VB\na DT\ncat NN\n. .\n\n").stdout.startswith(
+        "(S (NP"
+    )
+    assert "NP -> DT" in files("inspect", "m", "--top", "50").stdout

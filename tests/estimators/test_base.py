@@ -56,8 +56,6 @@ FITTED = {
     "BaggedTagger": lambda: BaggedTagger(CRF(), n_estimators=2, random_state=0).fit(SEQUENCES, LABELS),
     "BayesianCRF": lambda: BayesianCRF(C=1.0, n_draws=2, random_state=0).fit(SEQUENCES, LABELS),
     "LatentCRF": lambda: LatentCRF(latent=LatentMulticlass(1), random_state=0).fit(X, Y),
-    "BaggedTagger": lambda: BaggedTagger(n_estimators=2).fit(SEQUENCES, LABELS),
-    "BayesianCRF": lambda: BayesianCRF(C=1.0).fit(SEQUENCES, LABELS),
 }
 
 

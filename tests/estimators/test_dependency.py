@@ -260,6 +260,13 @@ def test_warm_start_and_explanations():
         assert sum(value for _, value in token.contributions) == pytest.approx(token.difference)
 
 
+def test_explanations_name_head_and_child():
+    model = CRF("dependency", C=10.0).fit([[("dogs", "N"), ("bark", "V")]], [[2, 0]])
+    shown = str(model.explain([("dogs", "N"), ("bark", "V")]))
+    for at, arc in enumerate(("ROOT → dogs", "bark → dogs", "ROOT → bark", "dogs → bark")):
+        assert f"{at} ({arc}): " in shown
+
+
 def test_clones_and_texts():
     structure = Dependency(root="any", non_projective="skip", arc_features=["%n"])
     assert repr(structure) == "Dependency(root='any', non_projective='skip', arc_features=['%n'])"

@@ -116,6 +116,20 @@ def test_grammars(treebank, tags):
     assert display.tags == ParseTree.from_brackets(model.predict(X[40:41])[0]).tags()
 
 
+def test_sentences_without_a_tree_are_told_and_count(treebank):
+    X, y = treebank
+    model = CRF("grammar", C=1.0, tol=1e-3).fit(X[:30], y[:30])
+    bad = [(word, "SYM") for word, _ in X[40]]
+    page = training_page(model, title="Trees", dev=DevData([bad, *X[41:50]], y[40:50]))
+    assert "1 of 10 examples has no allowed labelling. Sentence 1: no rule of the grammar has &#x27;SYM&#x27;" in page
+    scores = parse_scores(y[40:50], [None, *model.predict(X[41:50])])
+    assert f"{100 * scores.overall.f1:.2f} %" in page
+    assert f"of {scores.overall.support:,} true brackets" in page
+    drawn = re.findall(r"Sentence (\d+): (?:all right|[\d,]+ of)", page)
+    assert drawn
+    assert set(map(int, drawn)) <= set(range(2, 11))  # numbers of what was passed
+
+
 def test_models_without_probabilities_and_truth_that_is_not_known(heads, treebank):
     X, y = heads
     bare = [[head for head, _ in tree] for tree in y]

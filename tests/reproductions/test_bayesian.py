@@ -2,6 +2,7 @@
 
 import gzip
 import random
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from reproductions import bayesian_intervals, bayesian_labelling, bayesian_losses
 from reproductions.bayesian_data import FILES, LEAST, coarse, draw, frequent
+from reproductions.bayesian_words import pooled
 from reproductions.records import Settings
 
 WORDS = {"DT": ["the", "a", "no"], "NN": ["dog", "cat", "house"], "VB": ["sees", "saw", "likes"], "IN": ["in", "near"]}
@@ -52,12 +54,27 @@ def test_draws(settings):
 
 
 def test_losses_are_those_of_the_models(settings):
-    rows = bayesian_losses.compute(settings, 20, 0, 10.0, (bayesian_losses.MODE, bayesian_losses.TEMPERATURE)).methods
-    assert [row.method for row in rows] == [bayesian_losses.MODE, bayesian_losses.TEMPERATURE]
+    methods = (bayesian_losses.MODE, bayesian_losses.TEMPERATURE)
+    rows = bayesian_losses.compute(partial(draw, settings, 20, 0, 40), 0, [10.0], methods).methods
+    assert [row.method for row in rows] == list(methods)
     assert all(0.0 < row.token < 2.0 and row.sequence > 0.0 for row in rows)
     assert rows[0].error == rows[1].error  # a temperature leaves predictions alone
-    findings = bayesian_losses.present([bayesian_losses.LossRows(rows)])
+    for row in rows:  # the bins hold all tokens, and their accuracies are what is right
+        counts = np.array([count for _, _, count in row.bins])
+        assert counts.sum() % 7 == 0
+        best = np.average([accuracy for _, accuracy, _ in row.bins], weights=counts)
+        assert best == pytest.approx(1.0 - row.error, abs=0.02)  # of single labels, and of whole labellings
+    findings = bayesian_losses.LOSSES.present([bayesian_losses.LossRows(rows)])
     assert len(findings.tables[0].rows) == 2
+    assert [figure.name for figure in findings.figures] == ["reliability_text_10"]
+
+
+def test_pixels_are_joined_four_by_four():
+    pixels = np.zeros((1, 128), dtype=np.float32)
+    pixels[0, [0, 1, 8]] = 1.0  # three of the four pixels in the first corner
+    assert pooled(pixels)[0, 0] == 0.75
+    assert pooled(pixels)[0, 1:-1].sum() == 0.0
+    assert pooled(pixels)[0, -1] == 1.0
 
 
 def test_every_round_labels_more(settings):

@@ -20,6 +20,7 @@ from reproductions.memisevic_data import multiclass_problem
 from reproductions.records import Settings
 from tests.reproductions.test_bayesian import write_chunks
 from tests.reproductions.test_dependency import write_trees
+from tests.reproductions.test_parsing import write_trees as write_bracketed
 from tests.reproductions.test_perezcruz import write_handwriting
 from tests.reproductions.test_segments import write_names
 from tests.reproductions.test_yu import write_discrete, write_tagged
@@ -44,7 +45,13 @@ FIGURES = {
     "perezcruz2007": PEREZCRUZ_FIGURES,
     "yu-hmm": YU_FIGURES,
     "segments": dict.fromkeys(("names", "lengths"), frozenset()),
-    "bayesian-crf": {"losses": frozenset(), "labelling": {"labelling"}, "intervals": frozenset()},
+    "bayesian-crf": {
+        "losses": {"reliability_text_1", "reliability_text_10"},
+        "words": {"reliability_words_1", "reliability_words_10"},
+        "labelling": {"labelling"},
+        "intervals": frozenset(),
+    },
+    "parsing": dict.fromkeys(("up-to-15", "up-to-40"), frozenset()),
     "dependency": {"treebank": frozenset()},
 }
 COMPARES_SOLVERS = ("keerthi2005", "memisevic2006")
@@ -85,12 +92,13 @@ def folder(tmp_path_factory):
     subsets = {f"idx_a{k}a": rows[: 15 * k + 30] for k in (1, 2, 3, 4, 8)}
     parts = {"data": X.data, "indices": X.indices.astype(np.uint8), "indptr": X.indptr, "shape": np.array(X.shape)}
     np.savez(place / "adult.npz", y=y, **parts, **subsets)
-    write_handwriting(place)
+    write_handwriting(place, pixel_copies=8)  # as many pixels as the real ones have
     write_tagged(place)
     write_discrete(place)
     write_names(place)
     write_chunks(place)
     write_trees(place)
+    write_bracketed(place)
     return place
 
 
@@ -210,6 +218,12 @@ def test_tables_are_whole_and_quote_the_paper(quick_run):
         "perezcruz2007": ("| Graph1 | 0.271 ± 0.0009 |", "0.128 ± 0.0019", "| 0.025 ± 0.0003 |", "Table 1.3"),
         "yu-hmm": ("| 7.29 |", "| 6.93 |", "| 33.8 |", "no experiments", "Trained minus counted"),
         "dependency": ("| the word before | ", "minus the perceptron", "punctuation mark", "no labelled score"),
+        "parsing": (
+            "| discriminative PCFG | words and tags |",
+            "minus the perceptron with tags",
+            "no figure is compared",
+        ),
+        "bayesian-crf": ("| bagging, 10 models | ", "C is chosen by evidence", "| entropy per token | ", "other data"),
         "segments": ("| chain, BIO | ", "minus the chain", "at most 16 tokens", "boundaries found"),
     }[paper]:
         assert quoted in text

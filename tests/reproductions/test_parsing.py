@@ -33,8 +33,8 @@ def test_counts_give_the_score_of_the_library(tmp_path):
 def test_parsers_learn(tmp_path, parser):
     write_trees(tmp_path)
     settings = Settings(folder=tmp_path, quick=True)
-    rows = [parsing_treebank.compute(settings, parser, given, 15) for given in parser.inputs]
-    for row in rows:
+    for given in (parsing_treebank.TAGS, parsing_treebank.WORDS):
+        row = parsing_treebank.compute(settings, parser, given, 15)
         right, predicted, true = np.array(row.counts).sum(axis=0)
         assert 2 * right / (predicted + true) > 0.7
         assert row.n_unparsed == 0
@@ -43,8 +43,9 @@ def test_parsers_learn(tmp_path, parser):
 def test_findings_name_the_best(tmp_path):
     write_trees(tmp_path)
     settings = Settings(folder=tmp_path, quick=True)
-    first = parsing_treebank.PARSERS[0]
-    rows = [parsing_treebank.compute(settings, first, given, 15) for given in first.inputs]
+    wanted = (parsing_treebank.PERCEPTRON, parsing_treebank.COUNTED)
+    parsers = [parser for parser in parsing_treebank.PARSERS if parser.name in wanted]
+    rows = [parsing_treebank.compute(settings, parser, parsing_treebank.TAGS, 15) for parser in parsers]
     found = parsing_treebank.present(15, rows)
     assert "has the highest F1" in found.summary[0]
     assert len(found.tables[0].rows) == 2

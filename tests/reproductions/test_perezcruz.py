@@ -40,15 +40,16 @@ from reproductions.records import Settings
 NAMES = ("abc", "bca", "cad", "dab", "acd", "bdc", "abcd", "cabd", "dcab", "bacd", "dbca", "adbca")
 
 
-def write_handwriting(place: Path, *, n_folds: int = 4, **changes) -> None:
+def write_handwriting(place: Path, *, n_folds: int = 4, pixel_copies: int = 1, **changes) -> None:
     """Write words in the layout of the real data: noisy pictures of few letters, copies of a word one after another."""
     rng = np.random.default_rng(3)
     shapes = rng.random((4, 16)) < 0.5
     names = [name for name in NAMES for _ in range(4 * n_folds)]
     y = np.array([ord(letter) - ord("a") for name in names for letter in name], dtype=np.uint8)
     lengths = [len(name) for name in names]
+    pictures = (shapes[y] ^ (rng.random((len(y), 16)) < 0.15)).astype(np.uint8)
     arrays = {
-        "X": (shapes[y] ^ (rng.random((len(y), 16)) < 0.15)).astype(np.uint8),
+        "X": np.repeat(pictures, pixel_copies, axis=1),
         "y": y,
         "word_id": np.repeat(np.arange(len(names), dtype=np.int32), lengths),
         "fold": np.repeat(np.arange(len(names)) % n_folds, lengths).astype(np.uint8),

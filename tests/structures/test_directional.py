@@ -17,7 +17,9 @@ def _direction(drawn, rng):
     table, structure = drawn.table, drawn.table.structure
     node = rng.normal(size=drawn.node.shape)
     if not structure.has_edges:
-        return Scores(node, shape=table.shape), node, np.zeros(0), None, np.zeros((0, table.n_labels))
+        cliques = rng.normal(size=structure.n_cliques)
+        form = Scores(node, None, cliques if structure.n_cliques else None, shape=table.shape)
+        return form, node, cliques, None, np.zeros((0, table.n_labels))
     cliques, ends = rng.normal(size=drawn.cliques.shape), rng.normal(size=drawn.ends.shape)
     edges = None if drawn.edges is None else rng.normal(size=drawn.edges.shape)
     start, stop = [*ends, None, None][:2]
@@ -45,11 +47,6 @@ def _indicators(drawn, i, labels):
     return node, edges, shared
 
 
-def _needs_answer(structure, shape):
-    if not structure.has_directional(shape):
-        pytest.skip(f"{structure!r} does not answer directional")
-
-
 @pytest.mark.parametrize(("name", "scale", "per_edge"), CASES)
 def test_covariances_of_all_labellings(name, scale, per_edge):
     n_seen = 0
@@ -59,11 +56,11 @@ def test_covariances_of_all_labellings(name, scale, per_edge):
             continue
         n_seen += 1
         structure, shape, temperature = drawn.table.structure, drawn.table.shape, 1.0 + seed % 2
-        _needs_answer(structure, shape)
+        assert structure.has_directional(shape)
         form, node, cliques, edges, ends = _direction(drawn, np.random.default_rng(100 + seed))
         each = structure.directional(drawn.scores(), form, temperature=temperature, cliques="each", n_jobs=2)
         found = structure.directional(
-            drawn.scores(), form, temperature=temperature, cliques="sum" if structure.has_edges else None
+            drawn.scores(), form, temperature=temperature, cliques="sum" if structure.n_cliques else None
         )
         np.testing.assert_allclose(each.node, found.node, atol=1e-12)
         # Scores of edges take the place of those that they share, but those of segments are added to them.
@@ -87,19 +84,57 @@ def test_covariances_of_all_labellings(name, scale, per_edge):
             want = sum(weight * a for weight, (a, _, _) in zip(weights, parts, strict=True))
             np.testing.assert_allclose(found.node[rows], want, atol=tolerance)
             assert found.log_partition[i] == pytest.approx(p @ along, abs=1e-9)
-            if structure.has_edges:
+            if structure.n_cliques:
                 want = sum(weight * c for weight, (_, _, c) in zip(weights, parts, strict=True))
                 np.testing.assert_allclose(found.clique[i].ravel(), want[: structure.n_cliques], atol=tolerance)
+            if structure.has_edges:
                 want = sum(weight * b for weight, (_, b, _) in zip(weights, parts, strict=True))
                 np.testing.assert_allclose(each.clique[own].reshape(want.shape), want, atol=tolerance)
     assert n_seen > 0
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("scale", [1.0, 40.0])
+def test_all_covariances_at_once(name, scale):
+    """B1: of every pair of parts, by enumeration."""
+    for seed in (0, 1, 2):
+        drawn = _first_possible(name, seed, scale)
+        if drawn is None:
+            continue
+        structure = drawn.table.structure
+        for i, (every, found) in enumerate(zip(drawn.every, structure.covariance(drawn.scores()), strict=True)):
+            values = np.array([score for score, _ in every])
+            p = np.exp(values - values.max())
+            p /= p.sum()
+            # Edges have no scores of their own here: labels of nodes, then what is shared.
+            parts = [_indicators(drawn, i, labels) for _, labels in every]
+            u = np.array([np.concatenate([a.ravel(), c])[: len(found)] for a, _, c in parts])
+            centred = u - p @ u
+            np.testing.assert_allclose(found, (centred.T * p) @ centred, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_labels", [2, 3, 5, 8])
+def test_long_chains_have_the_covariances_of_all_directions(n_labels):
+    """B2: as the products, one direction at a time, for scores of scale 1 and 40."""
+    rng = np.random.default_rng(n_labels)
+    chain = Chain(n_labels)
+    for length, scale in ((1, 1.0), (2, 1.0), (30, 1.0), (30, 40.0)):
+        shape = (length, n_labels)
+        scores = Scores(scale * rng.normal(size=shape), None, scale * rng.normal(size=(n_labels, n_labels)))
+        whole = chain.covariance(scores)[0]
+        np.testing.assert_array_equal(whole, whole.T)
+        v = rng.normal(size=len(whole))
+        along = Scores(v[: length * n_labels].reshape(shape), None, v[length * n_labels :].reshape(n_labels, n_labels))
+        found = chain.directional(scores, along, cliques="sum")
+        want = np.concatenate([found.node.ravel(), found.clique.ravel()])
+        np.testing.assert_allclose(whole @ v, want, rtol=1e-10, atol=1e-12 * max(1.0, np.abs(want).max()))
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_finite_differences_and_threads(name):
     drawn = next(one for seed in range(50) if (one := _first_possible(name, seed)) is not None)
     structure, shape = drawn.table.structure, drawn.table.shape
-    _needs_answer(structure, shape)
+    assert structure.has_directional(shape)
     rng, step = np.random.default_rng(7), 1e-5
     along = rng.normal(size=drawn.node.shape)
     found = structure.directional(drawn.scores(), Scores(along, shape=shape))

@@ -5,8 +5,10 @@ import pickle
 import numpy as np
 import pytest
 
+from dualfield import CRF, CRFCV, DiscriminativePCFG
 from dualfield.data import ParseTree, PartialTree
 from dualfield.data.records import Record
+from dualfield.estimators import ImpossibleWarning
 from dualfield.structures import Grammar, Scores
 from tests.reference.parts import Grammars
 
@@ -158,6 +160,46 @@ def test_a_sentence_without_a_parse_is_told():
         grammar.argmax(zeros(grammar, [[("c", "NN")], [("c", "NN"), ("?", "XX")]]))
     with pytest.raises(ValueError, match="Example 0 has no allowed labelling: the grammar has no parse of its 2 words"):
         grammar.log_partition(zeros(grammar, [[("e", "IN"), ("e", "IN")]]))
+
+
+def test_sentences_without_a_parse_are_left_out_on_demand():
+    y = ["(S (NP (N dogs)) (VP (V bark)))", "(S (NP (N cats)) (VP (V see) (NP (N dogs))))"]
+    X = [ParseTree.from_brackets(text).tokens() for text in y]
+    odd = [("dogs", "N"), ("?", "SYM")]
+    short = [("dogs", "N")]
+    for model in (CRF("grammar").fit(X, y), DiscriminativePCFG(eta=0.0).fit(X, y)):
+        with pytest.raises(ValueError, match="Example 1 has no allowed labelling: no rule of the grammar has 'SYM'"):
+            model.k_best([X[0], odd], 2)
+        said = (
+            r"2 of 4 examples have no allowed labelling\. Example 1: no rule of the grammar has 'SYM', the terminal of "
+            r"word 1\. Example 2: the grammar has no parse of its 1 word"
+        )
+        with pytest.warns(ImpossibleWarning, match=said):
+            assert model.predict([X[0], odd, short, X[1]], impossible="none") == [y[0], None, None, y[1]]
+        assert model.predict(X, impossible="none") == y
+        with pytest.warns(ImpossibleWarning, match="1 of 1"):
+            assert model.predict(X[:1], known=[[(0, 2, "NP")]], impossible="none") == [None]
+        with pytest.warns(ImpossibleWarning, match="1 of 3 examples has"):
+            score = model.score([*X, odd], [*y, "(S (N dogs) (SYM ?))"])
+        assert score == pytest.approx(2 * 7 / (7 + 8))
+        for arguments in ({"lengths": [2]}, {"return_bound": True}):
+            with pytest.raises(ValueError, match="impossible='none' is for lists of examples"):
+                model.predict(X, impossible="none", **arguments)
+        with pytest.raises(ValueError, match="'impossible' parameter of predict must be"):
+            model.predict(X, impossible="skip")
+
+
+def test_chosen_on_folds_whose_rules_do_not_parse_all():
+    y = [
+        "(S (NP (N dogs)) (VP (V see) (NP (N cats))))",
+        "(S (NP (N dogs)) (VP (V see) (NP (N cats)) (PP (P at) (NP (N night)))))",
+    ]
+    trees = [y[0], y[0], y[1], y[0]]
+    X = [ParseTree.from_brackets(text).tokens() for text in trees]
+    with pytest.warns(ImpossibleWarning, match="no rule of the grammar has 'P', the terminal of word 3"):
+        found = CRFCV(CRF("grammar"), Cs=[0.1, 1.0], cv=2).fit(X, trees)
+    assert np.isfinite(found.best_score_)
+    assert found.best_score_ < 1.0
 
 
 @pytest.mark.parametrize(
@@ -365,3 +407,21 @@ def test_shapes_can_be_copied_after_questions():
     before = grammar.log_partition(scores)
     again = pickle.loads(pickle.dumps(scores.shape))
     assert grammar.log_partition(Scores(scores.node, None, scores.transition, shape=again)) == before
+
+
+@pytest.mark.parametrize(
+    "more", [{"word_features": ["%x[first]"]}, {"word_features": "default"}, {"span_features": "default"}]
+)
+def test_dual_ascent_leaves_the_true_trees_where_others_differ_in_many_spans(more):
+    """With half a step from a start that is sure of each span, no other tree has any mass."""
+    y = [
+        "(S (NP (DT the) (JJ old) (NN house)) (VP (VB saw) (NP (NP (DT every) (JJ big) (NN saw)) (PP (IN in) (NP (DT "
+        "no) (JJ green) (NN river))))) (. .))",
+        "(S (VP (VB saw) (NP (DT the) (NN saw))) (. .))",
+    ]
+    X = [ParseTree.from_brackets(text).words() for text in y]
+    settings = {"C": 0.3, "tol": 1e-4, "random_state": 0}
+    model = CRF(Grammar(tags="predicted", **more), solver="block_dual", **settings).fit(X, y)
+    other = CRF(Grammar(tags="predicted", **more), solver="lbfgs", **settings | {"tol": 1e-7}).fit(X, y)
+    assert model.status_.value == "converged"
+    assert model.objective_ == pytest.approx(other.objective_, rel=2e-4)

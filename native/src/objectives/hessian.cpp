@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -55,14 +56,24 @@ class Objective::Curvature {
         return add(-1.0);
     }
 
-    // hessian [size][size] += H_i.
-    bool add(const double* w, std::size_t example, double* hessian) {
+    // hessian [size][size] += the mean of H_i at some points.
+    bool add(std::span<const double* const> points, std::size_t example, double* hessian) {
         const Examples one{example, example + 1};
-        worker_.chunk.compute(w, 1.0, one, true);
-        if (!add_covariance(one, 1.0, hessian)) return false;
-        if (!problem_.allowed) return true;
-        worker_.chunk.forbid(one);
-        return add_covariance(one, -1.0, hessian);
+        const std::size_t n = layout_.n_own(example) + layout_.n_shared, cells = checked_product(n, n);
+        const double scale = problem_.weights[example] / (problem_.temperature * static_cast<double>(points.size()));
+        double* all = covariance_.require(std::max<std::size_t>(cells, 1));
+        std::fill_n(all, cells, 0.0);
+        for (const double* w : points) {
+            worker_.chunk.compute(w, 1.0, one, true);
+            if (!begin(example)) return false;
+            slope_->add_covariance(layout_, example, scale, all);
+            if (!problem_.allowed) continue;
+            worker_.chunk.forbid(one);
+            if (!begin(example)) return false;
+            slope_->add_covariance(layout_, example, -scale, all);
+        }
+        project(example, n, all, hessian);
+        return true;
     }
 
   private:
@@ -74,40 +85,37 @@ class Objective::Curvature {
         return status == Status::ok;
     }
 
-    // One part after another: the covariances of a part with all others, as a vector over the weights, is added to the
-    // rows of the weights that score the part.
-    bool add_covariance(Examples one, double sign, double* hessian) {
-        const std::size_t example = one.first, size = problem_.size();
-        if (!begin(example)) return false;
-        const PartSums change = objective_.require_sums(worker_, one);
-        const std::size_t n_own = layout_.n_own(example), n = n_own + layout_.n_shared;
+    // One part after another: its covariances with all others, as a vector over the weights, are added to the rows of
+    // the weights that score the part.
+    void project(std::size_t example, std::size_t n, double* covariance, double* hessian) {
+        const std::size_t size = problem_.size();
         double* unit = unit_.require(std::max<std::size_t>(n, 1));
-        std::fill_n(unit, n, 0.0);
-        ScoreView direction;
-        PartSums indicator;
-        double* at = unit;
-        for (std::size_t g = 0; g < layout_.tables.size(); ++g) {
-            direction.own[g] = indicator.own[g] = at;
-            at += layout_.tables[g].n_rows(example) * layout_.tables[g].width;
-        }
-        direction.shared = indicator.shared = at;
-        direction.inverse_temperature = 1.0 / problem_.temperature;
         double *row = row_.require(size), *places = places_.require(size);
+        std::fill_n(unit, n, 0.0);
         for (std::size_t part = 0; part < n; ++part) {
             unit[part] = 1.0;
             std::fill_n(places, size, 0.0);
-            problem_.scores->add(example, indicator, 1.0, places, scratch_.data());
-            if (std::any_of(places, places + size, [](double x) { return x != 0.0; })) {
-                slope_->derive(direction, change);
-                std::fill_n(row, size, 0.0);
-                problem_.scores->add(example, change, sign * problem_.weights[example], row, scratch_.data());
-                for (std::size_t j = 0; j < size; ++j)
-                    if (places[j] != 0.0)
-                        for (std::size_t k = 0; k < size; ++k) hessian[j * size + k] += places[j] * row[k];
-            }
+            problem_.scores->add(example, laid_out(example, unit), 1.0, places, scratch_.data());
             unit[part] = 0.0;
+            scored_.clear();
+            for (std::size_t j = 0; j < size; ++j)
+                if (places[j] != 0.0) scored_.push_back(j);
+            if (scored_.empty()) continue;
+            std::fill_n(row, size, 0.0);
+            problem_.scores->add(example, laid_out(example, covariance + part * n), 1.0, row, scratch_.data());
+            for (const std::size_t j : scored_)
+                for (std::size_t k = 0; k < size; ++k) hessian[j * size + k] += places[j] * row[k];
         }
-        return true;
+    }
+    // Numbers of all parts of an example, table by table, then those of shared ones.
+    PartSums laid_out(std::size_t example, double* at) const {
+        PartSums sums;
+        for (std::size_t g = 0; g < layout_.tables.size(); ++g) {
+            sums.own[g] = at;
+            at += layout_.tables[g].n_rows(example) * layout_.tables[g].width;
+        }
+        sums.shared = at;
+        return sums;
     }
 
     const Objective& objective_;
@@ -116,7 +124,8 @@ class Objective::Curvature {
     Worker worker_;
     ChunkScores direction_;
     std::unique_ptr<Slope> slope_;
-    Buffer scratch_, unit_, row_, places_;
+    Buffer scratch_, unit_, row_, places_, covariance_;
+    std::vector<std::size_t> scored_;
 };
 
 bool Objective::hessian_product(const double* w, const double* v, double* product) {
@@ -130,7 +139,7 @@ bool Objective::hessian_product(const double* w, const double* v, double* produc
     return is_finite;
 }
 
-bool Objective::hessian(const double* w, double* hessian) {
+bool Objective::hessian(std::span<const double* const> points, double* hessian) {
     // Two sums, whatever the number of threads.
     const std::size_t n = problem_.n_examples(), cells = checked_product(problem_.size(), problem_.size());
     const std::size_t middle = n / 2;
@@ -143,7 +152,7 @@ bool Objective::hessian(const double* w, double* hessian) {
         double* out = half == 0 ? hessian : other.data();
         std::fill_n(out, cells, 0.0);
         for (std::size_t i = half == 0 ? 0 : middle; i < (half == 0 ? middle : n); ++i)
-            if (!all[worker]->add(w, i, out)) is_finite = false;
+            if (!all[worker]->add(points, i, out)) is_finite = false;
     });
     for (std::size_t j = 0; j < cells; ++j) hessian[j] += other.data()[j];
     return is_finite;

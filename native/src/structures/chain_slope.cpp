@@ -60,7 +60,67 @@ class ChainSlope final : public Slope {
         return mean;
     }
 
+    void add_covariance(const PartLayout& layout, std::size_t example, double scale, double* out) override {
+        if (!has_square_tables() || chain_.with_edges() || length_ == 0)
+            return Slope::add_covariance(layout, example, scale, out);
+        ChainCovarianceTask task{.length = length_,
+                                 .n_labels = n_labels_,
+                                 .width = width_,
+                                 .shares = shares_.data(),
+                                 .states = states_.data(),
+                                 .memory = nullptr,
+                                 .out = nullptr};
+        task.memory = steps_.require(task.memory_size());
+        task.out = joint_.require(checked_product(task.size(), task.size()));
+        routines().chain_covariances(task);
+        list_places();
+        const std::size_t n = places_.size(), size = task.size(), n_own = length_ * n_labels_;
+        // Labels are known with later ones, transitions with labels and transitions; ends are labels once more.
+        const auto add = [&](std::size_t i, std::size_t j, double value) {
+            out[i * n + j] += scale * value;
+            if (i != j) out[j * n + i] += scale * value;
+        };
+        const std::size_t n_cliques = topology_.n_cliques(), ends = n_own + n_cliques;
+        for (std::size_t i = 0; i < n_own; ++i) {
+            const double* row = task.out + places_[i] * size;
+            for (std::size_t j = i; j < n_own; ++j) add(i, j, row[places_[j]]);
+        }
+        for (std::size_t i = n_own; i < ends; ++i) {
+            const double* row = task.out + places_[i] * size;
+            for (std::size_t j = 0; j <= i; ++j) add(i, j, row[places_[j]]);
+        }
+        for (std::size_t i = ends; i < n; ++i)
+            for (std::size_t j = 0; j <= i; ++j) {
+                const bool is_known = (j >= n_own && j < ends) || places_[j] < places_[i];
+                const std::size_t from = is_known ? places_[j] : places_[i], to = is_known ? places_[i] : places_[j];
+                add(i, j, task.out[from * size + to]);
+            }
+    }
+
   private:
+    // Whether forward tables are [label before][width].
+    bool has_square_tables() const {
+        if (!topology_.is_plain() || topology_.groups().size() != 1) return false;
+        const ChainTopology::Group& group = topology_.groups()[0];
+        return group.n_in == n_labels_ && group.n_out == n_labels_ && group.first_out == 0 &&
+               group.forward_block == 0 && group.out_width == width_;
+    }
+    // Where the parts of the example are among the places of ChainCovarianceTask.
+    void list_places() {
+        places_.clear();
+        for (std::size_t t = 0; t < length_; ++t)
+            for (std::size_t k = 0; k < n_labels_; ++k) places_.push_back(t * width_ + k);
+        const std::size_t first_shared = places_.size();
+        places_.resize(first_shared + chain_.parts().n_shared);
+        const auto cliques = topology_.cliques();
+        for (std::size_t c = 0; c < cliques.size(); ++c)
+            places_[first_shared + c] = length_ * width_ + cliques[c].forward_entry;
+        for (std::size_t k = 0; chain_.with_ends() && k < n_labels_; ++k) {
+            places_[first_shared + chain_.start_begin() + k] = k;
+            places_[first_shared + chain_.stop_begin() + k] = (length_ - 1) * width_ + k;
+        }
+    }
+
     // By one pass back and one forth, where that is safe.
     bool begin_plain(const ChainScores& scores) {
         if (!topology_.is_plain() || topology_.has_forbidden() || scores.transition_per_edge) return false;
@@ -204,7 +264,8 @@ class ChainSlope final : public Slope {
     TransitionTable table_;     // of the transition scores that were seen last
     std::vector<double> kept_;  // which are these
     double kept_temperature_ = 0.0;
-    Buffer shares_, states_, node_, cliques_, rows_, steps_;
+    Buffer shares_, states_, node_, cliques_, rows_, steps_, joint_;
+    std::vector<std::size_t> places_;
 };
 
 }  // namespace

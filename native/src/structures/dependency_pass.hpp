@@ -52,6 +52,18 @@ class DependencyStructure::Pass {
         return task_.up[chart][row * stride_ + column];
     }
 
+    // Of numbers in charts: products, or logarithms of them.
+    bool is_product() const { return is_product_; }
+    double times(double a, double b) const { return is_product_ ? a * b : a + b; }
+    // All trees whose root has one child, r.
+    double root_value(std::size_t r) const {
+        return times(task_.arcs[r * stride_], times(up(ArcTask::kLeft, 1, r), up(ArcTask::kRight, r, n_)));
+    }
+    // p(label | the arc of a row is there), after the sums.
+    double label_share(std::size_t row, std::size_t label) const {
+        return n_labels_ == 2 ? 1.0 : shares_.data()[row * width_ + label - 1];
+    }
+
     void up_sum() {
         if (!read<false>()) return;
         double shifts = 0.0;
@@ -272,9 +284,7 @@ class DependencyStructure::Pass {
         spans_.clear();
         if (n_ == 0) return;
         if (structure_.is_single_) {
-            for (std::size_t r = 1; r <= n_; ++r)
-                values_[r - 1] =
-                    times(task_.arcs[r * stride_], times(up(ArcTask::kLeft, 1, r), up(ArcTask::kRight, r, n_)));
+            for (std::size_t r = 1; r <= n_; ++r) values_[r - 1] = root_value(r);
             const std::size_t r = 1 + choose(std::span(values_).first(n_));
             spans_ = {{Kind::right, r, n_}, {Kind::left, 1, r}};
         } else {
@@ -316,7 +326,6 @@ class DependencyStructure::Pass {
             spans_.push_back({Kind::both, k, j});
         }
     }
-    double times(double a, double b) const { return is_product_ ? a * b : a + b; }
 
     template <class LabelOf>
     void write(std::int32_t* labels, LabelOf label_of) const {

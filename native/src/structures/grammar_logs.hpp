@@ -41,6 +41,7 @@ class GrammarLogs {
         for (std::size_t r = 0; r < rules_.roots.size(); ++r) inside_ = joined<is_max>(inside_, root(r));
     }
     double total() const { return inside_ + scores_.base(); }
+    double inside() const { return inside_; }  // of all derivations, without what label 0 scores
     double root(std::size_t r) const {
         return n_ > 0 ? chart_.at(0, n_, rules_.roots[r]) + scores_.root(r) : -kInfinity;
     }

@@ -224,14 +224,17 @@ std::unique_ptr<Block> GraphStructure::block() const {
 }
 
 std::unique_ptr<Slope> GraphStructure::slope() const {
-    return has_pairs_only() ? junction_slope(*this) : nullptr;
+    return junction_slope(*this);
 }
 
 bool GraphStructure::list_junction(std::size_t example, JunctionParts& out) const {
-    if (!has_pairs_only()) return false;
     const auto n_pairs = static_cast<std::int64_t>(n_labels_ * n_labels_);
     out.clear();
     for (const EliminationStep& step : plan(example).steps) out.steps.push_back(step.nodes);
+    if (!has_pairs_only()) {
+        list_scopes(example, out);
+        return false;
+    }
     for (std::size_t e = 0; e < n_edges(example); ++e) {
         const auto edge = static_cast<std::int32_t>(e);
         const auto type = static_cast<std::int64_t>(type_of(first_edge(example) + e));
@@ -240,6 +243,18 @@ bool GraphStructure::list_junction(std::size_t example, JunctionParts& out) cons
         if (options_.limits) out.limits.push_back({ends[0], ends[1], options_.limits + type * n_pairs});
     }
     return true;
+}
+
+void GraphStructure::list_scopes(std::size_t example, JunctionParts& out) const {
+    for (std::size_t e = 0; e < n_edges(example); ++e) {
+        const std::size_t edge = first_edge(example) + e, type = type_of(edge);
+        const std::span<const std::int32_t> nodes = scope(edge);
+        out.scopes.push_back(
+            {.nodes = {nodes.begin(), nodes.end()},
+             .own = options_.with_edges ? static_cast<std::int64_t>(e * edge_width_ + row_begin(type)) : -1,
+             .shared = static_cast<std::int64_t>(table(type)),
+             .limit = options_.limits ? options_.limits + table(type) : nullptr});
+    }
 }
 
 }  // namespace dualfield

@@ -26,10 +26,9 @@ class JunctionSlope final : public Slope {
             value = value > -kInfinity ? factor * value : value;
             is_bad |= !(value < kInfinity);
         }
-        for (const JunctionParts::Limit& limit : parts_.limits) {
-            const Place place = place_of(limit.first, limit.second);
+        for (const Place& place : places_) {
             double* table = tables_.data() + steps_[place.step].table;
-            for (std::size_t c = 0; c < place.part.size(); ++c) table[c] += limit.table[place.part[c]];
+            for (std::size_t c = 0; place.limit && c < place.part.size(); ++c) table[c] += place.limit[place.part[c]];
         }
         return is_bad ? Status::bad_number : condition();
     }
@@ -74,10 +73,13 @@ class JunctionSlope final : public Slope {
         std::int32_t parent = -1;              // the step that has the whole separator; -1: nothing is left
         std::vector<std::uint32_t> in_parent;  // [cells of the parent]: the cell of the separator
     };
-    // Where the scores of one or two nodes are read: for each cell of a step the part.
+    // Where the scores of some nodes are read: for each cell of a step the part, counted from where the own and the
+    // shared ones begin; -1: there are none.
     struct Place {
         std::size_t step = 0;
         std::vector<std::uint32_t> part;
+        std::int64_t own = -1, shared = -1;
+        const double* limit = nullptr;
     };
 
     std::size_t power(std::size_t n) const {
@@ -122,8 +124,22 @@ class JunctionSlope final : public Slope {
             step.in_parent = project(steps_[up], {step.nodes.begin() + 1, step.nodes.end()});
         }
         places_.clear();
-        for (const JunctionParts::Factor& factor : parts_.factors)
-            places_.push_back(place_of(factor.first, factor.second));
+        const auto n = static_cast<std::int64_t>(n_labels_);
+        for (const JunctionParts::Factor& factor : parts_.factors) {
+            place(nodes_of(factor.first, factor.second));
+            places_.back().own = factor.row < 0 ? -1 : factor.row * n * (factor.second < 0 ? 1 : n);
+            places_.back().shared = factor.shared;
+        }
+        for (const JunctionParts::Limit& limit : parts_.limits) {
+            place(nodes_of(limit.first, limit.second));
+            places_.back().limit = limit.table;
+        }
+        for (const JunctionParts::Scope& scope : parts_.scopes) {
+            place(scope.nodes);
+            places_.back().own = scope.own;
+            places_.back().shared = scope.shared;
+            places_.back().limit = scope.limit;
+        }
     }
     // For each cell of a step, the labels of some of its nodes as one number, the first one slowest.
     std::vector<std::uint32_t> project(const Step& step, const std::vector<std::int32_t>& nodes) const {
@@ -135,11 +151,13 @@ class JunctionSlope final : public Slope {
         }
         return out;
     }
-    Place place_of(std::int32_t first, std::int32_t second) const {
-        std::size_t s = step_of_[static_cast<std::size_t>(first)];
-        if (second < 0) return {s, project(steps_[s], {first})};
-        s = std::min(s, step_of_[static_cast<std::size_t>(second)]);
-        return {s, project(steps_[s], {first, second})};
+    static std::vector<std::int32_t> nodes_of(std::int32_t first, std::int32_t second) {
+        return second < 0 ? std::vector{first} : std::vector{first, second};
+    }
+    void place(const std::vector<std::int32_t>& nodes) {
+        std::size_t s = steps_.size();
+        for (const std::int32_t node : nodes) s = std::min(s, step_of_[static_cast<std::size_t>(node)]);
+        places_.push_back({.step = s, .part = project(steps_[s], nodes)});
     }
 
     // Scores of all parts into the tables of the steps, without the inverse temperature.
@@ -149,15 +167,13 @@ class JunctionSlope final : public Slope {
             const double* row = view.own[0] + static_cast<std::size_t>(step.nodes[0]) * n_labels_;
             for (std::size_t c = 0; c < step.cells; ++c) tables[step.table + c] = row[c / step.below];
         }
-        for (std::size_t f = 0; f < places_.size(); ++f) {
-            const JunctionParts::Factor& factor = parts_.factors[f];
-            const std::size_t n = n_labels_ * (factor.second < 0 ? 1 : n_labels_);
-            const double* shared = view.shared ? view.shared + factor.shared : nullptr;
-            const double* own =
-                factor.row < 0 || !view.own[1] ? nullptr : view.own[1] + static_cast<std::size_t>(factor.row) * n;
-            double* table = tables.data() + steps_[places_[f].step].table;
-            for (std::size_t c = 0; c < places_[f].part.size(); ++c) {
-                const std::uint32_t part = places_[f].part[c];
+        for (const Place& place : places_) {
+            const double* shared = place.shared < 0 || !view.shared ? nullptr : view.shared + place.shared;
+            const double* own = place.own < 0 || !view.own[1] ? nullptr : view.own[1] + place.own;
+            double* table = tables.data() + steps_[place.step].table;
+            if (!own && !shared) continue;
+            for (std::size_t c = 0; c < place.part.size(); ++c) {
+                const std::uint32_t part = place.part[c];
                 table[c] += (shared ? shared[part] : 0.0) + (own ? own[part] : 0.0);
             }
         }
@@ -221,16 +237,13 @@ class JunctionSlope final : public Slope {
             double* row = change.own[0] + static_cast<std::size_t>(step.nodes[0]) * n_labels_;
             for (std::size_t c = 0; c < step.cells; ++c) row[c / step.below] += scale * changes_[step.table + c];
         }
-        for (std::size_t f = 0; f < places_.size(); ++f) {
-            const JunctionParts::Factor& factor = parts_.factors[f];
-            const std::size_t n = n_labels_ * (factor.second < 0 ? 1 : n_labels_);
-            double* own =
-                factor.row < 0 || !change.own[1] ? nullptr : change.own[1] + static_cast<std::size_t>(factor.row) * n;
-            double* shared = change.shared ? change.shared + factor.shared : nullptr;
-            const double* table = changes_.data() + steps_[places_[f].step].table;
-            for (std::size_t c = 0; c < places_[f].part.size(); ++c) {
-                if (shared) shared[places_[f].part[c]] += scale * table[c];
-                if (own) own[places_[f].part[c]] += scale * table[c];
+        for (const Place& place : places_) {
+            double* own = place.own < 0 || !change.own[1] ? nullptr : change.own[1] + place.own;
+            double* shared = place.shared < 0 || !change.shared ? nullptr : change.shared + place.shared;
+            const double* table = changes_.data() + steps_[place.step].table;
+            for (std::size_t c = 0; c < place.part.size(); ++c) {
+                if (shared) shared[place.part[c]] += scale * table[c];
+                if (own) own[place.part[c]] += scale * table[c];
             }
         }
     }
@@ -240,9 +253,9 @@ class JunctionSlope final : public Slope {
     JunctionParts parts_;
     std::vector<Step> steps_;
     std::vector<std::size_t> step_of_;  // [nodes]
-    std::vector<Place> places_;         // [factors]
-    std::vector<double> tables_;        // of each step: p(label | separator)
-    std::vector<double> separators_;    // of each step: p(separator)
+    std::vector<Place> places_;
+    std::vector<double> tables_;      // of each step: p(label | separator)
+    std::vector<double> separators_;  // of each step: p(separator)
     std::vector<double> means_, changes_, message_, sums_;
 };
 

@@ -119,6 +119,17 @@ class SpansPass {
         chart_.exclude(n_rows);
     }
 
+    // splits[k]: the share of two[i, j] whose first part ends at k.
+    void fill_splits(std::size_t i, std::size_t j, double* splits) const {
+        const double *left = chart_.ones(i), *right = chart_.seqs(j), whole = chart_.two(i, j);
+        if (chart_.is_log()) {
+            for (std::size_t k = i + 1; k < j; ++k) splits[k] = std::exp(left[k] + right[k] - whole);
+            return;
+        }
+        const double factor = 1.0 / whole;
+        for (std::size_t k = i + 1; k < j; ++k) splits[k] = left[k] * right[k] * factor;
+    }
+
   private:
     double& at(Buffer& buffer, std::size_t i, std::size_t j) { return buffer.data()[i * chart_.stride() + j]; }
     double& turned(Buffer& buffer, std::size_t i, std::size_t j) { return buffer.data()[j * chart_.stride() + i]; }
@@ -140,17 +151,6 @@ class SpansPass {
         std::size_t best = 1;
         while (scores[best] < chart_.highest(row)) ++best;
         return best;
-    }
-
-    // splits[k]: the share of two[i, j] whose first part ends at k.
-    void fill_splits(std::size_t i, std::size_t j, double* splits) const {
-        const double *left = chart_.ones(i), *right = chart_.seqs(j), whole = chart_.two(i, j);
-        if (chart_.is_log()) {
-            for (std::size_t k = i + 1; k < j; ++k) splits[k] = std::exp(left[k] + right[k] - whole);
-            return;
-        }
-        const double factor = 1.0 / whole;
-        for (std::size_t k = i + 1; k < j; ++k) splits[k] = left[k] * right[k] * factor;
     }
 
     // Probabilities of the entries of the chart, after the sums. Calls use(i, j, one, seq, two, splits) with the

@@ -144,6 +144,28 @@ void Structure::directional(Examples examples, const ScoreView& scores, const Sc
     });
 }
 
+void Slope::add_covariance(const PartLayout& layout, std::size_t example, double scale, double* out) {
+    const std::size_t n = layout.n_own(example) + layout.n_shared;
+    unit_.assign(n, 0.0);
+    column_.resize(n);
+    ScoreView direction;
+    PartSums change;
+    std::size_t at = 0;
+    for (std::size_t g = 0; g < layout.tables.size(); ++g) {
+        direction.own[g] = unit_.data() + at;
+        change.own[g] = column_.data() + at;
+        at += layout.tables[g].n_rows(example) * layout.tables[g].width;
+    }
+    direction.shared = unit_.data() + at;
+    change.shared = column_.data() + at;
+    for (std::size_t part = 0; part < n; ++part) {
+        unit_[part] = 1.0;
+        derive(direction, change);
+        for (std::size_t other = 0; other < n; ++other) out[part * n + other] += scale * column_[other];
+        unit_[part] = 0.0;
+    }
+}
+
 std::string Structure::refusal(std::size_t, const std::int32_t*) const {
     return {};
 }

@@ -4,6 +4,7 @@
 #include "arc_passes.hpp"
 #include "bit_rows.hpp"
 #include "block_rows.hpp"
+#include "chain_covariances.hpp"
 #include "chain_passes.hpp"
 #include "chain_slopes.hpp"
 #include "expand.hpp"
@@ -61,6 +62,7 @@ constexpr Routines make_routines(const char* name, bool (*is_supported)()) {
             .walk_states = &walk_states,
             .plain_shares = &plain_shares,
             .chain_slopes = &chain_slopes,
+            .chain_covariances = &chain_covariances,
             .junction_products = &junction_up<Sums::products>,
             .junction_logarithms = &junction_up<Sums::logarithms>,
             .junction_maxima = &junction_up<Sums::maxima>,

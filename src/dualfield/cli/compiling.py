@@ -52,7 +52,7 @@ def run(
     except FileExistsError as error:
         hint = " --overwrite replaces it." if "compiled corpus already" in str(error) else ""
         raise click.ClickException(f"{str(error).split('. ')[0].rstrip('.')}.{hint}") from None
-    plan = _plan(
+    plan = plan_of(
         input_paths(list(data)), kind, delimiter, encoding, ColumnChoice(columns, label), template, parts, shuffle
     )
     start = time.monotonic()
@@ -69,7 +69,7 @@ def run(
     return corpus, time.monotonic() - start, runner.n_tokens
 
 
-def _plan(
+def plan_of(
     paths: list[str],
     kind: str,
     delimiter: str,

@@ -32,17 +32,18 @@ _BOUNDARY = "-X-"  # what conlleval takes for the end of a sentence besides blan
 
 _SECTIONS = {
     "Data": ("model", "predicted", "delimiter", "encoding", "columns", "label", "alignment", "label_names"),
-    "Output": ("raw", "as_json", "threads"),
+    "Output": ("raw", "as_json", "threads", "cluster"),
 }
 _EXAMPLES = [
     "dualfield evaluate --model chunks.model test.txt",
     "dualfield tag --model chunks.model test.txt | dualfield evaluate",
     "dualfield evaluate --model parser.model test.mrg",
+    "dualfield evaluate --model names.model 'corpus/*.gz' --cluster tcp://host:8786",
 ]
 
 
 @click.command(cls=Command, sections=_SECTIONS, examples=_EXAMPLES)
-@click.argument("file", type=options.INPUT, default="-")
+@click.argument("file", type=options.INPUTS, default="-")
 @click.option("--model", type=options.FILE, default=None, help="Tag FILE with this model first; its labels are true.")
 @options.delimiter
 @options.encoding
@@ -59,6 +60,7 @@ _EXAMPLES = [
 @click.option("--raw", is_flag=True, help="Count each token by itself, as conlleval -r does: labels have no prefix.")
 @options.as_json
 @options.threads
+@options.cluster
 def evaluate(
     file: str,
     model: Path | None,
@@ -72,6 +74,7 @@ def evaluate(
     raw: bool,
     as_json: bool,
     threads: int,
+    cluster: str | None,
 ) -> None:
     """Compare predicted labels with true ones, as conlleval does.
 
@@ -79,11 +82,17 @@ def evaluate(
     `dualfield tag` writes them; without FILE they are read from standard input. With --model, FILE is labelled data of
     the kind that the model was trained on, with as many columns, or those that --columns and --label name; if it has
     probabilities, they are scored too. Graphs and label sets have scores of their own; dependency trees have attachment
-    scores, UAS and LAS; trees in brackets have those of evalb, also where --predicted names a file of trees.
+    scores, UAS and LAS; trees in brackets have those of evalb, also where --predicted names a file of trees. A pattern
+    such as 'corpus/*.gz' is evaluated file by file, and counts are summed; probabilities are not scored then.
     """
     from dualfield.cli.models import load_model
     from dualfield.data.span_labels import scheme_of
 
+    if (files := options.files_of(file)) or cluster is not None:
+        reading = {"delimiter": delimiter, "encoding": encoding, "columns": columns, "label": label}
+        summed = _of_files(files or [file], cluster, model, reading, raw, threads)
+        click.echo(json.dumps(summed.record(), indent=2, ensure_ascii=False) if as_json else str(summed))
+        return
     check_outputs([("FILE", file), ("--model", model), ("--predicted", predicted)], [STANDARD_OUTPUT])
     if model is not None and predicted is not None:
         raise click.UsageError("--predicted is in place of --model.")
@@ -110,7 +119,7 @@ def evaluate(
             graphs=loaded.graph_reader(),
         )
         if loaded.kind == "trees":
-            found = _of_trees(data.y, loaded.model.predict(data.X))
+            found = _of_trees(data.y, _parsed(loaded, data))
         elif loaded.kind == "multilabel":
             found = _of_label_sets(loaded, data)
         elif loaded.kind == "conllu":
@@ -120,6 +129,21 @@ def evaluate(
         else:
             found = _of_graphs(loaded, data) if loaded.kind == "graphs" else _of_model(loaded, data, raw)
     click.echo(json.dumps(found.record(), indent=2, ensure_ascii=False) if as_json else str(found))
+
+
+def _of_files(
+    files: list[str], cluster: str | None, model: Path | None, reading: dict[str, Any], raw: bool, threads: int
+) -> Evaluation:
+    """Evaluate a model on several files, each for itself, with their counts summed."""
+    from dualfield.cli.by_file import evaluate_files
+    from dualfield.cli.models import load_tagger
+
+    if model is None or files == ["-"]:
+        raise click.UsageError("Patterns of files and --cluster need --model and files.")
+    loaded = load_tagger(model, mmap=True, threads=1)
+    if loaded.kind not in ("conll", "crfsuite"):
+        raise click.UsageError(f"Patterns of files and --cluster are for sentences; {model} is for {loaded.kind}.")
+    return evaluate_files(files, cluster, model, reading, raw or _is_raw([loaded.names]), threads)
 
 
 def _refuse(columns: tuple[int, ...] | None, label: int | None, why: str) -> None:
@@ -170,6 +194,17 @@ def _of_graphs(loaded: LoadedModel, data: LabelledData) -> Evaluation:
     elif hasattr(loaded.model, "predict_proba"):
         calibration = calibration_of(y_true, loaded.model.predict_proba(data.X), loaded.model.classes_)
     return Evaluation.of(y_true, y_pred, calibration=calibration, unit="node")
+
+
+def _parsed(loaded: LoadedModel, data: LabelledData) -> list[Any]:
+    """Return predicted trees, and say which sentences have none."""
+    from dualfield.cli.reading.tree_data import clean_trees, tell_unparsed
+
+    found, reasons = loaded.parse(data.X)
+    if reasons:
+        places = [f"{name}:{number}" for name, source in data.sources for number, _ in clean_trees(source)]
+        tell_unparsed({places[i]: reason for i, reason in reasons.items()})
+    return found
 
 
 def _of_trees(y_true: list[Any], y_pred: list[Any]) -> TreeEvaluation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -111,6 +111,31 @@ class Evaluation:
             n_right=n_right,
             calibration=calibration,
             unit=unit,
+        )
+
+    @classmethod
+    def sum_of(cls, parts: Sequence[Evaluation]) -> Evaluation:
+        """Add up the counts of parts of the data; probabilities are left out."""
+        from dualfield.metrics import SpanScore, SpanScores
+
+        def total(scores: Iterable[SpanScore]) -> SpanScore:
+            listed = list(scores)
+            return SpanScore(*(sum(getattr(one, name) for one in listed) for name in ("correct", "found", "support")))
+
+        spans = [part.spans for part in parts]
+        kinds = sorted({kind for one in spans for kind in one.types})
+        n_tokens = sum(one.n_tokens for one in spans)
+        n_right = sum(round(one.accuracy * one.n_tokens) for one in spans)
+        return cls(
+            spans=SpanScores(
+                total(one.overall for one in spans),
+                {kind: total(one.types[kind] for one in spans if kind in one.types) for kind in kinds},
+                n_right / n_tokens if n_tokens else 0.0,
+                n_tokens,
+            ),
+            tokens=total(part.tokens for part in parts),
+            n_sentences=sum(part.n_sentences for part in parts),
+            n_right=sum(part.n_right for part in parts),
         )
 
     @property

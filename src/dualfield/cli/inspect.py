@@ -152,7 +152,8 @@ def _attributes(model: Any, names: list[str], top: int, label: str | None) -> It
         if (label is not None and name != label) or value == "":  # arcs that are not in a tree have no weights
             continue
         found = model.top_features(top, value)
-        yield f"\nAttributes of {name}"
+        if model.score_map_.node.n_columns:  # a grammar may have rules alone
+            yield f"\nAttributes of {name}"
         yield from (f"  {weight:+9.4f}  {attribute}" for (attribute, _), weight in found.positive)
         yield from (f"  {weight:+9.4f}  {attribute}" for (attribute, _), weight in reversed(found.negative))
 
@@ -212,7 +213,8 @@ def _transitions(model: Any, names: list[str], top: int, label: str | None) -> I
 
     structure, n = model.structure_, len(names)
     n_types = structure.n_types if hasattr(structure, "n_types") else 1
-    if model.transitions_.size == n_types * n * n and n * n_types <= _TABLE and label is None:
+    is_table = structure.has_same_parts and model.transitions_.size == n_types * n * n  # others have rules, or lengths
+    if is_table and n * n_types <= _TABLE and label is None:
         width = max(8, *(len(name) for name in names))
         for kind, table in enumerate(np.reshape(model.transitions_, (n_types, n, n)).tolist()):
             if hasattr(structure, "n_types"):
@@ -229,5 +231,5 @@ def _transitions(model: Any, names: list[str], top: int, label: str | None) -> I
         found = model.top_features(2 * top, None if label is None else _values(model)[names.index(label)])
         for title, ranked in (("likely", found.likely), ("unlikely", found.unlikely)):
             if ranked:
-                yield f"\nTransitions, {title}"
+                yield f"\n{'Rules' if structure.name == 'grammar' else 'Transitions'}, {title}"
             yield from (f"  {weight:+9.4f}  {written_key(labels, ' > ')}" for labels, weight in ranked)

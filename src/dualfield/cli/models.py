@@ -60,10 +60,19 @@ class LoadedModel:
         return ColumnChoice(features, label, self.path, self.columns, self.n_columns)
 
     @property
+    def _structured(self) -> Any:
+        return self.model.model if isinstance(self.model, FrozenTagger) else self.tagger.model_
+
+    @property
     def tree_columns(self) -> tuple[int, ...]:
         """Columns of the tokens of trees: that of words alone, or those of words and tags."""
-        found = self.model.model if isinstance(self.model, FrozenTagger) else self.tagger.model_
-        return (0, 1)[: getattr(found.structure, "n_columns", None) or 2]
+        return (0, 1)[: getattr(self._structured.structure, "n_columns", None) or 2]
+
+    def parse(self, X: Any) -> tuple[list[Any], dict[int, str]]:
+        """Return the trees of sentences, None for those that the grammar cannot parse, and why these have none."""
+        threads = self.model.threads if isinstance(self.model, FrozenTagger) else self.tagger.n_jobs
+        found: tuple[list[Any], dict[int, str]] = self._structured.predict_possible(X, threads or 1)
+        return found
 
     @property
     def label_graph(self) -> LabelGraph | None:
@@ -228,7 +237,8 @@ def _kind(model: Any) -> tuple[str, str]:
     if tagger.structure_.name in _GRAPHS:
         return _graph_kind(model, tagger.structure_)
     if tagger.structure_.name in _TREES:
-        return (_TREES[tagger.structure_.name], "") if tagger.vocabulary_ is not None else ("", _NUMBERS)
+        reads_words = tagger.vocabulary_ is not None or tagger.model_.n_columns == 0  # rules alone have scores
+        return (_TREES[tagger.structure_.name], "") if reads_words else ("", _NUMBERS)
     if tagger.template_ is not None:
         return "conll", ""
     return ("crfsuite", "") if tagger.vocabulary_ is not None else ("", _NUMBERS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import glob
 import math
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,37 @@ from dualfield.cli.reading.json_data import parse_label_names
 
 # Paths are str where "-" stands for standard input.
 INPUT = click.Path(exists=True, dir_okay=False, allow_dash=True)
+
+
+class Pattern(click.Path):
+    """A file, or a pattern such as 'corpus/*.gz' that the shell has left alone; :func:`expanded` lists its files."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path or the pattern."""
+        return value if isinstance(value, str) and files_of(value) else super().convert(value, param, ctx)
+
+
+def files_of(pattern: str) -> list[str]:
+    """Return the files that a pattern means, in order; none if it is a path."""
+    if Path(pattern).exists() or not glob.has_magic(pattern):
+        return []
+    return [path for path in sorted(glob.glob(pattern, recursive=True)) if Path(path).is_file()]  # noqa: PTH207
+
+
+def expanded(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    """Put files in the place of patterns."""
+    return tuple(path for one in value for path in files_of(one) or [one])
+
+
+INPUTS = Pattern(exists=True, dir_okay=False, allow_dash=True)
+INPUTS_OR_FOLDER = Pattern(exists=True, allow_dash=True)
+cluster = click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    default=None,
+    help="Work on a Dask cluster, a file at a time on each worker: the address of its scheduler, such as "
+    "tcp://host:8786. Workers must see the files under the same names.",
+)
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 OUTPUT = click.Path(dir_okay=False, path_type=Path)
 
@@ -151,13 +183,13 @@ constraints = click.option(
 )
 structure = click.option(
     "--structure",
-    type=click.Choice(["graph", "tree", "semi-markov", "spans", "dependency"]),
+    type=click.Choice(["graph", "tree", "semi-markov", "spans", "grammar", "dependency"]),
     default=None,
     help="For sequences: semi-markov cuts them into segments, which the labels mark.  [default: a chain]  dependency: "
     "trees of heads, in CoNLL-U, or in columns whose last one is the head, 0 for the root.  For graphs "
     "in JSON: any graph, or trees, whose edges lead from a parent to its child.  [default: graph]  For several labels: "
     "an edge between all pairs of labels, or the tree of the largest mutual information.  [default: no edges]  For "
-    "trees in brackets: spans scores each labelled span.  [default: spans]",
+    "trees in brackets: spans scores each labelled span, grammar the rules that the trees have.  [default: spans]",
 )
 max_length = click.option(
     "--max-length",

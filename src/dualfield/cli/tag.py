@@ -22,20 +22,27 @@ __all__ = ["tag"]
 
 _SECTIONS = {
     "Data": ("labelled", "delimiter", "encoding", "columns", "is_text"),
-    "Model": ("model", "mmap", "threads"),
-    "Output": ("output", "to", "marginals", "k_best"),
+    "Model": ("model", "mmap", "threads", "cluster"),
+    "Output": ("output", "output_dir", "to", "marginals", "k_best"),
 }
 _EXAMPLES = [
     "dualfield tag --model chunks.model test.txt --output tagged.txt",
     "dualfield tag --model names.model --text letter.txt --to spans --marginals",
     "dualfield tag --model graphs.model new.jsonl --marginals",
+    "dualfield tag --model names.model 'corpus/*.gz' --output-dir tagged --cluster tcp://host:8786",
 ]
 
 
 @click.command(cls=Command, sections=_SECTIONS, examples=_EXAMPLES)
-@click.argument("files", type=options.INPUT, nargs=-1)
+@click.argument("files", type=options.INPUTS, nargs=-1, callback=options.expanded)
 @click.option("--model", type=options.FILE, required=True, help="The model, of dualfield or of CRFsuite.")
 @click.option("--output", type=options.OUTPUT, default=None, help="Write to this file.  [default: standard output]")
+@click.option(
+    "--output-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=None,
+    help="Write a file for each of FILES into this folder, of the same name without .gz.",
+)
 @click.option(
     "--marginals",
     type=click.Choice(["best", "all"]),
@@ -74,10 +81,12 @@ _EXAMPLES = [
 )
 @click.option("--mmap", is_flag=True, help="Memory-map the model file instead of reading all of it.")
 @options.threads
+@options.cluster
 def tag(
     files: tuple[str, ...],
     model: Path,
     output: Path | None,
+    output_dir: Path | None,
     marginals: str | None,
     k_best: int | None,
     labelled: bool | None,
@@ -88,6 +97,7 @@ def tag(
     to: str | None,
     mmap: bool,
     threads: int,
+    cluster: str | None,
 ) -> None:
     """Predict the labels of data with a trained model.
 
@@ -106,6 +116,7 @@ def tag(
     from dualfield.io.text_lines import write_lines
 
     files = files or ("-",)
+    _check_places(files, output, output_dir, cluster)
     output = None if output is None or is_standard_output(output) else output
     check_outputs([("--model", model), *(("FILES", path) for path in files)], [("--output", output or "-")])
     loaded = load_tagger(model, mmap=mmap, threads=threads)
@@ -132,11 +143,26 @@ def tag(
         to=to or "",
     )
     _check_output(loaded, style)
+    if output_dir is not None:
+        from dualfield.cli.by_file import tag_files
+
+        tag_files(files, output_dir, cluster, model, style, mmap, threads)
+        return
     groups = itertools.chain.from_iterable(tagged_lines(loaded, path, style) for path in files)
     if output is None:
         write_to(sys.stdout.buffer, groups)
     else:
         write_lines(output, itertools.chain.from_iterable(groups))
+
+
+def _check_places(files: tuple[str, ...], output: Path | None, output_dir: Path | None, cluster: str | None) -> None:
+    """Refuse options about files that do not go together."""
+    if output is not None and output_dir is not None:
+        raise click.UsageError("--output-dir is in place of --output.")
+    if cluster is not None and output_dir is None:
+        raise click.UsageError("--cluster needs --output-dir: a file is written for each of FILES.")
+    if output_dir is not None and "-" in files:
+        raise click.UsageError("--output-dir needs FILES: standard input has no name.")
 
 
 def _check_output(loaded: LoadedModel, style: Style) -> None:

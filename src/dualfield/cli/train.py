@@ -35,7 +35,7 @@ _SECTIONS = {
     ),
     "Training": (
         *("solver", "tol", "max_iter", "patience", "keep", "warm_start", "checkpoint", "checkpoint_every"),
-        *("threads", "seed"),
+        *("memory", "threads", "seed", "cluster"),
     ),
     "Output": ("target", "report", "strict", "quiet"),
 }
@@ -44,7 +44,9 @@ _EXAMPLES = [
     "dualfield train train.txt --model chunks.model --C auto --report report.html",
     "dualfield train graphs.jsonl --model graphs.model --dev dev.jsonl",
     "dualfield train treebank.mrg --model parser.model --structure spans",
+    "dualfield train 'corpus/*.gz' --model names.model --cluster tcp://host:8786 --checkpoint folder",
     "dualfield train train.conllu --model parser.model --structure dependency",
+    "dualfield train out --model chunks.model --memory 4e9",
 ]
 
 
@@ -54,8 +56,13 @@ def _number_or_auto(ctx: click.Context, param: click.Parameter, value: str) -> s
     return value if value == "auto" else options.POSITIVE.convert(number, param, ctx)
 
 
+def _checkpoint_file(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+    """Take a file, or a folder for one."""
+    return value / "train.checkpoint" if value is not None and value.is_dir() else value
+
+
 @click.command(cls=Command, sections=_SECTIONS, examples=_EXAMPLES)
-@click.argument("data", type=options.INPUT, nargs=-1, required=True)
+@click.argument("data", type=options.INPUTS_OR_FOLDER, nargs=-1, required=True, callback=options.expanded)
 @click.option("--model", "target", type=options.OUTPUT, required=True, metavar="OUT", help="The model file to write.")
 @options.data_format
 @options.delimiter
@@ -168,12 +175,23 @@ def _number_or_auto(ctx: click.Context, param: click.Parameter, value: str) -> s
 )
 @options.threads
 @options.seed
+@click.option(
+    "--memory",
+    metavar="BYTES",
+    type=options.POSITIVE,
+    default=None,
+    help="For a compiled corpus: memory for weights, features, sentences and dual points; what does not fit is in a "
+    "file in the folder that TMPDIR names. The model does not depend on it.  [default: 4e9]",
+)
+@options.cluster
 @click.option("--report", type=options.OUTPUT, default=None, help="Write an HTML report of the training.")
 @click.option(
     "--checkpoint",
-    type=options.OUTPUT,
+    type=click.Path(path_type=Path),
     default=None,
-    help="Save the state of the fit in this file, and resume from it if it exists. Removed at the end. For hinge only "
+    callback=_checkpoint_file,
+    help="Save the state of the fit in this file, or in train.checkpoint of this folder, and resume from it if it "
+    "exists. Removed at the end. For hinge only "
     "with flow_swap (auto for --order 1), path_blocks and sgd.",
 )
 @click.option(
@@ -195,13 +213,15 @@ def train(ctx: click.Context, /, **given: Any) -> None:
     and Hugging Face; graphs, one in each line: {"nodes": [["a"], ["b"]], "edges": [[0, 1]], "labels": ["x", "y"]}; or
     trees in brackets: (S (NP (DT a) (NN dog)) (VP (VBZ barks))). With --structure dependency they are trees of heads,
     in CoNLL-U or in columns. Sequences, graphs, trees and examples with several labels are trained with a conditional
-    random field, svmlight with kernel logistic regression; with --loss hinge all with a structural SVM.
+    random field, svmlight with kernel logistic regression; with --loss hinge all with a structural SVM. Files and
+    patterns with --cluster are partitions, which workers read and train on; columns and CRFsuite's items only.
     """
     from dualfield.cli.training.fit import run
+    from dualfield.cli.training.on_cluster import run_on_cluster
 
     chosen = {name for name in given if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT}
     try:
-        status = run(given, chosen)
+        status = run(given, chosen) if given["cluster"] is None else run_on_cluster(given, chosen)
     except KeyboardInterrupt:
         tell(f"\nInterrupted. {_kept(given['target'])}")
         ctx.exit(INTERRUPTED)

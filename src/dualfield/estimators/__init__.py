@@ -1,5 +1,6 @@
 """The models, with scikit-learn's manners."""
 
+from dualfield.data.impossible import ImpossibleWarning
 from dualfield.estimators.bagged import BaggedTagger
 from dualfield.estimators.bayes_net import DiscriminativeBayesNet
 from dualfield.estimators.bayesian import BayesianCRF
@@ -30,6 +31,7 @@ __all__ = [
     "DiscriminativeHMM",
     "DiscriminativePCFG",
     "EarlyStopping",
+    "ImpossibleWarning",
     "KernelLogisticRegression",
     "LatentCRF",
     "LatentChain",

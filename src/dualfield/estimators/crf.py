@@ -11,18 +11,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from dualfield.data import CompiledCorpus
 from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_number
 from dualfield.data.partial_labels import read_labels
 from dualfield.estimators.base import Estimator, fitting
 from dualfield.estimators.checks import check_structured, check_structured_kernel, matrix_rows
+from dualfield.estimators.partitioned import (
+    PARTITION_ATTRIBUTES,
+    fit_kernel_partitions,
+    fit_partitions,
+    kernel_partitions,
+    refuse_client,
+    refuse_weights,
+)
 from dualfield.estimators.prediction import StructuredPredictor
-from dualfield.estimators.running import check_memory, run, run_on_corpus, run_with_kernel
+from dualfield.estimators.running import check_memory, is_streamed, run, run_on_corpus, run_with_kernel
 from dualfield.features import Template
 from dualfield.losses import Loss
 from dualfield.models.carry_over import carry_over
 from dualfield.models.evidence import EvidenceTable
+from dualfield.models.part_sources import is_partitioned
 from dualfield.models.structured import StructuredModel
 from dualfield.models.training_data import TrainingData, read_training_data, template_of
 from dualfield.objectives import Objective
@@ -159,6 +167,9 @@ class CRF(StructuredPredictor, Estimator):
     dual_gap_ : float
         A proven bound on its distance from the minimum, computed from the returned weights. NaN for partly labelled
         sequences, where the problem is not convex.
+    certified_problem_ : {"full", "inducing_points"}
+        Which problem the gap is about: "inducing_points" after a fit with a kernel to partitions, where the distance of
+        that problem from the one without landmarks is not known.
     relaxation_ : str or None
         "trw" where graphs were too wide for exact answers: then `objective_` is an upper bound of the exact one, and
         `dual_gap_` that of the relaxed problem. See :class:`dualfield.structures.Graph`.
@@ -166,6 +177,9 @@ class CRF(StructuredPredictor, Estimator):
         The C of the fit: that of ``C="evidence"``, or the given one.
     evidence_ : EvidenceTable
         What ``C="evidence"`` was chosen by; not in files.
+    n_partitions_, n_rounds_, bytes_moved_ : int
+        After a fit to partitions: how many there were, exchanges with all of them, and bytes of values and their places
+        that they have sent.
     n_iter_ : int
         Iterations of the solver.
     solver_, status_, trace_
@@ -190,8 +204,15 @@ class CRF(StructuredPredictor, Estimator):
     _saved_as = "CRF"
     _asked_with = ("temperature", "template")
     _model_type = StructuredModel
-    _counted: ClassVar[dict[str, type]] = {"n_seen_": int, "C_": float}
+    _counted: ClassVar[dict[str, type]] = {
+        "n_seen_": int,
+        "C_": float,
+        **dict.fromkeys(PARTITION_ATTRIBUTES, int),
+    }
     n_seen_: int
+    n_partitions_: int
+    n_rounds_: int
+    bytes_moved_: int
     C_: float
     evidence_: EvidenceTable
 
@@ -266,16 +287,27 @@ class CRF(StructuredPredictor, Estimator):
         lengths: ArrayLike | None = None,
         monitor: Callable[[Moment, CRF], Any] | None = None,
         checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+        client: Any = None,
         memory: float | None = None,
     ) -> Self:
-        """Train on labelled sequences.
+        """Train on labelled sequences, or on partitions of them, here or on a cluster.
+
+        Partitions are read where they are worked on, and trained on by L-BFGS (see "Training on a cluster" in the
+        guide). The same partitions give the same bits with any number of workers, and without a client, where they are
+        worked on one after another. They can have chains of order 1, and no `pair_features`; with a kernel,
+        `kernel_approx` and sequences of numbers. A compiled corpus without a client is trained on by block dual ascent
+        within `memory` bytes, unless ``solver="lbfgs"``.
 
         Parameters
         ----------
         X : list, generator, array or sparse matrix
             Sequences: lists of dicts, of lists of attribute strings, matrices of numbers, or one matrix and `lengths`;
-            see :meth:`dualfield.data.Batch.build`. With a template, lists of rows of strings. Or a
-            :class:`dualfield.data.CompiledCorpus`, without `y`, `sample_weight` and `lengths`.
+            see :meth:`dualfield.data.Batch.build`. With a template, lists of rows of strings. Or partitions, without
+            `y`: a path, a glob such as "corpus/*.gz" or a list of paths (columns with the label last where there is a
+            template, CRFsuite's items otherwise); a :class:`dualfield.data.CompiledCorpus`; a Dask bag of pairs (items,
+            labels); a list of delayed values or futures that are pairs (X, y) or :class:`dualfield.data.Partition`.
+            With a kernel: a list of pairs (X, y), of functions without arguments that return one, of delayed values or
+            of futures.
         y : list of lists of labels, default=None
             str, int or bool. None, or a set of labels, at a node means that its label is not known, or only in part;
             the likelihood is then that of what is known, and the problem is no longer convex.
@@ -289,6 +321,9 @@ class CRF(StructuredPredictor, Estimator):
         checkpoint : Checkpoint or path, default=None
             Keeps the state of the fit in a file, now and then. If that file exists, the fit goes on from it, to the
             result that it would have had without a break. See :class:`dualfield.estimators.Checkpoint`.
+        client : distributed.Client or str, default=None
+            For partitions: the Dask cluster that works on them, or the address of its scheduler, such as
+            "tcp://host:8786". None: this process, or the cluster that futures are on.
         memory : float, default=None
             With a :class:`dualfield.data.CompiledCorpus`: bytes for weights, tables of features, sentences and dual
             points; None is 4e9. What does not fit is in a file in the temporary folder. See
@@ -309,8 +344,9 @@ class CRF(StructuredPredictor, Estimator):
         """
         solver = self._check_parameters()
         old = self._previous() if self.warm_start else None
-        self.__dict__.pop("evidence_", None)
-        if isinstance(X, CompiledCorpus):
+        for name in ("evidence_", *PARTITION_ATTRIBUTES):
+            self.__dict__.pop(name, None)
+        if is_streamed(X, self.solver, client):
             if isinstance(self.C, str):
                 raise ValueError(
                     "The 'C' parameter of CRF must be a number with a CompiledCorpus. Got 'evidence' instead."
@@ -333,6 +369,22 @@ class CRF(StructuredPredictor, Estimator):
             warn_unless_converged(solution, float(self.tol))
             return self
         check_memory(memory)
+        parts = kernel_partitions(self, X, y)
+        if parts is not None:
+            refuse_weights(type(self).__name__, sample_weight=sample_weight, lengths=lengths)
+            solution = fit_kernel_partitions(
+                self, parts, client, float(self.temperature), monitor=monitor, checkpoint=checkpoint
+            )
+            self.C_ = float(self.C)
+            warn_unless_converged(solution, float(self.tol))
+            return self
+        if is_partitioned(X, y):
+            refuse_weights(type(self).__name__, sample_weight=sample_weight, lengths=lengths)
+            solution = fit_partitions(self, X, solver, client, monitor, Checkpoint.of(checkpoint))
+            self.C_ = float(self.C)
+            warn_unless_converged(solution, float(self.tol))
+            return self
+        refuse_client(type(self).__name__, client)
         data = self._read(X, y, sample_weight, lengths)
         if isinstance(self.C, str):
             table, best = evidence_search(clone(self).set_params(C=1.0, warm_start=False, verbose=0), data)

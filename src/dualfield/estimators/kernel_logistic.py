@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,14 +24,18 @@ from dualfield.data.checks import (
     check_number,
     fixed_random_state,
 )
+from dualfield.data.point_parts import PointPart, client_of_parts, point_parts
 from dualfield.data.records import Record
+from dualfield.engines import engine_of
 from dualfield.estimators.base import Estimator, fitted, fitting
 from dualfield.estimators.calibrating import chosen
+from dualfield.io.point_files import PointFile, point_paths
 from dualfield.kernels import Kernel
 from dualfield.kernels.gamma import check_kernel, chosen_gamma
 from dualfield.kernels.mercer import check_mercer, refusals
 from dualfield.models.kernel_classifier import KernelClassifier
 from dualfield.models.labelling_order import LabellingOrder, labelling_order
+from dualfield.models.point_training import fit_point_parts
 from dualfield.models.temperature_scaling import Calibration
 from dualfield.objectives import KernelSoftmax
 from dualfield.objectives.counted_points import CountedPoints
@@ -90,7 +94,7 @@ class KernelLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[misc
         ``kernel``; it needs ``solver="joint_online"`` or "auto" and ``fit_intercept=False``, for small data.
     kernel_approx : int or array of shape (n_points, n_features), default=None
         Inducing points: w lies in the span of so many training points, or of the given ones. The gap is that to the
-        full problem.
+        full problem; in a fit to partitions, which needs them, that of the inducing-point problem.
     solver : str or solver object, default="auto"
         "auto", "working_set", "newton", "smo", "online", "lbfgs", an object of :mod:`dualfield.solvers`, or one of your
         own with ``name``, ``missing`` and ``solve``.
@@ -100,6 +104,7 @@ class KernelLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[misc
         Most passes over the kernel matrix; None is 10,000.
     cache_size : float, default=4e9
         Bytes for the kernel matrix, 4 or 8 for each pair of points; beyond that rows are computed again when needed.
+        In a fit to partitions, bytes of points that are kept; beyond that they are read again in each pass.
     n_jobs : int, default=None
         Number of threads, as in scikit-learn; the model does not depend on it.
     warm_start : bool, default=False
@@ -123,7 +128,13 @@ class KernelLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[misc
     objective_ : float
         The minimised value.
     dual_gap_ : float
-        A bound on its distance from the minimum, computed from the returned point.
+        A bound on its distance from the minimum of the problem that ``certified_problem_`` names, computed from the
+        returned point.
+    certified_problem_ : {"full", "inducing_points"}
+        Which problem the gap is about: that of all functions of the kernel, or, in a fit to partitions, that of those
+        in the span of the inducing points. The distance between the two is not known then.
+    n_partitions_, n_rounds_ : int
+        Partitions of the data, and how often all of them were asked for something, in a fit to partitions.
     n_iter_ : int
         Iterations of the solver.
     solver_ : str
@@ -154,6 +165,7 @@ class KernelLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[misc
     _saved_as = "KernelLogisticRegression"
     _asked_with = ("kernel", "degree", "coef0", "kernel_params", "label_kernel")
     _model_type = KernelClassifier
+    _counted: ClassVar[dict[str, type]] = {"n_partitions_": int, "n_rounds_": int}
     classes_: NDArray[Any] = fitted("classes")
     points_: Any = fitted("points")
     dual_coef_: Floats = fitted("dual_coef")
@@ -208,17 +220,29 @@ class KernelLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[misc
         return tags
 
     @fitting
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model.
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        client: Any = None,
+    ) -> Self:
+        """Fit the model, to points in memory or in partitions.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n, n_features), or (n, n) for a precomputed kernel
-            Training points.
+            Training points. With ``kernel_approx`` also a list of partitions, or a glob of files: pairs (X, y) or
+            triples (X, y, sample_weight) of arrays, functions without arguments that return one, paths of ``.npz``
+            files with these arrays or of SVMlight's text, Dask's delayed values or futures; or a Dask array.
         y : array of shape (n,)
-            Their labels.
+            Their labels; None where they are in the partitions; a Dask array with the blocks of X.
         sample_weight : array of shape (n,), default=None
             Weights v_i ≥ 0; points of weight zero do not count.
+        client : distributed.Client or str, default=None
+            A Dask cluster, or the address of its scheduler, on which the partitions are worked on; None: one after
+            another in this process, or on the cluster that futures are on. The model has the same bits.
 
         Returns
         -------
@@ -232,6 +256,11 @@ class KernelLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[misc
         array([1])
         """
         solver = self._check_parameters()
+        parts = point_parts(point_paths(X), y, PointFile)
+        if parts is not None:
+            return self._fit_parts(parts, sample_weight, client)
+        if client is not None:
+            raise ValueError("client is for partitions: X must be a list of pairs (X, y), of paths, or the like.")
         checked: tuple[Any, NDArray[Any]] = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32]
         )
@@ -275,8 +304,44 @@ class KernelLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[misc
             point_weights=counted.weights,
         )
         self._keep_solution(solution)
+        for name in sorted(self._counted):
+            self.__dict__.pop(name, None)
         warn_unless_converged(solution, float(self.tol), "passes over the kernel matrix")
         return self
+
+    def _fit_parts(self, parts: list[PointPart], sample_weight: Any, client: Any) -> Self:
+        """Fit to partitions."""
+        if self.kernel_approx is None:
+            raise ValueError(
+                "Partitions need kernel_approx, a number of inducing points: without them the model has a coefficient "
+                "for every row, and needs all kernel values between rows."
+            )
+        if callable(self.label_kernel):
+            raise ValueError("Partitions need a label_kernel that is None or a matrix. Got a function.")
+        if self.solver != "auto":
+            raise ValueError(f"Partitions have a solver of their own: solver must be 'auto'. Got {self.solver!r}.")
+        if sample_weight is not None:
+            raise ValueError("sample_weight must be in the partitions, as triples (X, y, sample_weight).")
+        seed = int(fixed_random_state(self.random_state).randint(2**31 - 1))
+        chosen = client_of_parts(parts) if client is None else client
+        with (
+            engine_of(chosen, float(self.cache_size)) as engine,
+            ProgressLine(type(self).__name__, int(self.verbose)) as line,
+        ):
+            found = fit_point_parts(self, parts, engine, self._rule(), seed, line)
+            line.end(f"{found.solution.status.value}, relative gap {found.solution.relative_gap:.1e}.")
+        self._model = found.model
+        self._keep_solution(found.solution)
+        self.n_features_in_, self.n_partitions_, self.n_rounds_ = found.n_features, len(parts), found.n_rounds
+        self.__dict__.pop("feature_names_in_", None)
+        warn_unless_converged(found.solution, float(self.tol), "passes over the rows")
+        return self
+
+    @property
+    def certified_problem_(self) -> str:
+        """Which problem the gap is about."""
+        check_is_fitted(self)
+        return "inducing_points" if "n_partitions_" in vars(self) else "full"
 
     def _solve(
         self,

@@ -6,15 +6,15 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
-import joblib
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
 from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_choice, check_flag, check_integer, check_number
 from dualfield.data.records import Fields, Record
+from dualfield.engines.blas_threads import one_blas_thread
+from dualfield.engines.shared_tasks import call_all, runs_here
 from dualfield.estimators.base import Estimator, fitting
 from dualfield.estimators.latent_prediction import LatentPredictor, hidden_record, read_hidden
 from dualfield.estimators.structured_svm import StructuredSVM
@@ -206,15 +206,14 @@ class LatentStructuredSVM(LatentPredictor, Estimator):
             anneal=bool(self.anneal),
         )
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self._n_runs()).tolist()
-        with threadpool_limits(1, user_api="blas"), ProgressLine(type(self).__name__, int(self.verbose)) as line:
-            callbacks = line if self.verbose else None
-
-            def run(seed: int) -> LatentSolution:
-                start = self._start(task, np.random.RandomState(seed))
-                return procedure.solve(task.problem, task.inner(), start, callbacks, seed)
-
-            jobs = self.n_jobs if task.parallel else 1
-            runs = joblib.Parallel(n_jobs=jobs, require="sharedmem")(joblib.delayed(run)(seed) for seed in seeds)
+        with one_blas_thread(), ProgressLine(type(self).__name__, int(self.verbose)) as line:
+            callbacks = line if self.verbose and (runs_here() or not task.parallel) else None
+            work = (self, task, procedure, callbacks)
+            each = [(seed,) for seed in seeds]
+            if task.parallel:
+                runs = call_all(_restart, work, each, self.n_jobs)
+            else:
+                runs = [_restart(work, *one) for one in each]
             best = min(runs, key=lambda one: one.objective)
             line.end(f"{best.status.value}, R {best.objective:.6g}, best of {len(runs)}.")
         plain = task.plain(StopRule(float(base.tol), passes), seeds[0])
@@ -357,3 +356,11 @@ class LatentStructuredSVM(LatentPredictor, Estimator):
         check_integer(owner, "max_iter", self.max_iter, 1)
         check_number(owner, "tol", self.tol, 0.0, open_low=True)
         check_integer(owner, "verbose", self.verbose, 0)
+
+
+def _restart(shared: tuple[Any, ...], seed: int) -> LatentSolution:
+    """Run the procedure from the start of one seed."""
+    model, task, procedure, callbacks = shared
+    start = model._start(task, np.random.RandomState(seed))
+    found: LatentSolution = procedure.solve(task.problem, task.inner(), start, callbacks, seed)
+    return found

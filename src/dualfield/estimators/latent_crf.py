@@ -6,14 +6,14 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
-import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
 from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_choice, check_integer, check_number
+from dualfield.engines.blas_threads import one_blas_thread
+from dualfield.engines.shared_tasks import call_all, runs_here
 from dualfield.estimators.base import Estimator, fitted, fitting
 from dualfield.estimators.calibrating import chosen
 from dualfield.estimators.crf import CRF
@@ -173,18 +173,9 @@ class LatentCRF(LatentPredictor, Estimator):
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=runs_wanted).tolist()
         most = _MOST_PASSES if base.max_iter is None else float(base.max_iter)
         rule = StopRule(float(base.tol), most)
-        with threadpool_limits(1, user_api="blas"), ProgressLine(type(self).__name__, int(self.verbose)) as line:
-            callbacks = line if self.verbose else None
-
-            def run(seed: int) -> Solution[Floats] | LatentSolution:
-                rng = np.random.RandomState(seed)
-                if isinstance(self.init, str):
-                    states = problem.start(rng) if self.init == "random" else hard_em(problem, rng)
-                else:
-                    states = given_states(type(self).__name__, data, self.init)
-                return self._run(problem, states, rule, callbacks)
-
-            runs = joblib.Parallel(n_jobs=self.n_jobs, require="sharedmem")(joblib.delayed(run)(one) for one in seeds)
+        with one_blas_thread(), ProgressLine(type(self).__name__, int(self.verbose)) as line:
+            callbacks = line if self.verbose and runs_here() else None
+            runs = call_all(_restart, (self, data, problem, rule, callbacks), [(one,) for one in seeds], self.n_jobs)
             best = min(runs, key=lambda one: one.objective)
             line.end(f"{best.status.value}, R {best.objective:.6g}, best of {len(runs)}.")
         self.restarts_ = np.array([one.objective for one in runs])
@@ -364,3 +355,15 @@ class LatentCRF(LatentPredictor, Estimator):
         check_integer(owner, "verbose", self.verbose, 0)
         check_number(owner, "tol", base.tol, 0.0, open_low=True)
         return base, latent
+
+
+def _restart(shared: tuple[Any, ...], seed: int) -> Solution[Floats] | LatentSolution:
+    """Train from the start of one seed."""
+    model, data, problem, rule, callbacks = shared
+    rng = np.random.RandomState(seed)
+    if isinstance(model.init, str):
+        states = problem.start(rng) if model.init == "random" else hard_em(problem, rng)
+    else:
+        states = given_states(type(model).__name__, data, model.init)
+    found: Solution[Floats] | LatentSolution = model._run(problem, states, rule, callbacks)
+    return found

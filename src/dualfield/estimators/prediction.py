@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield.data import Labels, Vocabulary
 from dualfield.data.arrays import Floats
-from dualfield.data.checks import check_integer, check_number
+from dualfield.data.checks import check_choice, check_integer, check_number
+from dualfield.data.impossible import warn_impossible
 from dualfield.data.records import Record
 from dualfield.estimators.base import fitted
 from dualfield.estimators.calibrating import calibrated
@@ -105,6 +106,12 @@ class StructuredPredictor:
         """Check input before the model reads it: single nodes as scikit-learn does."""
         return matrix_rows(self, X, reset=False) if hasattr(self, "n_features_in_") else X
 
+    @property
+    def certified_problem_(self) -> str:
+        """Which problem the gap of the fit is about, with a kernel: that of the landmarks, or the full one."""
+        has_kernel: bool = self.model_.expansion is not None
+        return "inducing_points" if has_kernel and "n_partitions_" in vars(self) else "full"
+
     def _keep(self, model: Any, solution: Any) -> None:
         """Set what was found, and how the fit ended."""
         self._model = model
@@ -153,7 +160,13 @@ class StructuredPredictor:
         return self._ask().scores(self._input(X), lengths, n_threads(self.n_jobs))
 
     def predict(
-        self, X: Any, *, lengths: ArrayLike | None = None, return_bound: bool = False, known: Any = None
+        self,
+        X: Any,
+        *,
+        lengths: ArrayLike | None = None,
+        return_bound: bool = False,
+        known: Any = None,
+        impossible: Literal["raise", "none"] = "raise",
     ) -> Any:
         """Return the most probable labelling of each sequence.
 
@@ -166,6 +179,9 @@ class StructuredPredictor:
         known : list of lists, default=None
             What is known of the labels, in the form of y: at a node its label, a set of labels that it may have, or
             None where nothing is known, also in the place of a whole example. Only labellings that agree are looked at.
+        impossible : {"raise", "none"}, default="raise"
+            What is done with examples that have no labelling at all, such as sentences that a grammar cannot parse: an
+            error that says which and why, or None in their place and a warning that says the same.
 
         Returns
         -------
@@ -185,6 +201,13 @@ class StructuredPredictor:
         >>> model.predict([[["a"], ["a"], ["b"]]], known=[["y", None, {"x", "y"}]])
         [['y', 'x', 'y']]
         """
+        check_choice("predict", "impossible", impossible, ("raise", "none"))
+        if impossible == "none":
+            if lengths is not None or return_bound or self._ask().is_matrix:
+                raise ValueError("impossible='none' is for lists of examples, without lengths and return_bound.")
+            found, reasons = self._ask().predict_possible(X, n_threads(self.n_jobs), known=known)
+            warn_impossible(reasons, len(found))
+            return found
         ask = self._ask().bounded_predict if return_bound else self._ask().predict
         return ask(self._input(X), lengths, n_threads(self.n_jobs), known=known)
 
@@ -482,6 +505,8 @@ class StructuredPredictor:
     def score(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> float:
         """Return the share of nodes whose label is predicted right; for trees what their structure says of agreement.
 
+        Sentences that a grammar cannot parse count as trees without brackets, and a warning says which they are.
+
         Parameters
         ----------
         X, lengths
@@ -500,7 +525,11 @@ class StructuredPredictor:
         >>> CRF().fit([[["a"], ["b"]]], [["x", "y"]]).score([[["a"], ["b"]]], [["x", "z"]])
         0.5
         """
-        predicted, structure = self.predict(X, lengths=lengths), self.structure_
+        structure = self.structure_
+        if structure.counts_impossible and lengths is None:
+            predicted = self.predict(X, impossible="none")
+        else:
+            predicted = self.predict(X, lengths=lengths)
         found = structure.agreement(predicted, y)
         if found is not None:
             return found

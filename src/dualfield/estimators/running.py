@@ -16,6 +16,7 @@ from dualfield.data.checks import fixed_random_state
 from dualfield.models.carry_over import carry_over
 from dualfield.models.corpus_training import CorpusData, read_corpus, storage_of
 from dualfield.models.kernel_training import fit_with_kernel
+from dualfield.models.partitioned_data import PartitionedData
 from dualfield.models.structured import StructuredModel
 from dualfield.models.training_data import TrainingData
 from dualfield.persistence.checkpoint import Checkpoint, fingerprint
@@ -35,7 +36,7 @@ def run(
     estimator: Any,
     solve: Solve,
     *,
-    data: TrainingData | None = None,
+    data: TrainingData | PartitionedData | None = None,
     start: Floats | None = None,
     monitor: Monitor | None = None,
     checkpoint: Checkpoint | None = None,
@@ -122,11 +123,17 @@ def run_on_corpus(
     return solution, data
 
 
+def is_streamed(X: Any, solver: Any, client: Any = None) -> bool:
+    """Whether a corpus is read block by block by a solver of the dual; clusters and L-BFGS take its partitions."""
+    return isinstance(X, CompiledCorpus) and client is None and getattr(solver, "name", solver) != "lbfgs"
+
+
 def check_memory(memory: Any) -> None:
-    """Refuse a limit for data that are in memory."""
+    """Refuse a limit where none is kept to."""
     if memory is not None:
         raise ValueError(
-            f"memory must be None unless X is a CompiledCorpus: X is in memory. Got {memory!r:.50} instead."
+            "memory must be None unless X is a CompiledCorpus that is trained on out of core, without a client and not "
+            f"by solver='lbfgs'. Got {memory!r:.50} instead."
         )
 
 

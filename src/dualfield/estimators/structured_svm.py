@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,13 +14,19 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import ClassifierTags
 from sklearn.utils.metaestimators import available_if
 
-from dualfield.data import CompiledCorpus
 from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_choice, check_number
 from dualfield.estimators.base import Estimator, fitting
 from dualfield.estimators.checks import check_structured, check_structured_kernel, matrix_and_classes
+from dualfield.estimators.partitioned import (
+    PARTITION_ATTRIBUTES,
+    fit_kernel_partitions,
+    kernel_partitions,
+    refuse_client,
+    refuse_weights,
+)
 from dualfield.estimators.prediction import StructuredPredictor
-from dualfield.estimators.running import check_memory, run, run_on_corpus, run_with_kernel
+from dualfield.estimators.running import check_memory, is_streamed, run, run_on_corpus, run_with_kernel
 from dualfield.features import Template
 from dualfield.losses import Loss
 from dualfield.models.carry_over import carry_over
@@ -147,6 +153,11 @@ class StructuredSVM(StructuredPredictor, Estimator):
     objective_, dual_gap_ : float
         The minimised value, and a proven bound on its distance from the minimum; both of the relaxed problem, which is
         at least the exact one, where there is a relaxation.
+    certified_problem_ : {"full", "inducing_points"}
+        Which problem the gap is about: "inducing_points" after a fit with a kernel to partitions, where the distance of
+        that problem from the one without landmarks is not known.
+    n_partitions_, n_rounds_ : int
+        After a fit to partitions: how many there were, and exchanges with all of them.
     relaxation_ : str or None
         "trw" if the graphs were too wide for exact answers: losses are maxima over the local polytope.
     n_iter_, solver_, status_, trace_
@@ -175,6 +186,7 @@ class StructuredSVM(StructuredPredictor, Estimator):
     _saved_as = "StructuredSVM"
     _asked_with = ("structure", "template")
     _model_type = StructuredModel
+    _counted: ClassVar[dict[str, type]] = dict.fromkeys(PARTITION_ATTRIBUTES, int)
 
     def __init__(
         self,
@@ -248,15 +260,17 @@ class StructuredSVM(StructuredPredictor, Estimator):
         monitor: Callable[[Moment, StructuredSVM], Any] | None = None,
         checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
         memory: float | None = None,
+        client: Any = None,
     ) -> Self:
-        """Train on labelled examples.
+        """Train on labelled examples; with a kernel and `kernel_approx` also on partitions of them.
 
         Parameters
         ----------
         X : list, generator, array or sparse matrix
             Sequences, as for :meth:`dualfield.CRF.fit`. For ``structure="single"``, a matrix of shape (n, d), dense or
             sparse. For a custom problem, a sequence of whatever it takes. Or a
-            :class:`dualfield.data.CompiledCorpus`, without `y`, `sample_weight` and `lengths`.
+            :class:`dualfield.data.CompiledCorpus`, without `y`, `sample_weight` and `lengths`. With a kernel, also
+            partitions without `y`, as for :meth:`dualfield.CRF.fit`: cutting planes have a slack for each of them.
         y : list of lists of labels, default=None
             A label for each node. For ``structure="single"``, of shape (n,). For a custom problem, its outputs.
         sample_weight : array of shape (n_examples,), default=None
@@ -271,6 +285,8 @@ class StructuredSVM(StructuredPredictor, Estimator):
         memory : float, default=None
             With a :class:`dualfield.data.CompiledCorpus`: bytes for weights, tables of features, sentences and dual
             points; None is 4e9. See :meth:`dualfield.CRF.fit`.
+        client : distributed.Client or str, default=None
+            For partitions: the Dask cluster that works on them, or the address of its scheduler; None: this process.
 
         Returns
         -------
@@ -291,7 +307,9 @@ class StructuredSVM(StructuredPredictor, Estimator):
         """
         self._check_parameters()
         old = self._previous() if self.warm_start else None
-        if isinstance(X, CompiledCorpus):
+        for name in PARTITION_ATTRIBUTES:
+            self.__dict__.pop(name, None)
+        if is_streamed(X, self.solver, client):
             given = {"y": y, "sample_weight": sample_weight, "lengths": lengths, "monitor": monitor}
             solution, corpus = run_on_corpus(
                 self, X, self._picked(), None, 0.0, old=old, checkpoint=checkpoint, memory=memory, **given
@@ -300,6 +318,14 @@ class StructuredSVM(StructuredPredictor, Estimator):
             warn_unless_converged(solution, float(self.tol))
             return self
         check_memory(memory)
+        parts = None if self._is_custom else kernel_partitions(self, X, y)
+        if parts is not None:
+            check_structured_kernel(self, 0.0)
+            refuse_weights(type(self).__name__, sample_weight=sample_weight, lengths=lengths)
+            solution = fit_kernel_partitions(self, parts, client, 0.0, monitor=monitor, checkpoint=checkpoint)
+            warn_unless_converged(solution, float(self.tol))
+            return self
+        refuse_client(type(self).__name__, client)
         if self._is_custom:
             solution = self._fit_custom(X, y, sample_weight, old, monitor, checkpoint)
             warn_unless_converged(solution, float(self.tol))

@@ -40,8 +40,13 @@ def chosen_gamma(kernel: Any, gamma: float | str, X: Any, weights: Floats) -> fl
     # Squares of very large and very small entries are no numbers: a power of two as unit costs no digit.
     unit = 1.0 if largest == 0.0 or 1e-100 < largest < 1e100 else math.ldexp(1.0, math.frexp(largest)[1] - 1)
     variance = _variance(X if unit == 1.0 else X / unit, weights)
+    return scaled_gamma(int(X.shape[1]), variance, unit, largest)
+
+
+def scaled_gamma(n_features: int, variance: float, unit: float = 1.0, largest: float = np.nan) -> float:
+    """Return 1 / (n_features · variance · unit²), or raise where that is no number; entries are up to `largest`."""
     with np.errstate(over="ignore", under="ignore"):
-        scale = float(np.float64(1.0) / (int(X.shape[1]) * variance) / unit / unit) if variance > 0 else 1.0
+        scale = float(np.float64(1.0) / (n_features * variance) / unit / unit) if variance > 0 else 1.0
     if not np.finfo(np.float64).tiny <= scale < np.inf:
         raise ValueError(
             f"gamma='scale' is 1 / (n_features · X.var()), which is no number in double precision for entries of X as "

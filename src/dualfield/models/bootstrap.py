@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from dualfield.data.arrays import Floats
+from dualfield.engines.shared_tasks import call_all
 from dualfield.models.training_data import TrainingData
 from dualfield.solvers import Solution
 
@@ -31,7 +31,7 @@ def fit_bootstrap(
     seed : int
         Draws depend on it and on their number only.
     n_jobs : int, default=None
-        Fits at the same time, in threads.
+        Fits at the same time, in threads unless a joblib context has other workers.
 
     Returns
     -------
@@ -47,21 +47,19 @@ def fit_bootstrap(
     >>> len(fit_bootstrap(model, data, 3, 0))
     3
     """
-    from joblib import Parallel, delayed
+    return call_all(_fit_draw, (estimator, data, seed), [(at,) for at in range(n_fits)], n_jobs)
+
+
+def _fit_draw(shared: tuple[Any, TrainingData, int], at: int) -> Solution[Floats]:
+    """Fit to one of the draws."""
     from sklearn.base import clone
 
-    n = data.nodes.n_examples
-
-    def fit(at: int) -> Solution[Floats]:
-        rng = np.random.default_rng([seed, at])
-        counts = np.bincount(rng.integers(n, size=n), minlength=n)
-        model = clone(estimator).set_params(n_jobs=1, verbose=0, warm_start=False)
-        found: Solution[Floats] = model._fit_data(taken(data, np.flatnonzero(counts), counts), None)
-        return found
-
-    # Solvers limit BLAS to one thread and put it back; in several threads the limit must not end before they all have.
-    with threadpool_limits(1, user_api="blas"):
-        return list(Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fit)(at) for at in range(n_fits)))
+    estimator, data, seed = shared
+    rng, n = np.random.default_rng([seed, at]), data.nodes.n_examples
+    counts = np.bincount(rng.integers(n, size=n), minlength=n)
+    model = clone(estimator).set_params(n_jobs=1, verbose=0, warm_start=False)
+    found: Solution[Floats] = model._fit_data(taken(data, np.flatnonzero(counts), counts), None)
+    return found
 
 
 def taken(data: TrainingData, chosen: Any, counts: Any) -> TrainingData:

@@ -316,6 +316,19 @@ class StructuredModel:
             return self.decoded(self.structure.argmax(scores, n_jobs=n_threads), scores.shape)
         return self.decoded(_native.tag(score_map.bind(nodes, pairs), parameters, n_threads), nodes.shape)
 
+    def predict_possible(self, X: Any, n_threads: int = 1, *, known: Any = None) -> tuple[list[Any], dict[int, str]]:
+        """Return the best labelling of each example, None for those that have none, and why they have none."""
+        X = X if isinstance(X, Batch) else list(X)
+        scores = self.scores(X, None, n_threads, known=known)
+        reasons = self.structure.why_impossible(scores, n_jobs=n_threads)
+        if not reasons:
+            return self.decoded(self.structure.argmax(scores, n_jobs=n_threads), scores.shape), reasons
+        kept = [i for i in range(scores.n_examples) if i not in reasons]
+        some = X[np.array(kept, dtype=np.int64)] if isinstance(X, Batch) else [X[i] for i in kept]
+        given = None if known is None else [known[i] for i in kept]
+        found = dict(zip(kept, self.predict(some, None, n_threads, known=given) if kept else [], strict=True))
+        return [found.get(i) for i in range(scores.n_examples)], reasons
+
     def bounded_predict(
         self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1, *, known: Any = None
     ) -> tuple[Any, Bounds]:

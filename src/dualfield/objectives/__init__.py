@@ -5,6 +5,7 @@ from dualfield.objectives.kernel_margin import KernelMargin
 from dualfield.objectives.kernel_objective import KernelObjective
 from dualfield.objectives.kernel_softmax import KernelSoftmax
 from dualfield.objectives.objective import Objective
+from dualfield.objectives.partitioned import PartitionedObjective
 from dualfield.objectives.planes import PlaneProblem, Planes
 from dualfield.objectives.planes_custom import CustomPlanes
 from dualfield.objectives.planes_network import NetworkPlanes
@@ -19,6 +20,7 @@ __all__ = [
     "KernelSoftmax",
     "NetworkPlanes",
     "Objective",
+    "PartitionedObjective",
     "PlaneProblem",
     "Planes",
     "StreamedObjective",

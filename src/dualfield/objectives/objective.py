@@ -18,13 +18,12 @@ from dualfield.objectives.examples import Examples
 from dualfield.objectives.part_features import PartFeatures
 from dualfield.objectives.planes import Planes
 from dualfield.objectives.planes_slack import SlackArgmax
+from dualfield.objectives.primal_gap import primal_and_gap
 from dualfield.regularisers import Regulariser, SquaredNorm
 from dualfield.scores import LinearScores
 from dualfield.structures import BestPoints
 
 __all__ = ["Objective"]
-
-_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 
 
 class Objective:
@@ -270,13 +269,13 @@ class Objective:
     def hessian(self, w: Floats) -> Floats:
         """Return all second derivatives of the losses, without the penalty: for few parameters.
 
-        The covariances of each example are computed part by part, so that the work for an example grows with its parts
-        times what a gradient takes, and the memory with the square of the parameters.
+        The covariances of the parts of each example are added up over the points first, and taken to the parameters
+        once. Memory grows with the square of the parameters, and of the parts of an example.
 
         Parameters
         ----------
-        w : array of shape (n_parameters,)
-            Parameters.
+        w : array of shape (n_parameters,) or (n_points, n_parameters)
+            Parameters; of several points the mean is returned.
 
         Returns
         -------
@@ -293,7 +292,7 @@ class Objective:
         array([[ 0.25, -0.25],
                [-0.25,  0.25]])
         """
-        return self._losses.hessian(w)
+        return self._losses.hessian([np.ascontiguousarray(point) for point in np.atleast_2d(w)])
 
     def gap(
         self, w: Floats, loss: float, gradient: Floats, magnitude: float = 0.0, slack: float = 0.0
@@ -323,19 +322,9 @@ class Objective:
         >>> round(objective.gap(w, *objective.loss_and_gradient(w))[1], 12)
         0.25
         """
-        value = loss + self.regulariser.value(w)
         if not self.convex:
-            return value, float("nan")
-        v = -gradient
-        # Of the marginals that made the gradient, never what the bound above them would have.
-        entropy = loss + float(w @ v) - slack
-        share = self.regulariser.share(entropy, v)
-        if share == 1.0:
-            gap = self.regulariser.excess(w, v) + slack
-        else:
-            gap = value - (share * entropy - self.regulariser.conjugate(share * v))
-        # Far from the minimum the gap is a difference of large numbers; so is the bound, value less gap.
-        return value, gap + _ROUNDING * (value + magnitude + float(np.abs(w) @ np.abs(v)))
+            return loss + self.regulariser.value(w), float("nan")
+        return primal_and_gap(self.regulariser, w, loss, gradient, magnitude, slack)
 
     def certify(self, w: Floats) -> tuple[float, float]:
         """Return primal value and duality gap of any parameters.

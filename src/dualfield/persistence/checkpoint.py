@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dualfield._native import StateError
 from dualfield.data.checks import check_flag, check_number
 from dualfield.features import Template
+from dualfield.models.partitioned_data import PartitionedData
 from dualfield.persistence.file import ModelFileError, open_model, write_model
 from dualfield.persistence.header import CHECKPOINT
 from dualfield.solvers import Status
@@ -49,9 +50,8 @@ class CheckpointWarning(RuntimeWarning):
 class Checkpoint:
     """Where a fit keeps its state, so that it can go on after a break to the result it would have had without one.
 
-    The file is written aside and renamed, so that it is always whole, and removed when the fit has come to its end. With
-    a compiled corpus there is another one beside it, ``.blocks``, with twice the state of all sentences. A
-    fit that is stopped by a monitor or by the keyboard leaves it. Parameters and data must be the same when the fit
+    The file is written aside and renamed, so that it is always whole, and removed when the fit has come to its end.
+    With a compiled corpus there is another one beside it, ``.blocks``, with twice the state of all sentences. A fit that is stopped by a monitor or by the keyboard leaves it. Parameters and data must be the same when the fit
     goes on; the number of threads may differ. A file that belongs to another fit, or that was altered, is refused. A
     file that cannot be written is a :class:`CheckpointWarning`, and the fit goes on without it.
 
@@ -256,14 +256,16 @@ class CheckpointFile:
         return {name: array.values.copy() for name, array in file.arrays.items()}
 
 
-def fingerprint(model: BaseEstimator, data: TrainingData, start: NDArray[np.float64] | None) -> dict[str, str]:
+def fingerprint(
+    model: BaseEstimator, data: TrainingData | PartitionedData, start: NDArray[np.float64] | None
+) -> dict[str, str]:
     """Describe a fit: two that have the same description go the same way.
 
     Parameters
     ----------
     model : estimator
         With its parameters.
-    data : TrainingData
+    data : TrainingData or PartitionedData
         What it is fitted to.
     start : array or None
         Where it begins.
@@ -274,10 +276,19 @@ def fingerprint(model: BaseEstimator, data: TrainingData, start: NDArray[np.floa
         The parameters, and digests of the data.
     """
     parameters = {name: _describe(value) for name, value in model.get_params(deep=False).items() if name not in _FREE}
+    described = {f"parameter {name}": text for name, text in parameters.items()}
     table = data.score_map
+    if isinstance(data, PartitionedData):
+        return {
+            **described,
+            "the partitions": _digest(np.array(data.digests())),
+            "the labels y": _digest(np.array(data.labels.classes.tolist(), dtype=str), data.loss.cost),
+            "the set of features": _digest(table.node.indptr, table.node.outputs, table.clique_mask),
+            "the start": _digest(start),
+        }
     rows = [data.nodes] if data.pairs is None or data.pairs is data.nodes else [data.nodes, data.pairs]
     return {
-        **{f"parameter {name}": text for name, text in parameters.items()},
+        **described,
         "the input X": getattr(data, "digest", "") + _digest(*(part for one in rows for part in _parts(one))),
         "the labels y": _digest(data.codes, data.allowed, np.array(data.labels.classes.tolist(), dtype=str)),
         "the weights of sequences": _digest(data.weights, data.cost, *_weights_of_labels(data)),

@@ -143,13 +143,7 @@ def _parsed_brackets(
     for i, brackets in enumerate(predicted if chances is not None else ()):
         _, starts, stops = zip(*brackets, strict=True) if brackets else ((), (), ())
         found.append(np.asarray(chances[whole.rows(i, np.array(starts, int), np.array(stops, int))]))
-    true_trees: list[Any] = []
-    if y is not None:
-        read = whole.read_labels(list(y))
-        true_trees = whole.decode(read.labels, np.maximum(read.codes, 0))
-        for i, (start, stop) in enumerate(itertools.pairwise(whole.offsets.tolist())):
-            if (read.codes[start:stop] < 0).any():
-                true_trees[i] = None
+    true_trees = [] if y is None else read_true_trees(whole, y)
     shown = [None if tree is None else tree.tags() for tree in trees]
     return Parsed(
         are_arcs=False,
@@ -161,6 +155,17 @@ def _parsed_brackets(
         trees=trees,
         true_trees=true_trees,
     )
+
+
+def read_true_trees(shape: SpanShape, y: Any) -> list[Any]:
+    """Return true trees with the words and tags of sentences; None where they are not known as a whole."""
+    whole = replace(shape, output="tree", forms=[])
+    read = whole.read_labels(list(y))
+    trees = whole.decode(read.labels, np.maximum(read.codes, 0))
+    for i, (start, stop) in enumerate(itertools.pairwise(whole.offsets.tolist())):
+        if (read.codes[start:stop] < 0).any():
+            trees[i] = None
+    return trees
 
 
 def _brackets(tree: Any) -> list[tuple[str, int, int]]:

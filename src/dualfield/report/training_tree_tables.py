@@ -15,7 +15,7 @@ from dualfield.metrics import parse_scores
 from dualfield.plotting import ArcDisplay, TreeDisplay
 from dualfield.plotting.arcs import shown_arcs
 from dualfield.plotting.markup import Html, escape
-from dualfield.plotting.parsed import Parsed, parsed
+from dualfield.plotting.parsed import Parsed, parsed, read_true_trees
 from dualfield.plotting.tables import table
 from dualfield.plotting.tree import shown_tree
 from dualfield.report.training_scores import counted
@@ -32,13 +32,22 @@ _MEANS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class DevTrees:
     """Predicted and true trees of those sentences whose truth is known."""
 
     found: Parsed
     classes: list[Any]
     places: list[int]  # of the sentences
+    numbers: list[int]  # of all sentences with a tree, among those that were passed
+    unparsed: dict[int, str]  # those without any, and why
+    lost_trees: list[Any]  # the true trees of these
+
+    @property
+    def tree_pairs(self) -> tuple[list[Any], list[Any]]:
+        """True and predicted trees; None for sentences that have no tree."""
+        truth, predicted = ([trees[at] for at in self.places] for trees in (self.found.true_trees, self.found.trees))
+        return truth + self.lost_trees, predicted + [None] * len(self.lost_trees)
 
     def display(self, at: int) -> TreeDisplay | ArcDisplay:
         """Draw one of them."""
@@ -68,16 +77,31 @@ class DevTrees:
 
 def read_trees(model: Any, X: Any, y: Any, tokens: Any = None) -> DevTrees:
     """Predict the trees of held-out sentences."""
-    found = parsed(model, X, y, tokens)
+    X, y = list(X), list(y)
+    scores = model.decision_scores(X)
+    reasons = model.structure_.why_impossible(scores)
+    kept = [at for at in range(len(X)) if at not in reasons]
+    words = None if tokens is None else [tokens[at] for at in kept]
+    found = parsed(model, [X[at] for at in kept], [y[at] for at in kept], words)
     assert found.truth is not None
     known = [at for at, one in enumerate(found.truth) if one is not None and found.words[at]]
-    return DevTrees(found, list(model.classes_), known)
+    lost = []
+    if reasons:
+        shape = scores.shape.take(np.array(list(reasons)))
+        lost = [tree for tree in read_true_trees(shape, [y[at] for at in reasons]) if tree is not None]
+    return DevTrees(
+        found=found,
+        classes=list(model.classes_),
+        places=known,
+        numbers=kept,
+        unparsed=reasons,
+        lost_trees=lost,
+    )
 
 
 def bracket_table(result: DevTrees) -> Html:
     """Return evalb's scores of each label."""
-    truth, predicted = ([trees[at] for at in result.places] for trees in (result.found.true_trees, result.found.trees))
-    scores = parse_scores(truth, predicted)
+    scores = parse_scores(*result.tree_pairs)
     order = sorted(scores.labels.items(), key=lambda one: (-one[1].support - one[1].found, one[0]))
     rows = [
         (name, *(f"{100.0 * share:.2f}" for share in (one.precision, one.recall, one.f1)), one.found, one.support)

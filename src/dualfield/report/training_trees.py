@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dualfield.data.impossible import impossible_message
 from dualfield.metrics import attachment_scores, calibration_bins, parse_scores
 from dualfield.plotting import ReliabilityDisplay
 from dualfield.plotting.markup import Html, escape
@@ -23,6 +24,11 @@ _ARCS = "Each arc from head to dependent{}. Wrong ones are red; what is true is 
 
 def tree_section(result: DevTrees) -> Iterator[Html]:
     """Lay out scores, errors and sentences."""
+    if result.unparsed:
+        total = len(result.numbers) + len(result.unparsed)
+        names = {at: f"Sentence {at + 1}" for at in result.unparsed}
+        said = impossible_message(result.unparsed, total, names)
+        yield Html(f"<p>{escape(said)} They count as trees without brackets.</p>")
     if not result.places:
         yield Html("<p>The held-out data have no trees, so there is nothing to score.</p>")
         return
@@ -72,8 +78,7 @@ def _heads(trees: Any) -> list[list[Any]]:
 
 
 def _bracket_cards(result: DevTrees) -> list[Card]:
-    truth, predicted = ([trees[at] for at in result.places] for trees in (result.found.true_trees, result.found.trees))
-    scores = parse_scores(truth, predicted)
+    scores = parse_scores(*result.tree_pairs)
     total = scores.overall
     cards = [
         ("F1", _percent(total.f1), "of labelled brackets, by evalb's rules"),
@@ -128,4 +133,6 @@ def _sentence(result: DevTrees, at: int) -> Html:
     n_wrong, n_missed = sum(display.wrong), len(getattr(display, "missed", ()))
     text = f"{n_wrong:,} of {counted(len(display.wrong), result.part)} wrong" if n_wrong else "all right"
     text += f", {n_missed:,} missed" if n_missed else ""
-    return Html(f'<div class="example"><p class="soft">Sentence {at + 1}: {text}</p>{display.html()}</div>')
+    return Html(
+        f'<div class="example"><p class="soft">Sentence {result.numbers[at] + 1}: {text}</p>{display.html()}</div>'
+    )

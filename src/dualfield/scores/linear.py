@@ -113,6 +113,18 @@ class LinearScores:
         return self.shared_begin + self.structure.n_cliques + self._n_ends * self.structure.n_labels
 
     @property
+    def node_places(self) -> NDArray[np.int64]:
+        """Where the weight of each feature of the node table is."""
+        return self.node._native_map.feature_places()
+
+    @property
+    def pair_places(self) -> NDArray[np.int64]:
+        """Where the weight of each feature of the pair table is; of none, if there is no such table."""
+        if self.pair is None:
+            return np.zeros(0, dtype=np.int64)
+        return self.pair_begin + self.pair._native_map.feature_places()
+
+    @property
     def pair_begin(self) -> int:
         """Where the weights of the pair table begin."""
         return int(self.node._native_map.size)
@@ -158,9 +170,9 @@ class LinearScores:
         n, (cliques, start, stop) = self.structure.n_labels, self.unpack_shared(w)
         pair = np.zeros(0)
         if self.pair is not None:
-            pair = w[self.pair_begin + self.pair._native_map.feature_places()]
+            pair = w[self.pair_places]
         return Weights(
-            w[self.node._native_map.feature_places()],
+            w[self.node_places],
             cliques,
             np.zeros(n) if start is None else start,
             np.zeros(n) if stop is None else stop,
@@ -195,11 +207,11 @@ class LinearScores:
         np.float64(2.0)
         """
         w, n = np.zeros(self.n_parameters), self.structure.n_labels
-        w[self.node._native_map.feature_places()] = node
+        w[self.node_places] = node
         ends = [np.zeros(n) if end is None else end for end in (start, stop)[: self._n_ends]]
         w[self.shared_begin :] = np.concatenate([cliques * self.clique_mask, *ends])
         if self.pair is not None and pair is not None:
-            w[self.pair_begin + self.pair._native_map.feature_places()] = pair
+            w[self.pair_places] = pair
         return w
 
     def bind(

@@ -14,7 +14,20 @@ State = dict[str, NDArray[Any]]
 __all__ = ["kept_count", "kept_indices", "kept_numbers", "kept_rows", "refuse_unused"]
 
 # Vectors, or several of them one after another, with an entry for each parameter.
-_BY_PARAMETER = ("x", "best", "dual_at", "moved", "change", "steepest", "w", "mean", "v", "u", "parameters_before")
+_BY_PARAMETER = (
+    "x",
+    "best",
+    "dual_at",
+    "moved",
+    "change",
+    "steepest",
+    "w",
+    "mean",
+    "v",
+    "u",
+    "parameters_before",
+    "bundle_slopes",
+)
 
 
 def refuse_unused(state: State, used: NDArray[np.bool_]) -> None:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dualfield.objectives import KernelMargin, KernelObjective, KernelSoftmax, Objective, StreamedObjective
+from dualfield.objectives import (
+    KernelMargin,
+    KernelObjective,
+    KernelSoftmax,
+    Objective,
+    PartitionedObjective,
+    StreamedObjective,
+)
 from dualfield.regularisers import PlaneRegulariser
 from dualfield.structures import Chain, Graph, Tree
 
@@ -21,6 +28,11 @@ def in_memory(objective: Any) -> str | None:
 
 def native_losses(objective: Any) -> str | None:
     """Need linear scores, and losses that native code knows."""
+    if isinstance(objective, PartitionedObjective):
+        return (
+            "Its examples are in partitions, and this solver visits them one by one: train out of core on one machine, "
+            "from a compiled corpus without a client, or by gradients."
+        )
     if isinstance(objective, StreamedObjective):
         return in_memory(objective)
     if not isinstance(objective, Objective):

@@ -57,7 +57,7 @@ def solver_classes() -> Mapping[str, type[Solver]]:
     --------
     >>> from dualfield.solvers.registry import solver_classes
     >>> solver_classes()["lbfgs"]()
-    LBFGS(memory=10)
+    LBFGS(memory=None, begin='zero')
     """
     return MappingProxyType(_CLASSES)
 
@@ -110,7 +110,7 @@ def pick_solver(owner: str, solver: Any, prototype: Any, *others: Any) -> Any:
     >>> from dualfield.solvers import prototypes
     >>> from dualfield.solvers.registry import pick_solver
     >>> pick_solver("CRF", "lbfgs", prototypes.objective(temperature=1.0))
-    LBFGS(memory=10)
+    LBFGS(memory=None, begin='zero')
     >>> pick_solver("CRF", "newton", prototypes.objective(temperature=1.0))
     Traceback (most recent call last):
         ...

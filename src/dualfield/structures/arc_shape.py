@@ -17,8 +17,10 @@ from dualfield.data.partial_labels import PartialLabels
 from dualfield.data.shapes import Shape, rows_of_examples
 
 __all__ = ["ArcShape", "head_probabilities"]
+from dualfield.structures.span_shape import word_of
 
 EMPTY, ARC = "", "arc"  # labels of arcs that are not in the tree, and of those that are where trees have no labels
+_ROOT = "ROOT"
 NON_PROJECTIVE = ("error", "skip", "lift")
 
 
@@ -56,6 +58,8 @@ class ArcShape(Shape):
         The sentences, where they came with more than tokens.
     n_columns : int, default=None
         How many columns tokens have.
+    tokens : list of lists, default=None
+        The tokens of sentences, for texts about them.
 
     Examples
     --------
@@ -76,6 +80,7 @@ class ArcShape(Shape):
     is_labelled: bool | None = None
     sentences: Sequence[DependencySentence] | None = None
     n_columns: int | None = None
+    tokens: Sequence[Any] | None = None
 
     @property
     def n_words(self) -> NDArray[np.int64]:
@@ -85,13 +90,30 @@ class ArcShape(Shape):
     def take(self, examples: NDArray[np.int64]) -> Self:
         """Return the shape of some of the sentences."""
         offsets, _ = rows_of_examples(self.offsets, examples)
-        kept = None if self.sentences is None else [self.sentences[i] for i in np.asarray(examples).tolist()]
-        return replace(self, offsets=offsets, sentences=kept)
+        chosen = np.asarray(examples).tolist()
+        kept = None if self.sentences is None else [self.sentences[i] for i in chosen]
+        tokens = None if self.tokens is None else [self.tokens[i] for i in chosen]
+        return replace(self, offsets=offsets, sentences=kept, tokens=tokens)
 
     def place(self, node: int) -> str:
         """Return where users find the word that an arc leads to: its sentence and its place there."""
         example = int(np.searchsorted(self.offsets, node, side="right")) - 1
         return f"[{example}][{(node - int(self.offsets[example])) // int(self.n_words[example])}]"
+
+    def node_texts(self) -> list[str] | None:
+        """Return head and child of each arc."""
+        if self.tokens is None:
+            return None
+        found = []
+        for tokens in self.tokens:
+            words = [_ROOT, *map(word_of, tokens)]
+            found += [
+                f"{head} → {child}"
+                for place, child in enumerate(words[1:], start=1)
+                for at, head in enumerate(words)
+                if at != place
+            ]
+        return found
 
     def read_labels(self, y: Any, known: Labels | None = None, name: str = "y") -> PartialLabels:
         """Read heads, with labels or without: as lists of either, or as sentences of CoNLL-U."""

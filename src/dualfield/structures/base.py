@@ -335,6 +335,32 @@ class Structure(Parts):
         """
         return np.asarray(self._bind(scores, cost, 1.0, n_jobs).possible())
 
+    def why_impossible(self, scores: Scores | ArrayLike, *, n_jobs: int | None = None) -> dict[int, str]:
+        """Return which examples have no labelling, and why.
+
+        Parameters
+        ----------
+        scores, n_jobs
+            As in :meth:`argmax`.
+
+        Returns
+        -------
+        dict from int to str
+            The reason for each example that :meth:`is_possible` says has none, in order.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.structures import Grammar, Scores
+        >>> grammar = Grammar.from_rules(["S -> A A", "A -> 'a'"])
+        >>> shape = grammar.shape([["a", "a"], ["a", "b"], ["a"]])
+        >>> scores = Scores(np.zeros((shape.n_nodes, grammar.n_labels)), shape=shape)
+        >>> grammar.why_impossible(scores)[1]
+        "no rule of the grammar has 'b', the terminal of word 1."
+        """
+        oracle = self._bind(scores, None, 1.0, n_jobs)
+        return {i: oracle.no_labelling(i) for i in np.flatnonzero(~oracle.possible()).tolist()}
+
     def log_partition(
         self,
         scores: Scores | ArrayLike,
@@ -505,6 +531,49 @@ class Structure(Parts):
         node, edges, shared, values = at.directional(along)
         rows = edges if cliques == "each" else shared[:, : self.n_cliques]
         return Marginals(node, self._shape_cliques(rows) if cliques else None, np.multiply(temperature, values))
+
+    def covariance(self, scores: Scores | ArrayLike, *, temperature: float = 1.0) -> list[Floats]:
+        r"""Return the covariances of the indicators of all parts of each example, Cov(u).
+
+        These are the second derivatives of its log-partition at T = 1 by the scores. For chains of order 1 all are
+        found together, in time that grows with T² K³ + T K⁴; elsewhere by :meth:`directional`, part by part.
+
+        Parameters
+        ----------
+        scores : Scores, or array of shape (n_nodes, n_labels)
+            As in :meth:`log_partition`.
+        temperature : float, default=1.0
+            Positive.
+
+        Returns
+        -------
+        list of arrays of shape (n_parts, n_parts)
+            One for each example. Parts are the labels of each node, those of each edge where edges have scores of their
+            own, then those that are shared: cliques, as often as they occur, and ends.
+
+        Examples
+        --------
+        >>> from dualfield.structures import Chain, Scores
+        >>> scores = Scores([[0.0, 0.0], [0.0, 0.0]], transition=[[2.0, 0.0], [0.0, 2.0]])
+        >>> Chain(2).covariance(scores)[0][:2, :4].round(3)
+        array([[ 0.25, -0.25,  0.19, -0.19],
+               [-0.25,  0.25, -0.19,  0.19]])
+        """
+        temperature = check_temperature("covariance", temperature)
+        if temperature == 0.0:
+            raise ValueError("The 'temperature' parameter of covariance must be a float in (0, inf). Got 0 instead.")
+        batch = self._read_scores(scores)
+        with_edges, with_ends = self._uses(batch)
+        native = self.native(batch.shape, with_edges=with_edges, with_ends=with_ends)
+        arrays = self._arrays(batch, None, with_edges, with_ends)
+        oracle = _native.Oracle(native, *arrays, 1.0 / temperature, 1)
+        found = []
+        for i in range(len(batch.offsets) - 1):
+            matrix, is_possible = oracle.covariance(i)
+            if not is_possible:
+                raise ValueError(f"Example {i} has no allowed labelling, or scores that are no numbers.")
+            found.append(matrix)
+        return found
 
     def max_marginals(
         self, scores: Scores | ArrayLike, *, cost: ArrayLike | None = None, n_jobs: int | None = None

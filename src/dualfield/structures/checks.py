@@ -91,6 +91,10 @@ def n_threads(n_jobs: int | None) -> int:
         return 1
     import joblib
 
+    backend, _ = joblib.parallel.get_active_backend()
+    if hasattr(backend, "client"):  # Dask counts the cores of all machines of a cluster, whatever n_jobs is
+        wanted = 1 if n_jobs is None else int(n_jobs)
+        return wanted if wanted > 0 else max(1, joblib.cpu_count() + 1 + wanted)
     return max(1, int(joblib.effective_n_jobs(n_jobs)))
 
 

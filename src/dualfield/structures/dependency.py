@@ -157,10 +157,10 @@ class Dependency(Structure):
         ['A0:_ROOT>She', 'A0:reads>She', 'A0:_ROOT>reads', 'A0:She>reads']
         """
         if lengths is not None or self.arc_features is None:
-            return Opened(X, lengths, self._connect(None, None))
+            return Opened(X, lengths, self._connect(None, None, None))
         sentences = [opened(one) for one in X]
         if any(isinstance(one, np.ndarray) and one.dtype.kind in "fiub" for one in sentences):
-            return Opened(sentences, None, self._connect(None, None))
+            return Opened(sentences, None, self._connect(None, None, None))
         kept = sentences if sentences and all(isinstance(one, DependencySentence) for one in sentences) else None
         tokens = [one.tokens if isinstance(one, DependencySentence) else one for one in sentences]
         width = next((1 if isinstance(token, str) else len(token) for one in tokens for token in one), None)
@@ -169,10 +169,14 @@ class Dependency(Structure):
         if features is None:
             features = default_arc_texts(self._n_columns or width or 1)
         return Opened(
-            AnchoredRows(tokens, anchors, features, offsets=offsets, names=ANCHORS), None, self._connect(kept, width)
+            AnchoredRows(tokens, anchors, features, offsets=offsets, names=ANCHORS),
+            None,
+            self._connect(kept, width, tokens),
         )
 
-    def _connect(self, sentences: Sequence[DependencySentence] | None, n_columns: int | None) -> Any:
+    def _connect(
+        self, sentences: Sequence[DependencySentence] | None, n_columns: int | None, tokens: Sequence[Any] | None
+    ) -> Any:
         def connect(offsets: NDArray[np.int64]) -> ArcShape:
             n_arcs = np.diff(offsets)
             n = n_words_of(n_arcs)
@@ -187,6 +191,7 @@ class Dependency(Structure):
                 is_labelled=self.is_labelled,
                 sentences=sentences,
                 n_columns=n_columns,
+                tokens=tokens,
             )
 
         return connect

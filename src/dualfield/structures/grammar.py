@@ -99,6 +99,7 @@ class Grammar(Structure):
     name = "grammar"
     empty_label = 0
     has_same_parts = False
+    counts_impossible = True
 
     def __init__(
         self,
@@ -235,6 +236,11 @@ class Grammar(Structure):
         if self.rules is None:
             raise ValueError("This grammar has no rules yet: see Grammar.from_treebank, from_rules and from_nltk.")
         return self.rules
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns of tokens it reads: words alone, or words and tags."""
+        return 1 if self.settings.tags == "predicted" else self.settings.column + 1
 
     @property
     def log_probabilities(self) -> Floats | None:

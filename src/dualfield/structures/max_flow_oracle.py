@@ -20,6 +20,7 @@ NO_SUMS = (
     "inference='max_flow' finds best labellings, and knows no sums over labellings. Use inference='exact' for graphs "
     "that are narrow enough, or 'trw', which bounds them."
 )
+_NONE_LEFT = "its -inf scores leave none."
 _ONE_BEST = "inference='max_flow' finds one best labelling. Use inference='exact'."
 _MOST_ROUNDS = 100  # of expansions to every label
 
@@ -214,6 +215,10 @@ class MaxFlowOracle:
         """Return which examples have a labelling: those whose nodes all have a label."""
         return np.array([not _is_impossible(graph) for graph in self._graphs], dtype=bool)
 
+    def no_labelling(self, example: int) -> str:
+        """Return why an example has no labelling."""
+        return _NONE_LEFT
+
     def log_partition(self) -> NoReturn:
         """Refuse."""
         raise ValueError(f"log_partition needs temperature 0: {NO_SUMS}")
@@ -254,7 +259,7 @@ class MaxFlowOracle:
                     "or +inf instead."
                 )
             if _is_impossible(graph):
-                raise ValueError(f"Example {i} has no allowed labelling: its -inf scores leave none.")
+                raise ValueError(f"Example {i} has no allowed labelling: {_NONE_LEFT}")
 
 
 class BestByFlow:

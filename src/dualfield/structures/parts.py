@@ -30,6 +30,7 @@ class Parts(ABC):
     has_same_parts: ClassVar[bool] = True  # whether all labellings of an example have parts in the same places
     # The label of candidates that are not part of the output, where rows stand for candidates: it has no weights.
     empty_label: ClassVar[int | None] = None
+    counts_impossible: ClassVar[bool] = False  # whether `agreement` counts None, an example without a labelling
     label_sets: LabelSets | None = None  # the labels of each node type; None: nodes have no types
     n_labels: int
 

@@ -154,7 +154,7 @@ class SpanShape(Shape):
         """Return the words of each span."""
         if self.tokens is None:
             return None
-        words = [[_word(token) for token in tokens] for tokens in self.tokens]
+        words = [[word_of(token) for token in tokens] for tokens in self.tokens]
         owner = np.repeat(np.arange(self.n_examples), self.lengths).tolist()
         return [" ".join(words[i][a:b]) for i, (a, b) in zip(owner, self.spans.tolist(), strict=True)]
 
@@ -218,7 +218,7 @@ class SpanShape(Shape):
         if len(read.words) != n:
             raise ValueError(f"{place} has {len(read.words)} words; X[{i}] has {n}.")
         for at, word in enumerate(read.words if self.tokens is not None else ()):
-            mine = _word(self.tokens[i][at]) if self.tokens is not None else word
+            mine = word_of(self.tokens[i][at]) if self.tokens is not None else word
             if word != mine:
                 raise ValueError(f"{place} has the word {word!r} at {at}; X[{i}] has {mine!r} there.")
 
@@ -287,7 +287,7 @@ class SpanShape(Shape):
         if not any((start, stop) == (0, n) for _, start, stop in brackets):
             brackets.append((EMPTY, 0, n))
         tokens = self.tokens[i]
-        tree = ParseTree.from_constituents(brackets, [_word(one) for one in tokens], [_tag(one) for one in tokens])
+        tree = ParseTree.from_constituents(brackets, [word_of(one) for one in tokens], [_tag(one) for one in tokens])
         tree = split_unaries(tree)
         return tree if form == "tree" else tree.to_brackets() if form == "brackets" else tree.to_nltk()
 
@@ -332,7 +332,8 @@ def _labels_of(one: Any) -> list[str]:
     return [] if one is None else [label for label in one.labels.values() if label is not None]
 
 
-def _word(token: Any) -> str:
+def word_of(token: Any) -> str:
+    """Return the word of a token: itself, or its first column."""
     return token if isinstance(token, str) else str(token[0])
 
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
-from threadpoolctl import threadpool_limits
 
 from dualfield.data import Batch
+from dualfield.engines.shared_tasks import call_all, runs_here
 from dualfield.features.reading import read_examples
 from dualfield.models.training_data import TrueLabels, template_of
 from dualfield.solvers import Status
@@ -61,6 +61,33 @@ class Examples:
         return Examples(given=given, read=read, y=_safe_indexing(self.y, at), weights=weights)
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Work:
+    """What all tasks of a search read."""
+
+    base: Any
+    data: Examples
+    held_out: Examples | None
+    grid: Grid
+    splits: Splits
+    scoring: tuple[str, Callable[[Any, Any, Any], float]]
+    progress: Callable[[dict[str, Any], int, float], Any] | None
+
+
+def _run(work: _Work, setting: dict[str, int], fold: int) -> list[tuple[float, float, float, float]]:
+    """Score one setting on one fold, for every C."""
+    train, test = work.splits.folds[fold]
+    one, data, Cs = with_setting(clone(work.base).set_params(n_jobs=1), setting), work.data, work.grid.Cs
+
+    def tell(C: float, found: float) -> None:
+        _tell(work.progress, C, setting, fold, found)
+
+    if work.scoring[0] == EVIDENCE:
+        return list(_evidences(one, data, Cs, tell))
+    parts = data.take(train), (data.take(test) if work.held_out is None else work.held_out)
+    return list(_scored(one, *parts, Cs, work.scoring, tell))
+
+
 def search(
     estimator: Any,
     X: Any,
@@ -93,9 +120,10 @@ def search(
     dev : (sequence, sequence), default=None
         Held-out examples, where the folds do not hold out any.
     n_jobs : int, default=None
-        Paths at the same time, in threads.
+        Paths at the same time, in threads unless a joblib context has other workers.
     progress : callable, default=None
-        Called with parameters, number of the fold and score, as soon as one is known.
+        Called with parameters, number of the fold and score, as soon as one is known; after the search where the fits
+        are done by other processes.
 
     Returns
     -------
@@ -111,25 +139,20 @@ def search(
     >>> search(CRF(), X, y, grid=grid, splits=splits, scoring=pick_scorer("CRFCV", None, {"x", "y"})).scores.shape
     (2, 2)
     """
-    from joblib import Parallel, delayed
-
     base = clone(estimator).set_params(warm_start=False, verbose=0)
     data, base = _read(base, X, y, sample_weight)
     held_out = None if dev is None else _read_dev(base, data, *dev)
     settings, n_folds = grid.settings(), len(splits.folds)
 
-    def run(setting: dict[str, int], fold: int) -> list[tuple[float, float, float, float]]:
-        train, test = splits.folds[fold]
-        one = with_setting(clone(base).set_params(n_jobs=1), setting)
-        if scoring[0] == EVIDENCE:
-            return list(_evidences(one, data, grid.Cs, lambda C, found: _tell(progress, C, setting, fold, found)))
-        parts = data.take(train), (data.take(test) if held_out is None else held_out)
-        return list(_scored(one, *parts, grid.Cs, scoring, lambda C, found: _tell(progress, C, setting, fold, found)))
-
     tasks = [(setting, fold) for setting in settings for fold in range(n_folds)]
-    # Solvers limit BLAS to one thread and put it back; in several threads the limit must not end before they all have.
-    with threadpool_limits(1, user_api="blas"):
-        found = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(run)(*task) for task in tasks)
+    # In other processes nobody hears of progress: it is told when the scores are here.
+    tell = progress if runs_here() else None
+    work = _Work(base=base, data=data, held_out=held_out, grid=grid, splits=splits, scoring=scoring, progress=tell)
+    found = call_all(_run, work, tasks, n_jobs)
+    if tell is None:
+        for (setting, fold), rows in zip(tasks, found, strict=True):
+            for C, row in zip(grid.Cs, rows, strict=True):
+                _tell(progress, float(C), setting, fold, row[0])
     # From (setting, fold, C) to (C and setting, fold).
     table = np.array(found).reshape(len(settings), n_folds, len(grid.Cs), 4).transpose(2, 0, 1, 3)
     scores, fit_times, score_times, ended = np.moveaxis(table.reshape(-1, n_folds, 4), 2, 0)

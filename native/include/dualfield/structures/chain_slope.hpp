@@ -39,4 +39,17 @@ struct ChainSlopeTask {
     std::size_t step_stride;    // 0, or size
 };
 
+// All covariances of one example of a chain of order 1 whose forward tables are [label before][width]. Places of the
+// answer are labels, [length][width], then transitions, [label before][width]; those of padding mean nothing.
+struct ChainCovarianceTask {
+    std::size_t length, n_labels, width;  // at least 1
+    const double *shares, *states;        // as in ChainSlopeTask
+    double* memory;                       // [memory_size()]
+    double* out;  // [size()][size()]: of labels with the same and later ones, of transitions with labels and
+                  // transitions; the rest is not written
+
+    std::size_t size() const { return (length + n_labels) * width; }
+    std::size_t memory_size() const { return (2 * n_labels + 1) * n_labels * width; }
+};
+
 }  // namespace dualfield

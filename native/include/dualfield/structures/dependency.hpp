@@ -43,6 +43,7 @@ class DependencyStructure final : public Structure {
                 Status*) const override;
     std::string refusal(std::size_t example, const std::int32_t* labels) const override;
     std::unique_ptr<Block> block() const override;
+    std::unique_ptr<Slope> slope() const override;
 
     // The number of words of a sentence with so many arcs; their square is less than it if there is none.
     static std::size_t n_words(std::size_t n_arcs);
@@ -58,6 +59,7 @@ class DependencyStructure final : public Structure {
     class Pass;
     class Best;
     class OneSentence;
+    class OneSlope;
 
     std::size_t n_labels_;
     bool is_single_;

@@ -90,6 +90,7 @@ class GrammarStructure final : public Structure {
     std::string refusal(std::size_t example, const std::int32_t* labels) const override;
     std::string no_labelling(std::size_t example) const override;
     std::unique_ptr<Block> block() const override;
+    std::unique_ptr<Slope> slope() const override;
 
     std::size_t n_words(std::size_t example) const {
         return static_cast<std::size_t>(word_offsets_[example + 1] - word_offsets_[example]);
@@ -103,6 +104,7 @@ class GrammarStructure final : public Structure {
   private:
     class Pass;
     class OneSentence;
+    class OneSlope;
 
     const GrammarRules rules_;
     const GrammarIndex index_;

@@ -52,6 +52,7 @@ class GraphStructure final : public GraphParts {
 
   private:
     class Pass;
+    void list_scopes(std::size_t example, JunctionParts& out) const;
     class OneGraph;
 
     const EliminationPlan& plan(std::size_t example) const;

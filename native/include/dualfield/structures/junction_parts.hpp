@@ -25,11 +25,20 @@ struct JunctionParts {
         const double* table;
     };
     std::vector<Limit> limits;
+    // Scores of the labels of any number of nodes, that of the last one changing fastest.
+    struct Scope {
+        std::vector<std::int32_t> nodes;
+        std::int64_t own;     // the first of its parts in the second own table, from its first row; -1: none
+        std::int64_t shared;  // the first of the shared parts
+        const double* limit;  // what is forbidden, as in Limit; may be null
+    };
+    std::vector<Scope> scopes;  // nodes of each are together in a step
 
     void clear() {
         steps.clear();
         factors.clear();
         limits.clear();
+        scopes.clear();
     }
 };
 

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "dualfield/structures/structure.hpp"
 
@@ -24,6 +25,12 @@ class Slope {
     // The change of all sums along a direction, which is multiplied by its inverse temperature as scores are; returns
     // that of the log-partition. For any number of directions, if begin said ok.
     virtual double derive(const ScoreView& direction, const PartSums& change) = 0;
+    // Adds scale times the covariances of all parts of the example to out [n][n]: own parts table by table, then shared
+    // ones. By as many directions as there are parts.
+    virtual void add_covariance(const PartLayout& layout, std::size_t example, double scale, double* out);
+
+  private:
+    std::vector<double> unit_, column_;
 };
 
 // For structures that list their cliques (Structure::list_junction).

@@ -43,9 +43,11 @@ class SpansStructure final : public Structure {
     std::string refusal(std::size_t example, const std::int32_t* labels) const override;
     std::string no_labelling(std::size_t example) const override;
     std::unique_ptr<Block> block() const override;
+    std::unique_ptr<Slope> slope() const override;
 
   private:
     class OneSentence;
+    class OneSlope;
 
     std::size_t n_labels_;
     bool rooted_;

@@ -192,7 +192,8 @@ class Structure {
     virtual std::unique_ptr<Block> block() const;
     // The chain that it is, for solvers that know chains; null if it is none.
     virtual const ChainStructure* chain() const { return nullptr; }
-    // The cliques of an example, for solvers that keep tables of them; false where there are none of that form.
+    // The cliques of an example, for solvers that keep tables of them; false where there are none of that form, or
+    // where scores are of more than two nodes.
     virtual bool list_junction(std::size_t, JunctionParts&) const { return false; }
 
   protected:

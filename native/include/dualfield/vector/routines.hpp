@@ -21,9 +21,10 @@
 
 namespace dualfield {
 
-struct ArcTask;             // see arc_task.hpp
-struct ChainSharesTask;     // see chain_slope.hpp
-struct ChainSlopeTask;      // see chain_slope.hpp
+struct ArcTask;          // see arc_task.hpp
+struct ChainSharesTask;  // see chain_slope.hpp
+struct ChainSlopeTask;   // see chain_slope.hpp
+struct ChainCovarianceTask;
 struct JunctionTask;        // see junction.hpp
 struct SharedExponentials;  // see junction.hpp
 struct SplitPair;           // see split_task.hpp
@@ -151,6 +152,7 @@ struct Routines {
     void (*walk_states)(const ChainTopology&, std::size_t length, const double* shares, double* states);
     bool (*plain_shares)(const ChainSharesTask&);
     double (*chain_slopes)(const ChainSlopeTask&);
+    void (*chain_covariances)(const ChainCovarianceTask&);
 
     // Passes over the junction trees of one or four examples, see junction.hpp: up with sums, as products or in
     // logarithms, or with maxima; down after sums, and after maxima of one example.

@@ -132,18 +132,33 @@ class SoftDual {
     template <class Growth, class Undo>
     std::optional<double> ascend(std::size_t i, Scores scores, const Growth& growth, const Undo& undo) {
         double& eta = eta_[i];
-        for (int tries = 0; tries < kMostTries; ++tries, eta *= kShrink) {
-            const double value = propose(i, scores, eta);
-            const double grown = growth();
-            const double gain = problem_.weights[i] * (value - value_[i]) - grown;
-            if (gain >= 0.0) {
-                accept(i, value);
-                if (tries == 0) eta = std::min(1.0, eta * kGrow);
-                return gain;
+        const bool is_truth = value_[i] < kNoValue;
+        for (int softened = 0;; ++softened) {
+            double first = 0.0;
+            for (int tries = 0; tries < kMostTries; ++tries, eta *= kShrink) {
+                const double value = propose(i, scores, eta);
+                if (tries == 0) first = value;
+                const double grown = growth();
+                const double gain = problem_.weights[i] * (value - value_[i]) - grown;
+                const bool stays = is_truth && first > kNoValue && value < kNoValue;
+                if (gain >= 0.0 && !stays) {
+                    accept(i, value);
+                    if (tries == 0) eta = std::min(1.0, eta * kGrow);
+                    return gain;
+                }
+                undo();
+                if (stays) break;
             }
-            undo();
+            // Where no other labelling is near, as with many grammars, a theta at the truth is far too sure of it: a
+            // whole step is too long, and half a step leads nowhere.
+            if (!is_truth || !(first > kNoValue)) return std::nullopt;
+            if (softened == kMostSoftened) {
+                scale_theta(i, std::ldexp(1.0, softened));
+                return std::nullopt;
+            }
+            scale_theta(i, 0.5);
+            eta = 1.0;
         }
-        return std::nullopt;
     }
 
     // Where the problem has changed, steps that were too long may not be any more.
@@ -221,7 +236,8 @@ class SoftDual {
     friend class SoftDual;
 
     static constexpr double kGrow = 1.1, kShrink = 0.5;  // of eta
-    static constexpr int kMostTries = 12;
+    static constexpr int kMostTries = 12, kMostSoftened = 10;
+    static constexpr double kNoValue = 1e-9;  // of a point that is the truth but for rounding
     static constexpr double kRounding = 4.0 * std::numeric_limits<double>::epsilon();
     static constexpr double kSure = 14.0;  // score of the true labels at the start: nearly all mass, and room to move
 
@@ -229,6 +245,14 @@ class SoftDual {
     S* mu_of(std::size_t i) { return mu_.data() + begins_[i]; }
     S* shared_theta_of(std::size_t i) { return shared_theta_.data() + i * n_shared_; }
     S* shared_mu_of(std::size_t i) { return shared_mu_.data() + i * n_shared_; }
+
+    void scale_theta(std::size_t i, double factor) {
+        const auto scale = [factor](S* numbers, std::size_t n) {
+            for (std::size_t j = 0; j < n; ++j) numbers[j] = static_cast<S>(factor * numbers[j]);
+        };
+        scale(theta_of(i), n_own(i));
+        scale(shared_theta_of(i), n_shared_);
+    }
 
     // The point that a step of length eta leads to; how far it is, is in moved(). Returns its value, T H + <D, mu>.
     double propose(std::size_t i, Scores scores, double eta) {

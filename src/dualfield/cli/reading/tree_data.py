@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -48,6 +48,14 @@ def word_lines(source: Source) -> Iterator[int]:
     """Yield the line where its tree begins for each word."""
     for number, tree in clean_trees(source):
         yield from [number] * len(tree.words())
+
+
+def tell_unparsed(reasons: Mapping[str, str]) -> None:
+    """Say where sentences are that have no tree, and why."""
+    from dualfield.cli.program import warn
+
+    for place, reason in reasons.items():
+        warn(f"{place}: the sentence has no tree: {reason}")
 
 
 def tree_labels(trees: list[ParseTree]) -> list[list[str]]:

@@ -6,7 +6,7 @@ import click
 
 from dualfield.cli.solver_names import suited_solvers
 from dualfield.cli.training.end import Options
-from dualfield.cli.training.tree_structures import DEFAULT, STRUCTURES
+from dualfield.cli.training.tree_structures import STRUCTURES
 
 # Options that belong to some kinds of data.
 _OF_SEQUENCES = ("template", "constraints", "order", "orders")
@@ -81,7 +81,7 @@ def _check_structure(kind: str, in_graphs: bool, given: Options, chosen: set[str
         raise click.UsageError(f"--structure {wanted} is for {needed}; the data are {kind}.")
     for names, structure, is_right in (
         (_OF_SEGMENTS, "semi-markov", wanted == "semi-markov"),
-        (_OF_SPANS, "spans", (wanted or (DEFAULT if kind == "trees" else "")) == "spans"),
+        (_OF_SPANS, "spans", kind == "trees"),
         (_OF_ARCS, "dependency", kind == "conllu"),
     ):
         for name in names:

@@ -31,6 +31,7 @@ def complain(given: Options, text: str) -> None:
 
 def finish(given: Options, data: LabelledData, dev: LabelledData | None, model: Any, history: list[Any]) -> str:
     """Write the model, then the report, then give up the checkpoint, and say how it ended."""
+    from dualfield.estimators import Checkpoint
     from dualfield.solvers import Status
 
     target: Path = given["target"]
@@ -59,7 +60,7 @@ def finish(given: Options, data: LabelledData, dev: LabelledData | None, model: 
             click.echo(f"Report: {given['report']}")
     if given["checkpoint"] is not None and model.status_ is not Status.INTERRUPTED:
         with contextlib.suppress(OSError):
-            given["checkpoint"].unlink(missing_ok=True)
+            Checkpoint(given["checkpoint"]).discard()
     return str(model.status_.value)
 
 

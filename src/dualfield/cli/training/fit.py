@@ -31,6 +31,7 @@ from dualfield.cli.reading.sources import opened, shown
 from dualfield.cli.reading.templates import BUILT_IN, read_template
 from dualfield.cli.training.calibration import calibrate, check_calibrate
 from dualfield.cli.training.choices import check_choice, is_kernel_machine
+from dualfield.cli.training.corpus_data import CorpusData, is_corpus, like_corpus, open_corpus
 from dualfield.cli.training.end import Options, complain, finish
 from dualfield.cli.training.pass_table import PassTable
 from dualfield.cli.training.tree_structures import tree_structure
@@ -54,11 +55,18 @@ def run(given: Options, chosen: set[str]) -> str:
     _check_files(given)
     calibration = check_calibrate(given)
     say: Callable[[str], None] = (lambda text: None) if given["quiet"] else tell
-    sources = [(shown(path), opened(path, given["encoding"])) for path in given["data"]]
-    kind = kind_of(given, sources)
-    check_choice(kind, given, chosen)
-    data = read_data(given, sources, kind)
-    say(f"{data.name}: {FORMATS[data.form]}: {data}")
+    data: Any
+    if is_corpus(given):
+        data = open_corpus(given, chosen)
+        check_choice(data.format, given, chosen)
+        given = like_corpus(given, data)
+        say(f"{data.name}: a compiled corpus: {data}")
+    else:
+        sources = [(shown(path), opened(path, given["encoding"])) for path in given["data"]]
+        kind = kind_of(given, sources)
+        check_choice(kind, given, chosen)
+        data = read_data(given, sources, kind)
+        say(f"{data.name}: {FORMATS[data.form]}: {data}")
     dev = read_dev(given, data)
     if dev is not None:
         say(f"{dev.name}: {dev}")
@@ -78,7 +86,7 @@ def run(given: Options, chosen: set[str]) -> str:
         calibrate(model, data, held_out if given["calibrate"] != "cv" else None, say)
     ended = finish(given, data, dev, model, history)
     if stopping is not None and not given["quiet"]:
-        click.echo(_dev_line(stopping, _scorer(dev, data.labels)[0], given["keep"]))
+        click.echo(_dev_line(stopping, _scorer(given, dev, data.labels)[0], given["keep"]))
         if not chosen & {"C", "warm_start"}:
             say("C is 1, the default: --C auto or `dualfield tune` may find a better one.")
     return ended
@@ -194,9 +202,11 @@ def sequence_model(given: Options, data: LabelledData) -> Any:
     old = None if given["warm_start"] is None else load_model(given["warm_start"])
     kind: Any = CRF if given["loss"] == "log" else StructuredSVM
     model = kind() if old is None else _begun(old, data, kind)
-    if given["constraints"] != "none":
+    if isinstance(data, CorpusData):
+        model.template = data.template
+    elif given["constraints"] != "none":
         _check_scheme(given, data)
-    if data.format == "conll" and (old is None or given["template"] is not None):
+    if not isinstance(data, CorpusData) and data.format == "conll" and (old is None or given["template"] is not None):
         model.template = read_template(given["template"], data)
     if given["loss"] == "log":
         model.l1_ratio = given["l1_ratio"]
@@ -252,7 +262,7 @@ def _fit_in_passes(
     )
     if given["tol"] is not None:
         model.tol = given["tol"]
-    name, score = _scorer(dev, data.labels)
+    name, score = _scorer(given, dev, data.labels)
     kept = None
     if given["checkpoint"] is not None:
         kept = Checkpoint(given["checkpoint"], every=given["checkpoint_every"], remove=False)
@@ -271,9 +281,16 @@ def _fit_in_passes(
             table(moment, at)
             return ends
 
+        limits = {"memory": given["memory"]} if isinstance(data, CorpusData) else {}
+        # A look at the model after each pass takes another pass over the disk: only where somebody scores it.
+        watched = look if score is not None or not limits else None
+        if watched is None and not given["quiet"]:
+            model.verbose = 1 if sys.stderr.isatty() else 2
         names = {"graphs": naming_examples, "conllu": naming_sentences}.get(data.format)
         with names(data.example_place) if names is not None else contextlib.nullcontext():
-            model.fit(data.X, data.y, monitor=look, checkpoint=kept)
+            with contextlib.redirect_stdout(sys.stderr):
+                model.fit(data.X, data.y, monitor=watched, checkpoint=kept, **limits)
+        model.verbose = 0
     if stopping is not None and given["keep"] == "best":
         model = _of_best_pass(model, stopping)
     return model.set_params(warm_start=False), table.history, stopping
@@ -334,19 +351,35 @@ def _begun(old: LoadedModel, data: LabelledData, kind: type[Any]) -> Any:
     return old.model
 
 
-def _scorer(dev: LabelledData | None, labels: list[str]) -> tuple[str, Callable[[Any], float] | None]:
+def _scorer(given: Options, dev: LabelledData | None, labels: list[str]) -> tuple[str, Callable[[Any], float] | None]:
     if dev is None:
         return "", None
     if dev.format == "trees":
-        from dualfield.metrics import parse_f1_score
-
-        return "F1", lambda model: parse_f1_score(dev.y, model.predict(dev.X))
+        return "F1", _tree_scorer(given, dev)
     if dev.format in ("conll", "crfsuite") and marks_spans([*dev.labels, *labels]):
         from dualfield.metrics import span_f1_scorer
 
         return "F1", lambda model: span_f1_scorer(model, dev.X, dev.y)
     name = "accuracy" if dev.format != "conllu" else "LAS" if labels and dev.labels else "UAS"
     return name, lambda model: float(model.score(dev.X, dev.y))
+
+
+def _tree_scorer(given: Options, dev: LabelledData) -> Callable[[Any], float]:
+    """Return what scores trees: those of sentences that a grammar cannot parse have no brackets, which is said once."""
+    from dualfield.metrics import parse_f1_score
+
+    told: list[str] = []
+
+    def score(model: Any) -> float:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            found = model.predict(dev.X, impossible="none")
+        for one in caught if not told else ():
+            told.append(f"{dev.name}: {one.message}")
+            complain(given, told[-1])
+        return parse_f1_score(dev.y, found)
+
+    return score
 
 
 def _fit_kernel_machine(given: Options, data: LabelledData, dev: LabelledData | None) -> Any:
@@ -370,7 +403,7 @@ def _fit_kernel_machine(given: Options, data: LabelledData, dev: LabelledData | 
     with contextlib.redirect_stdout(sys.stderr), own_warnings(given):
         model.fit(data.X, data.y)
     model.verbose = 0
-    name, score = _scorer(dev, data.labels)
+    name, score = _scorer(given, dev, data.labels)
     if score is not None and not given["quiet"]:
         tell(f"dev {name}: {100 * score(model):.2f}")
     return model
@@ -381,10 +414,12 @@ def own_warnings(given: Options) -> Any:
     """Show warnings as the command line does; how the fit ended is said at the end, in one sentence."""
     from sklearn.exceptions import ConvergenceWarning
 
+    from dualfield.data.impossible import ImpossibleWarning
     from dualfield.estimators import CheckpointWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.simplefilter("always", CheckpointWarning)
+        warnings.simplefilter("always", ImpossibleWarning)
         warnings.showwarning = lambda message, *place, **more: complain(given, str(message))
         yield

@@ -17,7 +17,16 @@ def _spans(given: Options) -> Any:
     return Spans(span_features=texts) if texts else "spans"
 
 
-STRUCTURES: dict[str, Callable[[Options], Any]] = {"spans": _spans}
+def _grammar(given: Options) -> Any:
+    from dualfield.structures import Grammar
+
+    texts = list(given["span_features"]) or None
+    if given["columns"] == (0,):
+        return Grammar(tags="predicted", span_features=texts, word_features="default")
+    return Grammar(span_features=texts)
+
+
+STRUCTURES: dict[str, Callable[[Options], Any]] = {"spans": _spans, "grammar": _grammar}
 DEFAULT = "spans"
 
 

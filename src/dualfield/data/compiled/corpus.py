@@ -384,8 +384,8 @@ class CompiledCorpus:
 
     def _counts(self, name: str, n_outputs: int) -> FeatureCounts:
         file = ArrayFile(self.path / name)
-        arrays = (np.asarray(file.array(one)) for one in ("indptr", "outputs", "counts"))
-        return FeatureCounts(*arrays, n_outputs)
+        indptr, outputs, counts = (np.asarray(file.array(one)) for one in ("indptr", "outputs", "counts"))
+        return FeatureCounts(indptr, outputs, counts, n_outputs)
 
     def _rows(self, file: ArrayFile, start: NDArray[np.int64], stop: NDArray[np.int64]) -> RowsOfPart:
         (e0, n0, q0, p0), (e1, n1, q1, p1) = start.tolist(), stop.tolist()

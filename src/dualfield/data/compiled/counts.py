@@ -68,6 +68,8 @@ class FeatureCounts:
         FeatureCounts
             With a row for each column of the batch.
         """
+        assert batch.indptr is not None
+        assert batch.indices is not None
         found = _native.count_outputs(batch.indptr, batch.indices, batch.values, outputs, batch.n_columns, n_outputs)
         return cls(*found, n_outputs)
 
@@ -144,8 +146,8 @@ def count_pairs(pairs: NDArray[np.int32], n_labels: int) -> tuple[NDArray[np.int
     """Return the pairs of labels that occur, rising, and how often each does."""
     pairs = pairs[pairs >= 0]
     if n_labels**2 > _MOST_DENSE:
-        found, counts = np.unique(pairs, return_counts=True)
-        return found.astype(np.int64), counts.astype(np.int64)
+        distinct, times = np.unique(pairs, return_counts=True)
+        return distinct.astype(np.int64), times.astype(np.int64)
     counts = np.bincount(pairs, minlength=n_labels**2)
     found = np.flatnonzero(counts)
-    return found, counts[found].astype(np.int64)
+    return found.astype(np.int64), counts[found].astype(np.int64)

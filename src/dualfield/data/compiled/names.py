@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,7 +108,7 @@ def write_counts(
         counts.append(one)
         maps.append(read_names(names, prefix, at))
     total = FeatureCounts.sum(counts, maps, n_columns)
-    arrays = {"indptr": total.indptr, "outputs": total.outputs, "counts": total.counts}
+    arrays: dict[str, NDArray[Any]] = {"indptr": total.indptr, "outputs": total.outputs, "counts": total.counts}
     write_arrays(final / f"{prefix}counts.bin", arrays, durable=True)
     return n_columns
 

@@ -100,8 +100,8 @@ class Piece:
 
     def counts(self, prefix: str = "") -> FeatureCounts:
         """Return how often attributes occur with the labels of this piece, or those of pairs with pairs of labels."""
-        arrays = (self.file.array(f"{prefix}count_{name}") for name in ("indptr", "outputs", "numbers"))
-        return FeatureCounts(*arrays, len(self.file.values["labels"]) ** (2 if prefix else 1))
+        indptr, outputs, counts = (self.file.array(f"{prefix}count_{one}") for one in ("indptr", "outputs", "numbers"))
+        return FeatureCounts(indptr, outputs, counts, len(self.file.values["labels"]) ** (2 if prefix else 1))
 
     def between(self, low: int, high: int) -> tuple[int, int]:
         """Return which sentences have keys in a range."""
@@ -114,6 +114,8 @@ class Piece:
 def _row_arrays(prefix: str, rows: Batch, order: NDArray[np.intp]) -> dict[str, NDArray[Any]]:
     """Return rows of examples in another order, their vocabulary, and where each of its attributes first occurs."""
     assert rows.vocabulary is not None
+    assert rows.indptr is not None
+    assert rows.indices is not None
     source = (rows.offsets, rows.indptr, rows.indices, rows.values, None)
     which = np.zeros(order.size, np.int32)
     offsets, indptr, indices, values = _native.gather_rows(
@@ -122,7 +124,7 @@ def _row_arrays(prefix: str, rows: Batch, order: NDArray[np.intp]) -> dict[str, 
     first = _native.first_entries(indices, rows.n_columns)
     starts = indptr[offsets]
     sentence = np.searchsorted(starts, first, side="right") - 1
-    arrays = {
+    arrays: dict[str, NDArray[Any]] = {
         f"{prefix}indptr": indptr,
         f"{prefix}indices": indices,
         f"{prefix}arena": rows.vocabulary.arena(),
@@ -136,5 +138,5 @@ def _row_arrays(prefix: str, rows: Batch, order: NDArray[np.intp]) -> dict[str, 
 
 
 def _count_arrays(prefix: str, counts: FeatureCounts) -> dict[str, NDArray[Any]]:
-    named = {"indptr": counts.indptr, "outputs": counts.outputs, "numbers": counts.counts}
+    named: dict[str, NDArray[Any]] = {"indptr": counts.indptr, "outputs": counts.outputs, "numbers": counts.counts}
     return {f"{prefix}count_{name}": array for name, array in named.items()}

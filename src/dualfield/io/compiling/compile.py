@@ -167,7 +167,7 @@ def _calls(plan: Plan, work: WorkingFolder) -> Iterator[tuple[Any, ...]]:
         first_row = 1
         for chunk in chunks_of(plan, at):
             if chunk.number == 0 and plan.form == "conll":
-                first_row = _first_row(chunk)
+                first_row = line_of_first_row(chunk)
             path = work.piece(at, chunk.number)
             yield plan, chunk._replace(text=b"") if _is_finished(path) else chunk, first_row, path
 
@@ -211,7 +211,7 @@ def _compile_pairs(
     return CompiledCorpus(target)
 
 
-def _first_row(chunk: Chunk) -> int:
+def line_of_first_row(chunk: Chunk) -> int:
     """Return the line of the first row of a file."""
     for number, line in enumerate(chunk.text.split(b"\n", 10_000), start=1):
         if line.strip(b" \t") and not line.lstrip(b" \t").startswith(b"-DOCSTART-"):

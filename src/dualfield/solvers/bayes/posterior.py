@@ -79,8 +79,10 @@ class Posterior:
         return value + float(x @ x) / (2.0 * self.variance), gradient + x / self.variance
 
     def curvature(self, x: Floats) -> Floats:
-        """Return the second derivatives of minus the log-likelihood, shape (d, d)."""
-        return self.objective.hessian(self.whole(x))[np.ix_(self.places, self.places)] / self.variance
+        """Return the second derivatives of minus the log-likelihood, shape (d, d); of several points their mean."""
+        points = np.zeros((*x.shape[:-1], self.objective.n_parameters))
+        points[..., self.places] = x
+        return self.objective.hessian(points)[np.ix_(self.places, self.places)] / self.variance
 
     def curvature_diagonal(self, x: Floats, seed: int = 0) -> Floats:
         """Return their diagonal: exactly for few weights, else by random signs, and at least 0."""

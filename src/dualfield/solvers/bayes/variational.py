@@ -143,11 +143,12 @@ def fit_full(posterior: Posterior, mode: Floats, n_draws: int, seed: int) -> Var
     course: list[float] = []
     for _ in range(_FULL_STEPS):
         now = Gaussian.of_precision(mean, precision)
-        gradient, curvature = mean / v, np.eye(posterior.size) / v
-        for z in draws:
-            point = now.at(z)
+        gradient, points = mean / v, np.array([now.at(z) for z in draws])
+        for point in points:
             gradient = gradient + posterior.losses(point)[1] / len(draws)
-            curvature += posterior.curvature(point) / len(draws)
+        if not np.isfinite(gradient).all():
+            break
+        curvature = posterior.curvature(points) + np.eye(posterior.size) / v
         if not np.isfinite(curvature).all():
             break
         step = -scipy.linalg.solve(curvature, gradient, assume_a="pos")

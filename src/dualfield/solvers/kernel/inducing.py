@@ -19,7 +19,7 @@ from dualfield.solvers.base import KernelPoint, Progress, Solution, StopRule
 from dualfield.solvers.kernel.newton import NewtonCG
 
 
-class _Reduced(KernelSoftmax):
+class ReducedSoftmax(KernelSoftmax):
     """The same objective with the kernel Φ Φ', Φ = K(points, inducing) K(inducing, inducing)^(-1/2) (Nyström)."""
 
     def matrix(self, *, single: bool, stored: bool | None = None) -> _native.KernelMatrix:
@@ -50,7 +50,7 @@ def solve_with_inducing_points(
     inducing = _inducing_points(problem, wanted, random)
     root = landmark_root(problem.kernel, inducing, problem.n_threads)
     features = problem.kernel.scores(problem.points, inducing, root, problem.n_threads)
-    reduced = _Reduced(
+    reduced = ReducedSoftmax(
         Kernel("linear"),  # what the kernel is in these features
         features,
         problem.labels,

@@ -12,17 +12,18 @@ import numpy as np
 
 from dualfield._native import StateError
 from dualfield.data.arrays import Floats
-from dualfield.objectives import Objective
+from dualfield.objectives import Objective, PartitionedObjective
+from dualfield.objectives.primal_gap import ROUNDING as _ROUNDING
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.kept_state import kept_count, kept_numbers, kept_rows
+from dualfield.solvers.primal.bundle import Bundle
 from dualfield.solvers.primal.l1_quadratic import pseudo_gradient
 from dualfield.solvers.primal.proximal_newton import ProximalNewton
 from dualfield.solvers.primal.quasi_newton import ROUNDING, LimitedMemory, Point, State
 from dualfield.solvers.trace import Trace, relative_gap
 
 _MOST_FREE = 1000  # weights that Newton's method takes
-_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 _TRIAL, _TRIAL_FREE = 50, 2  # passes that L-BFGS has before: these, and so many for each weight
 
 
@@ -37,8 +38,9 @@ class Descent:
 
     Parameters
     ----------
-    objective : Objective
-        What to minimise.
+    objective : Objective or PartitionedObjective
+        What to minimise. On partitions, where a pass is an exchange with all of them, past evaluations certify
+        together, see :class:`dualfield.solvers.primal.bundle.Bundle`, unless absolute values are penalised.
     memory : int
         Pairs of vectors kept.
     start : array or None
@@ -54,7 +56,13 @@ class Descent:
     'converged'
     """
 
-    def __init__(self, objective: Objective, memory: int, start: Floats | None, callbacks: Progress | None) -> None:
+    def __init__(
+        self,
+        objective: Objective | PartitionedObjective,
+        memory: int,
+        start: Floats | None,
+        callbacks: Progress | None,
+    ) -> None:
         self._objective, self._callbacks = objective, Callbacks.of(callbacks)
         self._l1 = objective.regulariser.l1_ratio or 0.0
         self._certificates: dict[int, float] = {}
@@ -63,10 +71,12 @@ class Descent:
         self._dual = self._callbacks.bound  # what is known before
         self._most, self._n_evaluations = np.inf, 0
         resume = self._callbacks.resume
-        self._resumed = resume is not None
+        self._resumed = self._is_resuming = resume is not None
         # The point whose dual one is the best so far; empty where what is known before is better.
         self._dual_at = np.zeros(0)
         self._steepest, self._first = np.zeros(objective.n_parameters), 0.0  # |gradient| at most; the first value
+        size = getattr(objective, "bundle_size", 0)
+        self._bundle = Bundle(objective.regulariser, size) if size and not self._l1 else None
         self._run: LimitedMemory | ProximalNewton
         if resume is not None:
             self._resume(resume, memory)
@@ -97,11 +107,16 @@ class Descent:
             if isinstance(error, StateError):
                 raise
             raise StateError(f"a point in it has no objective: {error}") from None
+        if self._bundle is not None:
+            points = (self._best, self._run.point)
+            penalty = self._objective.regulariser.value
+            self._bundle.restore(state, size, [(point.x, point.value - penalty(point.x)) for point in points])
         if not (np.isfinite(self._best.value) and np.isfinite(self._run.point.value)):
             raise StateError("a point in it has no objective")
         self._n_evaluations, self._n_iter = n_evaluations, kept_count(state, "n_iter")
         self._rows = [(a, b, c, d, e) for a, b, c, d, e in kept_rows(state, "trace").tolist()]
         self._began -= self._rows[-1][4]
+        self._is_resuming = False
         self._compare()
 
     def solve(self, rule: StopRule) -> Solution[Floats]:
@@ -188,6 +203,7 @@ class Descent:
             "first_value": np.array([self._first]),
             "n_iter": np.array([self._n_iter], dtype=np.uint64),
             "trace": np.array(self._rows),
+            **({} if self._bundle is None else self._bundle.state()),
         }
 
     def _look(self, rule: StopRule) -> Status | None:
@@ -200,6 +216,8 @@ class Descent:
         if self._objective.convex:
             # Every point has a dual one, and each of them bounds the minimum: the best of both sides counts.
             self._bound(point.x, point.value - self._gap_at(point))
+        if self._bundle is not None:
+            self._bundle.bound()
         self._compare()
         self._keep_row()
         self._callbacks(*self._rows[-1])
@@ -212,6 +230,8 @@ class Descent:
         if not self._objective.convex:
             self._dual = self._gap = float("nan")
             return
+        if self._bundle is not None:
+            self._dual = max(self._dual, self._bundle.best)
         # Losses are differences of scores, whose size is about that of the weights times their largest slopes.
         terms = abs(self._best.value) + float(np.abs(self._best.x) @ self._steepest)
         self._gap = max(self._best.value - self._dual, _ROUNDING * terms)
@@ -254,6 +274,8 @@ class Descent:
             raise _SpentError
         loss, gradient, *doubt = self._objective.evaluate(w)
         value, gap = self._objective.gap(w, loss, gradient, *doubt)
+        if self._bundle is not None and not self._is_resuming:
+            self._add_plane(w, value, loss, gradient, *doubt)
         gradient += (1.0 - self._l1) * w
         if not self._n_evaluations:
             self._first = value
@@ -266,6 +288,15 @@ class Descent:
             self._best = Point(w, value, gradient)
             self._bound(w, value - gap)
         return value, gradient
+
+    def _add_plane(
+        self, w: Floats, value: float, loss: float, gradient: Floats, magnitude: float, slack: float
+    ) -> None:
+        """Let the bundle have what an evaluation says about all points."""
+        assert self._bundle is not None
+        v = -gradient
+        doubt = _ROUNDING * (value + magnitude + float(np.abs(w) @ np.abs(v)))
+        self._bundle.add(loss + float(w @ v) - slack, v, doubt)
 
     def _bound(self, w: Floats, dual: float) -> None:
         if dual > self._dual:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar, Literal, overload
 
 from threadpoolctl import threadpool_limits
 
 from dualfield.data.arrays import Floats
-from dualfield.objectives import KernelSoftmax, Objective
+from dualfield.objectives import KernelSoftmax, Objective, PartitionedObjective
 from dualfield.solvers.base import KernelPoint, Progress, Solution, StopRule
+from dualfield.solvers.callbacks import Callbacks
 from dualfield.solvers.kernel.lbfgs import solve_representer
-from dualfield.solvers.needs import Need, elastic_net, gradient
+from dualfield.solvers.needs import Need, elastic_net, gradient, squared_norm
+from dualfield.solvers.primal.averaged_start import averaged_start
 from dualfield.solvers.primal.descent import Descent
 from dualfield.solvers.registry import register, suited
 from dualfield.solvers.solver import Solver
 
 __all__ = ["LBFGS"]
+
+_MEMORY, _MEMORY_ON_PARTITIONS = 10, 40
 
 
 @register
@@ -32,8 +36,12 @@ class LBFGS(Solver):
 
     Parameters
     ----------
-    memory : int, default=10
-        Pairs of vectors kept.
+    memory : int, default=None
+        Pairs of vectors kept; None: 10, and 40 on partitions, where that saves a third of the exchanges. On one machine
+        it saves no time.
+    begin : {"zero", "average"}, default="zero"
+        Where to begin without a start. "average", on partitions: at the average of what each of them finds in five
+        passes of its own; it saves about a tenth of the exchanges and takes the time of about ten.
 
     Examples
     --------
@@ -45,12 +53,24 @@ class LBFGS(Solver):
     name: ClassVar[str] = "lbfgs"
     needs: ClassVar[tuple[Need, ...]] = (gradient, elastic_net)
 
-    memory: int = 10
+    memory: int | None = None
+    begin: Literal["zero", "average"] = "zero"
+
+    def missing(self, objective: Any) -> str | None:
+        """Say what an objective lacks for this solver."""
+        reason = super().missing(objective)
+        if reason is not None or self.begin == "zero":
+            return reason
+        if self.begin != "average":
+            return f"The 'begin' parameter of LBFGS must be 'zero' or 'average'. Got {self.begin!r} instead."
+        if not isinstance(objective, PartitionedObjective):
+            return "It has no partitions to average over (begin='average')."
+        return squared_norm(objective)
 
     @overload
     def solve(
         self,
-        objective: Objective,
+        objective: Objective | PartitionedObjective,
         rule: StopRule,
         start: Floats | None = None,
         callbacks: Progress | None = None,
@@ -77,7 +97,7 @@ class LBFGS(Solver):
 
         Parameters
         ----------
-        objective : Objective or KernelSoftmax
+        objective : Objective, PartitionedObjective or KernelSoftmax
             What to minimise.
         rule : StopRule
             When to stop.
@@ -85,8 +105,8 @@ class LBFGS(Solver):
             Where to begin.
         callbacks : Callbacks or callable, default=None
             Called after each pass with objective, dual, gap, passes and seconds.
-        random_state : None
-            Not used.
+        random_state : int, default=None
+            Seed of the passes of ``begin="average"``.
 
         Returns
         -------
@@ -108,7 +128,11 @@ class LBFGS(Solver):
         """
         suited(self, objective)
         if isinstance(objective, KernelSoftmax):
-            return solve_representer(objective, rule, start, callbacks, self.memory)
+            return solve_representer(objective, rule, start, callbacks, self.memory or _MEMORY)
+        is_partitioned = isinstance(objective, PartitionedObjective)
         # Long inner products on many BLAS threads gain little, lose much on a busy machine, and differ in the last bit.
         with threadpool_limits(1, user_api="blas"):
-            return Descent(objective, self.memory, start, callbacks).solve(rule)
+            if self.begin == "average" and start is None and Callbacks.of(callbacks).resume is None:
+                start = averaged_start(objective, int(random_state or 0))
+            memory = self.memory or (_MEMORY_ON_PARTITIONS if is_partitioned else _MEMORY)
+            return Descent(objective, memory, start, callbacks).solve(rule)

@@ -16,7 +16,7 @@ import numpy as np
 
 from dualfield._native import StateError
 from dualfield.data.arrays import Floats
-from dualfield.objectives import Objective, StreamedObjective
+from dualfield.objectives import Objective, PartitionedObjective, StreamedObjective
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.callbacks import Callbacks, PassEnd, State
 from dualfield.solvers.kept_state import kept_count, kept_numbers, kept_rows
@@ -43,7 +43,7 @@ class TurnTaker(Protocol):
 
 def solve_in_turn(
     solvers: Sequence[TurnTaker],
-    objective: Objective | StreamedObjective,
+    objective: Objective | PartitionedObjective | StreamedObjective,
     rule: StopRule,
     start: Floats | None = None,
     callbacks: Progress | None = None,
@@ -96,7 +96,7 @@ def _passes(solution: Solution[Floats]) -> float:
 
 
 def never_worse_than_zero(
-    objective: Objective | StreamedObjective, solution: Solution[Floats], tol: float
+    objective: Objective | PartitionedObjective | StreamedObjective, solution: Solution[Floats], tol: float
 ) -> Solution[Floats]:
     """Draw weights back towards zero until they are better than that; predictions stay as they are.
 

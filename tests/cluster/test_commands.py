@@ -1,0 +1,56 @@
+"""The command line on a cluster: training to the same weights, tagging and evaluation by file."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+import dualfield
+from dualfield.cli import main
+from tests.cli.conftest import corpus
+
+
+def run(*arguments: object, code: int = 0) -> Any:
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exit_code == code, (result.output, result.exception)
+    return result
+
+
+def test_train_tag_and_evaluate(client: Any, tmp_path: Path) -> None:
+    address = client.scheduler.address
+    for at in range(3):
+        (tmp_path / f"part{at}.txt.gz").write_bytes(gzip.compress(corpus(8, at).encode()))
+    pattern, model = tmp_path / "part*.gz", tmp_path / "model"
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    train = ["train", pattern, "--model", model, "--tol", "1e-2", "--cluster", address, "--checkpoint", kept]
+    said = run(*train, "--checkpoint-every", 0)
+    assert "3 partitions" in said.stderr
+    assert list(kept.iterdir()) == []
+    here = dualfield.CRF(tol=1e-2, template="default").fit(str(pattern))
+    assert dualfield.load(model).parameters_.tobytes() == here.parameters_.tobytes()
+    run("tag", pattern, "--model", model, "--output-dir", tmp_path / "there", "--cluster", address)
+    run("tag", pattern, "--model", model, "--output-dir", tmp_path / "here")
+    names = [f"part{at}.txt" for at in range(3)]
+    assert sorted(path.name for path in (tmp_path / "there").iterdir()) == names
+    for name in names:
+        assert (tmp_path / "there" / name).read_bytes() == (tmp_path / "here" / name).read_bytes()
+    found = [
+        json.loads(run("evaluate", pattern, "--model", model, "--json", *more).stdout)
+        for more in ([], ["--cluster", address])
+    ]
+    assert found[0] == found[1]
+    assert found[0]["sentences"] == 24
+
+
+def test_errors_are_one_line(client: Any, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("dog NN B\n\n")
+    (tmp_path / "b.txt").write_text("dog NN B\n\ncat NN\n")
+    train = ["train", tmp_path / "*.txt", "--model", tmp_path / "model", "--cluster", client.scheduler.address]
+    said = run(*train, code=1).stderr
+    assert f"{tmp_path}/b.txt:3: " in said
+    assert not (tmp_path / "model").exists()

@@ -1,0 +1,106 @@
+"""The engine on real worker processes: sums in order, results that stay, lost workers, deadly partitions."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dualfield.engines import DaskEngine, LostClusterError, Serial, engine_of
+
+PATIENCE = 120.0  # seconds
+
+
+def bracketed(*children: str) -> str:
+    return f"({''.join(children)})"
+
+
+def upper(part: str, end: str) -> str:
+    return part.upper() + end
+
+
+def note(part: int, folder: Path) -> int:
+    with (folder / f"read-{part}").open("a") as file:
+        file.write(f"{os.getpid()}\n")
+    return part
+
+
+def plus(part: int, shift: np.ndarray) -> float:
+    return float(part + shift[0])
+
+
+def die(part: int) -> int:
+    if part == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return part
+
+
+def fail(part: int) -> int:
+    if part == 1:
+        raise ValueError("corpus/b.gz, line 7: expected 3 columns. Got 2.")
+    return part
+
+
+@pytest.fixture
+def engine(client: Any) -> DaskEngine:
+    return DaskEngine(client)
+
+
+def test_the_same_tree_as_in_this_process(engine: DaskEngine) -> None:
+    parts = list("abcdefghijklmnopqrs")
+    there, here = (each.tree_sum(each.map(upper, parts, "."), bracketed) for each in (engine, Serial()))
+    assert there == here
+
+
+def test_kept_results_stay_and_lost_ones_come_back(engine: DaskEngine, tmp_path: Path) -> None:
+    parts = engine.map(note, range(6), tmp_path, keep=True)
+    assert engine.gather(parts) == list(range(6))
+    shift = np.array([0.5])
+    assert engine.tree_sum(engine.map(plus, parts, shift)) == 18.0
+    readers = {file.name: file.read_text().split() for file in tmp_path.iterdir()}
+    assert all(len(found) == 1 for found in readers.values())
+    victim = int(readers["read-0"][0])
+    os.kill(victim, signal.SIGKILL)
+    end = time.monotonic() + PATIENCE
+    while str(victim) in {str(one) for one in engine.client.run(os.getpid, on_error="ignore").values()}:
+        assert time.monotonic() < end
+    assert engine.tree_sum(engine.map(plus, parts, shift)) == 18.0
+    again = (tmp_path / "read-0").read_text().split()
+    assert again[-1] != str(victim)
+    assert len(again) >= 2
+    engine.release(parts)
+
+
+def test_an_address_is_enough(client: Any) -> None:
+    engine = engine_of(client.scheduler.address)
+    assert engine.gather(engine.map(upper, ["a"], "!")) == ["A!"]
+    engine.close()
+
+
+def test_an_error_of_a_partition_comes_as_it_is_and_nothing_stays(engine: DaskEngine) -> None:
+    with pytest.raises(ValueError, match=r"corpus/b\.gz, line 7: expected 3 columns"):
+        engine.tree_sum(engine.map(fail, range(5)))
+    wait_until_clean(engine.client)
+    assert engine.gather(engine.map(upper, ["a"], "")) == ["A"]
+
+
+def test_a_partition_that_kills_its_workers_is_named(engine: DaskEngine) -> None:
+    names = [f"corpus/{name}.gz" for name in "abcd"]
+    handles = engine.map(die, range(4), names=names)
+    with pytest.raises(LostClusterError, match=r"Workers died while they worked on corpus/c\.gz, \d+ in all"):
+        engine.tree_sum(handles)
+    engine.release(handles)
+    wait_until_clean(engine.client)
+
+
+def wait_until_clean(client: Any) -> None:
+    """Wait until no worker holds or runs anything."""
+    end = time.monotonic() + PATIENCE
+    while any(client.has_what().values()) or any(client.processing().values()):
+        assert time.monotonic() < end
+        time.sleep(0.05)

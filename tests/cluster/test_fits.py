@@ -1,0 +1,196 @@
+"""Fits on real worker processes: the same bytes whoever ran what, and when workers, scheduler or driver die."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dualfield import CRF
+from dualfield.engines import LostClusterError
+from dualfield.estimators import Checkpoint
+from dualfield.io import compile_corpus
+from tests.cluster.conftest import new_cluster
+from tests.cluster.corpus import write_corpus
+from tests.cluster.faults import PATIENCE, Killer, trap, wait_for
+
+
+def crf() -> CRF:
+    return CRF(C=3.0, tol=1e-3)
+
+
+@pytest.fixture(scope="module")
+def paths(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    return write_corpus(tmp_path_factory.mktemp("corpus"))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(paths: list[Path]) -> CRF:
+    """The fit without a cluster."""
+    model = crf().fit(paths)
+    assert model.status_.value == "converged"
+    assert 22 <= model.trace_.passes[-1] <= 60
+    return model
+
+
+def is_clean(client: Any) -> bool:
+    return not any(client.has_what().values()) and not any(client.processing().values())
+
+
+def check_same(model: CRF, expected: CRF) -> None:
+    assert model.parameters_.tobytes() == expected.parameters_.tobytes()
+    assert model.dual_gap_ == expected.dual_gap_
+    assert model.trace_.passes.tolist() == expected.trace_.passes.tolist()
+    assert model.classes_.tolist() == ["L0", "L1", "L2", "rare"]
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 3])
+def test_the_same_bytes_on_any_number_of_workers(
+    n_workers: int, cluster: Any, paths: list[Path], undisturbed: CRF
+) -> None:
+    from distributed import Client
+
+    cluster.scale(n_workers)
+    with Client(cluster, set_as_default=False) as client:
+        wait_for(lambda: len(client.scheduler_info()["workers"]) == n_workers)
+        model = crf().fit(paths, client=client)
+        check_same(model, undisturbed)
+        assert (model.n_partitions_, model.n_rounds_) == (6, undisturbed.n_rounds_)
+        wait_for(lambda: is_clean(client))
+
+
+def test_two_of_three_workers_killed_in_the_middle_of_rounds(
+    client: Any, paths: list[Path], undisturbed: CRF, tmp_path: Path
+) -> None:
+    workers = set(client.run(os.getpid).values())
+    client.run(trap, tmp_path)
+    killer = Killer(tmp_path, (8, 20))
+    model = crf().fit(paths, client=client, monitor=killer)
+    killed = killer.end()
+    assert len(killed) == 2
+    assert set(killed) <= workers
+    check_same(model, undisturbed)
+    assert model.n_rounds_ == undisturbed.n_rounds_
+
+
+def test_a_straggler_changes_nothing(client: Any, paths: list[Path], undisturbed: CRF, tmp_path: Path) -> None:
+    client.run(trap, tmp_path)
+    slow = next(iter(client.run(os.getpid).values()))
+    (tmp_path / f"slow-{slow}").touch()
+    check_same(crf().fit(paths, client=client), undisturbed)
+
+
+def test_other_forms_of_partitions(client: Any, paths: list[Path], undisturbed: CRF, tmp_path: Path) -> None:
+    dask = pytest.importorskip("dask")
+    from dask import bag
+
+    from dualfield.io import read_crfsuite_items
+
+    read = dask.delayed(read_crfsuite_items)
+    values = [read(str(path)) for path in paths]
+    check_same(crf().fit(values, client=client), undisturbed)
+    check_same(crf().fit([client.compute(value) for value in values]), undisturbed)  # on the cluster of the futures
+    pairs = [dask.delayed(paired)(value) for value in values]
+    check_same(crf().fit(bag.from_delayed(pairs), client=client.scheduler.address), undisturbed)
+    corpus = compile_corpus([str(path) for path in paths], tmp_path / "compiled", parts=5, form="crfsuite")
+    here, there = (crf().set_params(solver="lbfgs").fit(corpus, client=one) for one in (None, client))
+    assert here.parameters_.tobytes() == there.parameters_.tobytes()
+    assert there.n_partitions_ == 5
+    assert abs(there.objective_ - undisturbed.objective_) <= there.dual_gap_ + undisturbed.dual_gap_
+
+
+def paired(value: Any) -> list[tuple[Any, Any]]:
+    return list(zip(*value, strict=True))
+
+
+def test_a_damaged_file_is_named_and_workers_are_left_clean(
+    client: Any, paths: list[Path], undisturbed: CRF, tmp_path: Path
+) -> None:
+    damaged = tmp_path / "damaged.txt"
+    lines = paths[3].read_text().split("\n")
+    lines[6] = "label\\x\tattribute:not-a-number"
+    damaged.write_text("\n".join(lines))
+    with pytest.raises(ValueError, match=r"damaged\.txt, line 7: "):
+        crf().fit([*paths[:3], damaged, *paths[4:]], client=client)
+    wait_for(lambda: is_clean(client))
+    check_same(crf().fit(paths, client=client), undisturbed)
+
+
+def test_the_scheduler_is_lost_and_a_new_cluster_goes_on(
+    client: Any, paths: list[Path], undisturbed: CRF, tmp_path: Path
+) -> None:
+    kept = Checkpoint(tmp_path / "fit.checkpoint", every=0.0)
+    with new_cluster(1) as other:
+
+        def stop(moment: Any, model: Any) -> bool:
+            if moment.passes >= 10:
+                other.close()
+            return False
+
+        with pytest.raises(LostClusterError, match="fit again with the same checkpoint"):
+            crf().fit(paths, client=other.scheduler_address, checkpoint=kept, monitor=stop)
+    assert Path(kept.path).exists()
+    check_same(crf().fit(paths, client=client, checkpoint=kept), undisturbed)
+    assert not Path(kept.path).exists()
+
+
+DRIVER = """
+import sys, time
+from dualfield import CRF
+from dualfield.estimators import Checkpoint
+
+def wait(moment, model):
+    if moment.passes >= 12:
+        open(sys.argv[2] + ".waits", "w").close()
+        time.sleep(600)
+
+CRF(C=3.0, tol=1e-3).fit(sys.argv[3:], client=sys.argv[1], checkpoint=Checkpoint(sys.argv[2], every=0.0), monitor=wait)
+"""
+
+
+def test_the_driver_is_killed(client: Any, paths: list[Path], undisturbed: CRF, tmp_path: Path) -> None:
+    kept = tmp_path / "fit.checkpoint"
+    command = [sys.executable, "-c", DRIVER, client.scheduler.address, str(kept), *map(str, paths)]
+    driver = subprocess.Popen(command)
+    try:
+        end = time.monotonic() + PATIENCE
+        while not Path(f"{kept}.waits").exists():
+            assert driver.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.05)
+    finally:
+        os.kill(driver.pid, signal.SIGKILL)
+        driver.wait()
+    wait_for(lambda: is_clean(client))  # what it held on the workers is gone with it
+    check_same(crf().fit(paths, client=client, checkpoint=kept), undisturbed)
+
+
+def swallow(part: int) -> int:
+    """Take ever more memory."""
+    held = []
+    while part == 1:
+        held.append(bytearray(os.urandom(1 << 20) * 32))
+        time.sleep(0.01)
+    return part
+
+
+def test_a_worker_that_runs_out_of_memory() -> None:
+    dask = pytest.importorskip("dask")
+    from dualfield.engines import engine_of
+
+    settings = {"distributed.scheduler.allowed-failures": 0, "distributed.worker.memory.monitor-interval": "20ms"}
+    names = ["corpus/a.gz", "corpus/b.gz"]
+    with (
+        dask.config.set(settings),
+        new_cluster(1, memory_limit="700MiB") as small,
+        engine_of(small.scheduler_address) as engine,
+    ):
+        with pytest.raises(LostClusterError, match=r"Workers died while they worked on corpus/b\.gz, 1 in all"):
+            engine.tree_sum(engine.map(swallow, range(2), names=names))
+        assert engine.gather(engine.map(swallow, [0])) == [0]  # the worker is back
