@@ -24,6 +24,7 @@ CASES = (
     "kernel_logistic_peers",
     "kernel_logistic_alternatives",
     "kernel_logistic_scaling",
+    "kernel_partitions",
     "crf_training",
     "crf_l1",
     "crf_tagging",

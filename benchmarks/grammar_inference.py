@@ -9,6 +9,7 @@ by dual ascent.
 
 from __future__ import annotations
 
+import inspect
 import os
 import time
 from pathlib import Path
@@ -60,7 +61,8 @@ def nltk_parser(model: Any) -> Any:
     probabilities = np.exp(model.model_.parameters).tolist()
     made = zip(probabilities, rules.parents.tolist(), children, strict=True)
     grammar = PCFG(names[-1], [ProbabilisticProduction(names[a], right, prob=p) for p, a, right in made])
-    return ViterbiParser(grammar, max_time=None)
+    limit = {"max_time": None} if "max_time" in inspect.signature(ViterbiParser).parameters else {}  # since 3.10
+    return ViterbiParser(grammar, **limit)
 
 
 def beside_nltk(model: Any, test: list[Any]) -> list[dict[str, Any]]:
@@ -102,7 +104,9 @@ def speeds(model: Any, test: list[Any]) -> list[dict[str, Any]]:
             {"one": lambda s=scores: structure.argmax(s), "two": lambda s=scores: structure.argmax(s, n_jobs=2)},
             clock=time.perf_counter,
         )
-        same = np.array_equal(structure.argmax(scores), structure.argmax(scores, n_jobs=2))
+        same = np.array_equal(structure.argmax(scores), structure.argmax(scores, n_jobs=2)) and np.array_equal(
+            structure.marginals(scores).node, structure.marginals(scores, n_jobs=2).node
+        )
         found.append(
             {
                 "words": f"{least} to {most}",

@@ -19,6 +19,8 @@ SPECIALISTS = {
     "estimators/graphical_parameters.py": "cliques of sequences are put together by chains",
     "models/clique_readers.py": "cliques of sequences are put together by chains",
     "models/clique_shapes.py": "nodes alone are graphs without edges",
+    "models/kernel_parts.py": "partitions with a kernel are sequences, of order 1",
+    "models/partitioned_data.py": "partitions tell pairs of labels, which are the cliques of chains",
     "models/pcfg.py": "tables of probabilistic grammars",
     "models/spans.py": "spans are parts of sequences",
     "models/training_data.py": "single nodes are trained as chains of one node, by swaps",

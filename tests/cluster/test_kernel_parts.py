@@ -72,9 +72,9 @@ def test_a_lost_worker_changes_nothing(client: Any, tmp_path: Path) -> None:
     assert_same(there, here)
 
 
-def test_futures_need_their_client(client: Any) -> None:
-    with pytest.raises(ValueError, match="need the client"):
-        fitted([client.submit(Drawn(0), pure=False)])
+def test_futures_are_all_or_none(client: Any) -> None:
+    with pytest.raises(ValueError, match="all partitions must be futures"):
+        fitted([client.submit(Drawn(0), pure=False), Drawn(1)])
 
 
 def test_errors_come_back(client: Any, tmp_path: Path) -> None:
@@ -93,4 +93,4 @@ def test_structured_models(client: Any, model: Any) -> None:
     here = model.fit(parts).expansion_.coefficients.tobytes()
     assert model.fit(parts, client=client).expansion_.coefficients.tobytes() == here
     futures = [client.submit(tuple, part, pure=False) for part in parts]
-    assert model.fit(futures, client=client).expansion_.coefficients.tobytes() == here
+    assert model.fit(futures).expansion_.coefficients.tobytes() == here

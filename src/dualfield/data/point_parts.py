@@ -129,6 +129,11 @@ def point_parts(
     return [PointPart(index, _name(X[index], index), source) for index, source in enumerate(sources)]
 
 
+def client_of_parts(parts: Sequence[PointPart]) -> Any:
+    """Return the client of the cluster that has the partitions, if they are futures; else None."""
+    return parts[0].source.client if parts and parts[0].is_future else None
+
+
 def read_rows(part: PointPart | Rows) -> Rows:
     """Read a partition, check it, and leave out rows of weight zero.
 

@@ -52,7 +52,7 @@ def engine_of(client: Any, memory: float = 1e9, patience: float = _PATIENCE) -> 
         from distributed import Client
     except ImportError:
         raise ImportError(
-            "client needs Dask's distributed scheduler, which is not installed: pip install 'dualfield[distributed]'."
+            "client needs Dask's distributed scheduler, which is not installed: pip install 'dask[distributed]'."
         ) from None
     if isinstance(client, Client):
         return DaskEngine(client)

@@ -24,7 +24,7 @@ from dualfield.data.checks import (
     check_number,
     fixed_random_state,
 )
-from dualfield.data.point_parts import PointPart, point_parts
+from dualfield.data.point_parts import PointPart, client_of_parts, point_parts
 from dualfield.data.records import Record
 from dualfield.engines import engine_of
 from dualfield.estimators.base import Estimator, fitted, fitting
@@ -242,7 +242,7 @@ class KernelLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[misc
             Weights v_i ≥ 0; points of weight zero do not count.
         client : distributed.Client or str, default=None
             A Dask cluster, or the address of its scheduler, on which the partitions are worked on; None: one after
-            another in this process. The model has the same bits.
+            another in this process, or on the cluster that futures are on. The model has the same bits.
 
         Returns
         -------
@@ -323,13 +323,13 @@ class KernelLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[misc
         if sample_weight is not None:
             raise ValueError("sample_weight must be in the partitions, as triples (X, y, sample_weight).")
         seed = int(fixed_random_state(self.random_state).randint(2**31 - 1))
-        engine = engine_of(client, float(self.cache_size))
-        try:
-            with ProgressLine(type(self).__name__, int(self.verbose)) as line:
-                found = fit_point_parts(self, parts, engine, self._rule(), seed, line)
-                line.end(f"{found.solution.status.value}, relative gap {found.solution.relative_gap:.1e}.")
-        finally:
-            engine.close()
+        chosen = client_of_parts(parts) if client is None else client
+        with (
+            engine_of(chosen, float(self.cache_size)) as engine,
+            ProgressLine(type(self).__name__, int(self.verbose)) as line,
+        ):
+            found = fit_point_parts(self, parts, engine, self._rule(), seed, line)
+            line.end(f"{found.solution.status.value}, relative gap {found.solution.relative_gap:.1e}.")
         self._model = found.model
         self._keep_solution(found.solution)
         self.n_features_in_, self.n_partitions_, self.n_rounds_ = found.n_features, len(parts), found.n_rounds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dualfield.data.arrays import Floats
-from dualfield.data.point_parts import PointPart, point_parts
+from dualfield.data.point_parts import PointPart, client_of_parts, point_parts
 from dualfield.engines import engine_of
 from dualfield.estimators.running import run
 from dualfield.io.partition_files import partition_files, read_file
@@ -64,7 +64,7 @@ def fit_kernel_partitions(
         if value is not None:
             raise ValueError(f"{name} must be None with a kernel: the model is there at the end of the fit only.")
     rule, found = StopRule.of(None, model.tol, model.max_iter), list[KernelPartsFit]()
-    with engine_of(client) as engine:
+    with engine_of(client_of_parts(parts) if client is None else client) as engine:
 
         def solve(callbacks: FitCallbacks, seed: int) -> Solution[Floats]:
             found.append(

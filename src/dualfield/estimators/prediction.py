@@ -109,7 +109,7 @@ class StructuredPredictor:
     @property
     def certified_problem_(self) -> str:
         """Which problem the gap of the fit is about, with a kernel: that of the landmarks, or the full one."""
-        has_kernel: bool = self.model_.expansion is not None  # type: ignore[attr-defined]
+        has_kernel: bool = self.model_.expansion is not None
         return "inducing_points" if has_kernel and "n_partitions_" in vars(self) else "full"
 
     def _keep(self, model: Any, solution: Any) -> None:

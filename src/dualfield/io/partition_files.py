@@ -17,8 +17,6 @@ from dualfield.io.compiling.inputs import input_paths, make_plan
 from dualfield.io.compiling.plan import Plan
 from dualfield.io.file_columns import FileColumns
 
-__all__ = ["PartitionFiles", "partition_files", "read_file"]
-
 
 class PartitionFiles(NamedTuple):
     r"""Files that are partitions, and how they are read.

@@ -212,9 +212,8 @@ def _model(task: KernelTask, solution: Solution[Floats], temperature: float | No
     """Return the model, whose scores of nodes are those of the coefficients of the landmarks."""
     weights, n_labels = task.score_map.unpack(solution.parameters), len(task.labels)
     coefficients = np.ascontiguousarray(task.root @ weights.node.reshape(-1, n_labels))
-    of_scores = LinearScores(
-        task.score_map.structure, Expansion.table(n_labels), None, task.score_map.clique_mask, task.score_map.with_ends
-    )
+    old = task.score_map
+    of_scores = LinearScores(old.structure, Expansion.table(n_labels), None, old.clique_mask > 0, old.with_ends)
     parameters = of_scores.pack(np.ones(n_labels), weights.cliques, weights.start, weights.stop)
     return StructuredModel(
         labels=task.labels,
@@ -252,17 +251,16 @@ def _checked(settings: Any) -> Chain:
     return prototype
 
 
-def _placed(engine: Engine, parts: list[PointPart]) -> list[PointPart] | Handles:
-    """Return partitions as an engine takes them: what is in memory here, or on a cluster, is there once."""
-    named = [replace(part, source=Sequences(part.name, part.source)) for part in parts]
-    if any(part.is_future for part in parts):
-        if isinstance(engine, Serial) or not all(part.is_future for part in parts):
-            raise ValueError("Futures need the client of their cluster, and all partitions must be futures then.")
-        futures = Handles(tuple(part.source for part in parts), tuple(part.name for part in parts))
-        return engine.map(_renamed, futures, each=[(part.index, part.name) for part in parts], keep=True)
-    if not isinstance(engine, Serial) and all(isinstance(part.source, tuple) for part in parts):
-        return engine.map(_same, named, keep=True, names=[part.name for part in parts])
-    return named
+def _placed(engine: Engine, parts: list[PointPart]) -> Handles:
+    """Return partitions as an engine takes them: what is in memory here is sent to a cluster once."""
+    names = tuple(part.name for part in parts)
+    if not any(part.is_future for part in parts):
+        named = [replace(part, source=Sequences(part.name, part.source)) for part in parts]
+        return engine.map(_same, named, names=names)
+    if isinstance(engine, Serial) or not all(part.is_future for part in parts):
+        raise ValueError("Futures need the client of their cluster, and all partitions must be futures then.")
+    futures = Handles(tuple(part.source for part in parts), names)
+    return engine.map(_renamed, futures, each=[(part.index, part.name) for part in parts])
 
 
 def _renamed(value: Any, place: tuple[int, str]) -> PointPart:

@@ -15,8 +15,6 @@ from dualfield.data.arrays import Codes
 from dualfield.engines import Engine
 from dualfield.features import Template
 
-__all__ = ["LocalRows", "PartSource", "client_of", "files_of", "is_partitioned", "part_source"]
-
 
 class LocalRows(NamedTuple):
     """A part of a compiled corpus in columns of its own.

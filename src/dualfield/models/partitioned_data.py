@@ -30,8 +30,6 @@ from dualfield.structures import Chain, Structure
 from dualfield.structures.checks import n_threads
 from dualfield.structures.registry import structure_of
 
-__all__ = ["PartitionedData", "read_partitions"]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PartitionedData:
@@ -110,12 +108,12 @@ def read_partitions(settings: Any, source: PartSource, engine: Engine, temperatu
         score_map = _score_map(settings, structure, found, source.template, n_labels)
         loss = Loss(temperature, structured_cost(settings, found.labels, hinge=False))
         weighing = _Weighing(
-            found.labels,
-            float(settings.C),
-            _factors(settings.class_weight, engine, read, found),
-            prototype if settings.constraints is not None else None,
-            settings.constraints,
-            owner,
+            labels=found.labels,
+            C=float(settings.C),
+            factors=_factors(settings.class_weight, engine, read, found),
+            prototype=prototype if settings.constraints is not None else None,
+            constraints=settings.constraints,
+            owner=owner,
         )
         problems = engine.map(
             _problem,
@@ -242,7 +240,7 @@ def _factors(class_weight: Any, engine: Engine, read: Handles, found: _Agreed) -
     return dict(zip(found.labels.classes.tolist(), factors.tolist(), strict=True))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class _Weighing:
     """How much examples count, and which labellings may be."""
 

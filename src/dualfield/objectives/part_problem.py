@@ -16,8 +16,6 @@ from dualfield.objectives.objective import Objective
 from dualfield.objectives.touched import TouchedValues
 from dualfield.scores import FeatureTable, LinearScores
 
-__all__ = ["PartProblem", "PartScores"]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PartProblem:

@@ -7,8 +7,6 @@ import numpy as np
 from dualfield.data.arrays import Floats
 from dualfield.regularisers import Regulariser
 
-__all__ = ["ROUNDING", "primal_and_gap"]
-
 ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 
 

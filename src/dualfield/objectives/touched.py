@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from dualfield.data.arrays import Floats
 
-__all__ = ["BYTES", "TouchedValues", "add_values"]
-
 BYTES = 12  # of an index and a value
 
 

@@ -108,6 +108,8 @@ class Auto(Solver):
         >>> Auto().missing(prototypes.objective(0.0)) is None
         True
         """
+        if isinstance(objective, StreamedObjective):
+            return (BlockDual() if objective.temperature > 0.0 else FlowSwap()).missing(objective)
         return "No solver can take it in this form." if _specialist(objective) is None else None
 
     def solve(
@@ -183,8 +185,7 @@ def _is_primal(objective: Any) -> bool:
 def _specialist(objective: Any) -> Solver | None:
     """Return the first solver that suits; what does without planes is for many features, where planes would be many."""
     if isinstance(objective, StreamedObjective):
-        fits = [solver for solver in (BlockDual(), FlowSwap()) if solver.missing(objective) is None]
-        return fits[0] if fits else None
+        return BlockDual() if objective.temperature > 0.0 else FlowSwap()
     for solver in _SPECIALISTS:
         if solver.missing(objective) is None:
             few = _FEW_TO_RELAX if isinstance(solver, LocalBlocks) else FEW_FEATURES

@@ -102,7 +102,8 @@ class ArrayFile:
         if size < _FOOTER.size:
             raise CorpusFileError(f"{self.path} is cut off: it has {size} bytes, fewer than its footer.")
         with self.path.open("rb") as file:
-            self._memory = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._memory = np.frombuffer(self._map, np.uint8)
         length, table_digest, mark = _FOOTER.unpack(self._memory[-_FOOTER.size :].tobytes())
         if mark != MARK:
             raise CorpusFileError(f"{self.path} is cut off or altered: it does not end as a file of arrays does.")
@@ -137,11 +138,13 @@ class ArrayFile:
         return self.table[name][2]
 
     def verify(self) -> None:
-        """Compare the arrays with their digests."""
+        """Compare the arrays with their digests, and leave their pages to others."""
         for name, (dtype, shape, at) in self.table.items():
             found = _native.digest(self._memory[at : at + _nbytes(dtype, shape)])
             if f"{found:016x}" != self._digests[name]:
                 raise CorpusFileError(f"{self.path} is altered: the bytes of {name!r} do not agree with their digest.")
+            if hasattr(mmap, "MADV_DONTNEED"):
+                self._map.madvise(mmap.MADV_DONTNEED)
 
 
 def _nbytes(dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:
