@@ -37,7 +37,20 @@ def test_the_listed_lines_are_those_of_the_commands():
 
 def test_all_commands_are_there():
     assert set(commands()) == {
-        *("train", "tune", "tag", "rank", "evaluate", "inspect", "convert", "template", "doctor", "completion", "demo")
+        *(
+            "train",
+            "tune",
+            "tag",
+            "rank",
+            "evaluate",
+            "inspect",
+            "compile",
+            "convert",
+            "template",
+            "doctor",
+            "completion",
+            "demo",
+        )
     }
 
 

@@ -141,7 +141,7 @@ def test_ranges_are_the_bytes_of_a_block(tmp_path):
         np.testing.assert_array_equal(read(ranges.indices, np.int32), block.nodes.indices)
         np.testing.assert_array_equal(read(ranges.pair_indices, np.int32), block.pairs.indices)
         assert ranges.values is None
-        assert corpus.block_nbytes(number) == sum(one.nbytes for one in ranges[1:] if one is not None)
+        assert corpus.block_nbytes(number) == sum(one.nbytes for one in list(ranges)[1:] if one is not None)
 
 
 def test_items_with_weights(tmp_path):

@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,14 +56,51 @@ __all__ = ["BlockRanges", "ByteRange", "CompiledCorpus"]
 
 
 class ByteRange(NamedTuple):
-    """Bytes of a file: where they begin, and how many they are."""
+    """Bytes of a file.
+
+    Attributes
+    ----------
+    start : int
+        Where they begin.
+    nbytes : int
+        How many they are.
+
+    Examples
+    --------
+    >>> from dualfield.data import ByteRange
+    >>> ByteRange(64, 128).nbytes
+    128
+    """
 
     start: int
     nbytes: int
 
 
-class BlockRanges(NamedTuple):
-    """Where the arrays of a block lie in the file of its part; None: the corpus has no such array."""
+@dataclass(frozen=True, kw_only=True)
+class BlockRanges:
+    """Where the arrays of a block lie in the file of its part; iterated over, path and ranges come in this order.
+
+    Parameters
+    ----------
+    path : Path
+        The file of the part.
+    offsets, indptr, codes, indices : ByteRange
+        Arrays that every corpus has.
+    values : ByteRange or None
+        Weights of attributes; None: there are none.
+    pair_indptr, pair_indices : ByteRange or None
+        Attributes of pairs of labels; None: there are none.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from dualfield.data import BlockRanges, ByteRange
+    >>> places = [ByteRange(64 * at, 64) for at in range(4)]
+    >>> names = ("offsets", "indptr", "codes", "indices")
+    >>> more = {"values": None, "pair_indptr": None, "pair_indices": None}
+    >>> BlockRanges(path=Path("part-00000.bin"), **dict(zip(names, places)), **more).codes.start
+    128
+    """
 
     path: Path
     offsets: ByteRange
@@ -72,6 +110,9 @@ class BlockRanges(NamedTuple):
     values: ByteRange | None
     pair_indptr: ByteRange | None
     pair_indices: ByteRange | None
+
+    def __iter__(self) -> Iterator[Any]:
+        return (getattr(self, field.name) for field in fields(self))
 
 
 class CompiledCorpus:
@@ -295,7 +336,7 @@ class CompiledCorpus:
             if name in file:
                 size = file.table[name][0].itemsize
                 found[name] = ByteRange(file.place(name) + start * size, (stop - start) * size)
-        return BlockRanges(file.path, **{name: found.get(name) for name in slices})  # type: ignore[arg-type]
+        return BlockRanges(path=file.path, **{name: found.get(name) for name in slices})
 
     def block_nbytes(self, block: int) -> int:
         """Return how many bytes the arrays of a block have.
@@ -310,7 +351,7 @@ class CompiledCorpus:
         int
             The sum over its arrays.
         """
-        return sum(one.nbytes for one in self.ranges(block)[1:] if isinstance(one, ByteRange))
+        return sum(one.nbytes for one in self.ranges(block) if isinstance(one, ByteRange))
 
     def block_sizes(self) -> NDArray[np.int64]:
         """Return how many sentences, nodes, entries and entries of pairs each block has.

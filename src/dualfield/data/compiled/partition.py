@@ -39,6 +39,14 @@ class RowsOfPart(NamedTuple):
         Attributes of pairs of labels, where a template makes some.
     codes : int32 array of shape (n_nodes,)
         The labels.
+
+    Examples
+    --------
+    >>> from dualfield.data import Partition, merge_partitions
+    >>> part = Partition.build([[["a"], ["b"]]], [["x", "y"]])
+    >>> rows = part.to_global(merge_partitions([part.summary]), 0)
+    >>> rows.nodes, rows.pairs, rows.codes.tolist()
+    (<Batch of 1 examples, 2 nodes, 2 columns, sparse>, None, [0, 1])
     """
 
     nodes: Batch
@@ -54,7 +62,7 @@ class ColumnMaps(NamedTuple):
     labels: NDArray[np.int32]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PartitionSummary:
     """What others must know of a partition: names, labels and counts, not the sentences.
 
@@ -74,6 +82,13 @@ class PartitionSummary:
         How often attributes of pairs occur with pairs of the labels.
     transitions : pair of int64 arrays
         Pairs of labels that follow each other, ``first * n_labels + second``, and how often they do.
+
+    Examples
+    --------
+    >>> from dualfield.data import Partition
+    >>> summary = Partition.build([[["a"], ["b"]]], [["x", "y"]]).summary
+    >>> summary.n_nodes, list(summary.vocabulary), summary.transitions[0].tolist()
+    (2, ['a', 'b'], [1])
     """
 
     n_examples: int
@@ -168,14 +183,14 @@ class Partition:
         follow = pair_codes(self.codes, nodes.offsets, n_labels)
         of_pairs = None if self.pairs is None else FeatureCounts.of(self.pairs, follow, n_labels**2)
         return PartitionSummary(
-            nodes.n_examples,
-            nodes.n_nodes,
-            nodes.vocabulary,
-            None if self.pairs is None else self.pairs.vocabulary,
-            self.labels,
-            FeatureCounts.of(nodes, self.codes, n_labels),
-            of_pairs,
-            count_pairs(follow, n_labels),
+            n_examples=nodes.n_examples,
+            n_nodes=nodes.n_nodes,
+            vocabulary=nodes.vocabulary,
+            pair_vocabulary=None if self.pairs is None else self.pairs.vocabulary,
+            labels=self.labels,
+            counts=FeatureCounts.of(nodes, self.codes, n_labels),
+            pair_counts=of_pairs,
+            transitions=count_pairs(follow, n_labels),
         )
 
     def to_global(self, merged: MergedPartitions, number: int) -> RowsOfPart:
@@ -201,7 +216,7 @@ class Partition:
         return RowsOfPart(renamed(self.nodes, maps.nodes, merged.vocabulary), pairs, codes)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class MergedPartitions:
     """Partitions as one corpus.
 
@@ -224,6 +239,14 @@ class MergedPartitions:
         Pairs of labels that follow each other, ``first * n_labels + second``, and how often they do.
     maps : tuple of ColumnMaps
         For each partition, what its columns and labels are called in the corpus.
+
+    Examples
+    --------
+    >>> from dualfield.data import Partition, merge_partitions
+    >>> parts = [Partition.build([[[word]]], [[word]]) for word in "ba"]
+    >>> merged = merge_partitions([part.summary for part in parts])
+    >>> merged.n_nodes, merged.labels.classes.tolist(), merged.maps[0].labels.tolist()
+    (2, ['a', 'b'], [1])
     """
 
     n_examples: int
@@ -286,20 +309,20 @@ def merge_partitions(summaries: Sequence[PartitionSummary]) -> MergedPartitions:
         for one, names in zip(summaries, of_labels, strict=True)
     ]
     return MergedPartitions(
-        sum(one.n_examples for one in summaries),
-        sum(one.n_nodes for one in summaries),
-        vocabulary,
-        pair_vocabulary,
-        labels,
-        FeatureCounts.sum(counts, of_nodes, len(vocabulary)),
-        pair_counts,
-        sum_transitions(
+        n_examples=sum(one.n_examples for one in summaries),
+        n_nodes=sum(one.n_nodes for one in summaries),
+        vocabulary=vocabulary,
+        pair_vocabulary=pair_vocabulary,
+        labels=labels,
+        counts=FeatureCounts.sum(counts, of_nodes, len(vocabulary)),
+        pair_counts=pair_counts,
+        transitions=sum_transitions(
             [one.transitions[0] for one in summaries],
             [one.transitions[1] for one in summaries],
             of_labels,
             labels.n_classes,
         ),
-        tuple(
+        maps=tuple(
             ColumnMaps(of_nodes[at], None if of_pairs is None else of_pairs[at], of_labels[at])
             for at in range(len(summaries))
         ),

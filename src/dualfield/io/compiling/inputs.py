@@ -60,7 +60,7 @@ def make_plan(
     if form != "conll":
         if template is not None or columns is not None or label is not None:
             raise ValueError(f"'template', 'columns' and 'label' are for columns of text. Got form={form!r} instead.")
-        return Plan(files, form, parts, seed, None, encoding)
+        return Plan(files=files, form=form, n_parts=parts, seed=seed, encoding=encoding)
     if n_columns is None:
         name, line, n_columns = count_columns(paths, separator, encoding)
         if n_columns < 2:
@@ -73,7 +73,16 @@ def make_plan(
     if made.n_columns > len(read):
         raise ValueError(f"The template reads {made.n_columns} columns; {len(read)} are read besides the label.")
     chosen = CorpusColumns(n_columns, read, last)
-    return Plan(files, form, parts, seed, separator, encoding, chosen, TemplateText(made.text, made.syntax))
+    return Plan(
+        files=files,
+        form=form,
+        n_parts=parts,
+        seed=seed,
+        separator=separator,
+        encoding=encoding,
+        columns=chosen,
+        template=TemplateText(made.text, made.syntax),
+    )
 
 
 def template_of(template: Template | str | None, n_columns: int) -> Template | None:

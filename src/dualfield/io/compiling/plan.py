@@ -28,7 +28,7 @@ class InputFile(NamedTuple):
         return cls(os.fspath(path), found.st_size, found.st_mtime_ns)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """What is read, how, and into how many parts.
 

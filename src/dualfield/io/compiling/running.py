@@ -19,6 +19,13 @@ class CompileProgress(NamedTuple):
         Units that are done, and all of them.
     n_tokens : int
         Tokens that were read so far.
+
+    Examples
+    --------
+    >>> from dualfield.io import CompileProgress
+    >>> now = CompileProgress("gathering", 16, 64, 1_000_000)
+    >>> f"{now.stage}: {now.done / now.total:.0%}"
+    'gathering: 25%'
     """
 
     stage: str

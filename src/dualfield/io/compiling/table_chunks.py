@@ -25,9 +25,7 @@ def _arrow() -> Any:
         import pyarrow.compute
         import pyarrow.parquet
     except ImportError as error:
-        raise ImportError(
-            "Parquet is read by pyarrow, which is not installed: pip install 'dualfield[parquet]'."
-        ) from error
+        raise ImportError("Parquet is read by pyarrow, which is not installed: pip install pyarrow.") from error
     return pyarrow
 
 
