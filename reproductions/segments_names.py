@@ -20,7 +20,7 @@ FILES = ("conll2002_esp_train", "conll2002_esp_testa", "conll2002_esp_testb")
 CHAIN, TOKENS, WHOLE = "chain, BIO", "segments", "segments with features"
 MODELS = (CHAIN, TOKENS, WHOLE)
 TEXTS = ["%x[all]", "%x[first]/%x[last]", "%x[first-1]/%x[last+1]", "%x[first,1]/%x[last,1]/%n"]
-GRID = (0.3, 1.0, 3.0)
+GRID = (0.1, 0.3, 1.0, 3.0)
 MAX_LENGTH = 16
 QUICK = 150  # sentences
 
