@@ -51,9 +51,10 @@ class Checkpoint:
     """Where a fit keeps its state, so that it can go on after a break to the result it would have had without one.
 
     The file is written aside and renamed, so that it is always whole, and removed when the fit has come to its end.
-    With a compiled corpus there is another one beside it, ``.blocks``, with twice the state of all sentences. A fit that is stopped by a monitor or by the keyboard leaves it. Parameters and data must be the same when the fit
-    goes on; the number of threads may differ. A file that belongs to another fit, or that was altered, is refused. A
-    file that cannot be written is a :class:`CheckpointWarning`, and the fit goes on without it.
+    With a compiled corpus there is another one beside it, ``.blocks``, with twice the state of all sentences. A fit
+    that is stopped by a monitor or by the keyboard leaves it. Parameters and data must be the same when the fit goes
+    on; the number of threads may differ. A file that belongs to another fit, or that was altered, is refused. A file
+    that cannot be written is a :class:`CheckpointWarning`, and the fit goes on without it.
 
     Parameters
     ----------
