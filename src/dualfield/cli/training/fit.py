@@ -287,9 +287,9 @@ def _fit_in_passes(
         if watched is None and not given["quiet"]:
             model.verbose = 1 if sys.stderr.isatty() else 2
         names = {"graphs": naming_examples, "conllu": naming_sentences}.get(data.format)
-        with names(data.example_place) if names is not None else contextlib.nullcontext():
-            with contextlib.redirect_stdout(sys.stderr):
-                model.fit(data.X, data.y, monitor=watched, checkpoint=kept, **limits)
+        naming = names(data.example_place) if names is not None else contextlib.nullcontext()
+        with naming, contextlib.redirect_stdout(sys.stderr):
+            model.fit(data.X, data.y, monitor=watched, checkpoint=kept, **limits)
         model.verbose = 0
     if stopping is not None and given["keep"] == "best":
         model = _of_best_pass(model, stopping)
