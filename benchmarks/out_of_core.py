@@ -1,9 +1,9 @@
 """Out of core: training from disk beside training in memory
 
 Synthetic columns with drawn words, 9 labels and 8 attributes for each token, written to a temporary folder, compiled
-and removed. Passes are those of the block dual: the one in memory holds all sentences and dual points, the one out of core
-has a budget that the larger corpora do not fit into. ÷ is the time of a pass out of core beside one in memory, on one
-thread besides those that read and write. Memory is what the fit adds to a process that has loaded the library.
+and removed. Passes are those of the block dual: the one in memory holds all sentences and dual points, the one out of
+core has a budget that the larger corpora do not fit into. ÷ is the time of a pass out of core beside one in memory, on
+one thread besides those that read and write. Memory is what the fit adds to a process that has loaded the library.
 DUALFIELD_TOKENS=1e8 measures up to so many tokens; 1e7 without.
 """
 
@@ -171,7 +171,7 @@ def table(result: dict[str, Any]) -> str:
     aims = result["aims"]
     heads = (
         f"tokens | µs a token and pass | ÷ in memory (aim ≤ {aims['pass']}) | passes to 1e-3, from disk and in memory "
-        f"(aim ≤ {aims['passes']} times) | MB from disk (budget {result['rows'][0]['budget'] / 1e6:,.0f}) | MB in memory"
+        f"(aim ≤ {aims['passes']} times) | MB from disk (budget {BUDGET / 1e6:,.0f}) | MB in memory"
     )
     text = markdown(heads, lines)
     if result["exponent"] is not None:
