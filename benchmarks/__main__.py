@@ -29,6 +29,7 @@ CASES = (
     "crf_l1",
     "crf_tagging",
     "crf_scaling",
+    "out_of_core",
     "cluster",
     "structured_svm",
     "confidence",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -111,15 +112,20 @@ def run_on_corpus(
     objective = suited(solver, data.objective(estimator, penalty, temperature, storage))
     rule = StopRule.of(solver, estimator.tol, estimator.max_iter)
     start = carry_over(old, data) if isinstance(old, StructuredModel) else None
-    solution = run(
-        estimator,
-        lambda callbacks, seed: solver.solve(objective, rule, start, callbacks, seed),
-        data=data,
-        start=start,
-        monitor=monitor,
-        checkpoint=kept,
-        model_at=lambda w: data.model(w, None if is_hinge else temperature),
-    )
+    try:
+        solution = run(
+            estimator,
+            lambda callbacks, seed: solver.solve(objective, rule, start, callbacks, seed),
+            data=data,
+            start=start,
+            monitor=monitor,
+            checkpoint=kept,
+            model_at=lambda w: data.model(w, None if is_hinge else temperature),
+        )
+    except BaseException:
+        if kept is not None and not Path(kept.path).exists():
+            kept.discard()  # states that no checkpoint points to
+        raise
     return solution, data
 
 
