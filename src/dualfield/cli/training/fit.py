@@ -281,7 +281,7 @@ def _fit_in_passes(
             table(moment, at)
             return ends
 
-        limits = {"memory": given["memory"]} if isinstance(data, CorpusData) else {}
+        limits: Options = {"memory": given["memory"]} if isinstance(data, CorpusData) else {}
         # A look at the model after each pass takes another pass over the disk: only where somebody scores it.
         watched = look if score is not None or not limits else None
         if watched is None and not given["quiet"]:

@@ -336,7 +336,8 @@ class CompiledCorpus:
             if name in file:
                 size = file.table[name][0].itemsize
                 found[name] = ByteRange(file.place(name) + start * size, (stop - start) * size)
-        return BlockRanges(path=file.path, **{name: found.get(name) for name in slices})
+        named: dict[str, Any] = {name: found.get(name) for name in slices}
+        return BlockRanges(path=file.path, **named)
 
     def block_nbytes(self, block: int) -> int:
         """Return how many bytes the arrays of a block have.
