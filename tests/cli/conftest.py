@@ -57,6 +57,7 @@ class Shell:
 
     def write(self, name: str, text: str) -> Path:
         path = self.folder / name
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
         return path
 

@@ -92,6 +92,7 @@ def test_help_has_examples_that_the_command_takes(shell, name):
         "dev.jsonl",
         "new.jsonl",
         "graphs.model",
+        "corpus/a.gz",
     ):
         shell.write(file, "")
     for example in examples:

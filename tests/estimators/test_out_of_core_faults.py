@@ -161,7 +161,7 @@ REFUSED = {
     "pairs": (CRF(pair_features=True), {}, "The 'pair_features' parameter of CRF must be False"),
     "evidence": (CRF(C="evidence"), {}, "The 'C' parameter of CRF must be a number"),
     "structure": (CRF("tree"), {}, "The 'structure' parameter of CRF must be 'chain' or a Chain"),
-    "solver": (CRF(solver="lbfgs"), {}, "this solver needs them in memory. Use solver='auto' or 'block_dual'"),
+    "solver": (CRF(solver="perceptron"), {}, "this solver needs them in memory. Use solver='auto' or 'block_dual'"),
     "hinge solver": (
         StructuredSVM(solver="cutting_plane"),
         {},

@@ -38,7 +38,7 @@ _EXAMPLES = [
     "dualfield evaluate --model chunks.model test.txt",
     "dualfield tag --model chunks.model test.txt | dualfield evaluate",
     "dualfield evaluate --model parser.model test.mrg",
-    "dualfield evaluate --model names.model 'corpus/*.gz' --cluster tcp://host:8786",
+    "dualfield evaluate --model names.model 'corpus/*.gz' --cluster tcp://a:8786",
 ]
 
 

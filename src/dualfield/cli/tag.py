@@ -29,7 +29,7 @@ _EXAMPLES = [
     "dualfield tag --model chunks.model test.txt --output tagged.txt",
     "dualfield tag --model names.model --text letter.txt --to spans --marginals",
     "dualfield tag --model graphs.model new.jsonl --marginals",
-    "dualfield tag --model names.model 'corpus/*.gz' --output-dir tagged --cluster tcp://host:8786",
+    "dualfield tag --model names.model 'corpus/*.gz' --output-dir tagged",
 ]
 
 

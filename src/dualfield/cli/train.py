@@ -44,7 +44,7 @@ _EXAMPLES = [
     "dualfield train train.txt --model chunks.model --C auto --report report.html",
     "dualfield train graphs.jsonl --model graphs.model --dev dev.jsonl",
     "dualfield train treebank.mrg --model parser.model --structure spans",
-    "dualfield train 'corpus/*.gz' --model names.model --cluster tcp://host:8786 --checkpoint folder",
+    "dualfield train 'corpus/*.gz' --model names.model --cluster tcp://host:8786",
     "dualfield train train.conllu --model parser.model --structure dependency",
     "dualfield train out --model chunks.model --memory 4e9",
 ]

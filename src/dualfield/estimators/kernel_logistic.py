@@ -256,7 +256,7 @@ class KernelLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[misc
         array([1])
         """
         solver = self._check_parameters()
-        parts = point_parts(point_paths(X), y, PointFile)
+        parts = point_parts(point_paths(X) if y is None else X, y, PointFile)
         if parts is not None:
             return self._fit_parts(parts, sample_weight, client)
         if client is not None:

@@ -307,7 +307,7 @@ class StructuredSVM(StructuredPredictor, Estimator):
         """
         self._check_parameters()
         old = self._previous() if self.warm_start else None
-        for name in PARTITION_ATTRIBUTES:
+        for name in sorted(PARTITION_ATTRIBUTES):
             self.__dict__.pop(name, None)
         if is_streamed(X, self.solver, client):
             given = {"y": y, "sample_weight": sample_weight, "lengths": lengths, "monitor": monitor}
