@@ -93,6 +93,7 @@ def test_help_has_examples_that_the_command_takes(shell, name):
         "new.jsonl",
         "graphs.model",
         "corpus/a.gz",
+        "out/corpus.json",
     ):
         shell.write(file, "")
     for example in examples:

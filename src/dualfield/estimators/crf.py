@@ -303,7 +303,7 @@ class CRF(StructuredPredictor, Estimator):
         X : list, generator, array or sparse matrix
             Sequences: lists of dicts, of lists of attribute strings, matrices of numbers, or one matrix and `lengths`;
             see :meth:`dualfield.data.Batch.build`. With a template, lists of rows of strings. Or partitions, without
-            `y`: a path, a glob such as "corpus/*.gz" or a list of paths (columns with the label last where there is a
+            `y`: a path, a glob such as ``"corpus/*.gz"`` or a list of paths (columns with the label last where there is a
             template, CRFsuite's items otherwise); a :class:`dualfield.data.CompiledCorpus`; a Dask bag of pairs (items,
             labels); a list of delayed values or futures that are pairs (X, y) or :class:`dualfield.data.Partition`.
             With a kernel: a list of pairs (X, y), of functions without arguments that return one, of delayed values or
