@@ -303,11 +303,11 @@ class CRF(StructuredPredictor, Estimator):
         X : list, generator, array or sparse matrix
             Sequences: lists of dicts, of lists of attribute strings, matrices of numbers, or one matrix and `lengths`;
             see :meth:`dualfield.data.Batch.build`. With a template, lists of rows of strings. Or partitions, without
-            `y`: a path, a glob such as ``"corpus/*.gz"`` or a list of paths (columns with the label last where there is a
-            template, CRFsuite's items otherwise); a :class:`dualfield.data.CompiledCorpus`; a Dask bag of pairs (items,
-            labels); a list of delayed values or futures that are pairs (X, y) or :class:`dualfield.data.Partition`.
-            With a kernel: a list of pairs (X, y), of functions without arguments that return one, of delayed values or
-            of futures.
+            `y`: a path, a glob such as ``"corpus/*.gz"`` or a list of paths (columns with the label last where there
+            is a template, CRFsuite's items otherwise); a :class:`dualfield.data.CompiledCorpus`; a Dask bag of pairs
+            (items, labels); a list of delayed values or futures that are pairs (X, y) or
+            :class:`dualfield.data.Partition`. With a kernel: a list of pairs (X, y), of functions without arguments
+            that return one, of delayed values or of futures.
         y : list of lists of labels, default=None
             str, int or bool. None, or a set of labels, at a node means that its label is not known, or only in part;
             the likelihood is then that of what is known, and the problem is no longer convex.
