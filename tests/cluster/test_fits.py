@@ -17,6 +17,7 @@ from dualfield import CRF
 from dualfield.engines import LostClusterError
 from dualfield.estimators import Checkpoint
 from dualfield.io import compile_corpus
+from dualfield.solvers import LBFGS
 from tests.cluster.conftest import new_cluster
 from tests.cluster.corpus import write_corpus
 from tests.cluster.faults import PATIENCE, Killer, trap, wait_for
@@ -78,6 +79,16 @@ def test_two_of_three_workers_killed_in_the_middle_of_rounds(
     assert set(killed) <= workers
     check_same(model, undisturbed)
     assert model.n_rounds_ == undisturbed.n_rounds_
+
+
+def test_vectors_on_the_disk_of_the_driver_and_a_worker_killed(
+    client: Any, paths: list[Path], undisturbed: CRF, tmp_path: Path
+) -> None:
+    client.run(trap, tmp_path)
+    killer = Killer(tmp_path, (10,))
+    model = crf().set_params(solver=LBFGS(in_memory=0.0)).fit(paths, client=client, monitor=killer)
+    assert len(killer.end()) == 1
+    check_same(model, undisturbed)
 
 
 def test_a_straggler_changes_nothing(client: Any, paths: list[Path], undisturbed: CRF, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import cvxpy
@@ -112,6 +114,45 @@ def test_a_state_leads_to_the_same_bits(after: int) -> None:
     again = LBFGS(40).solve(objective(), rule, None, Keeper(resume=first.states[-1]))
     assert undisturbed.parameters.tobytes() == again.parameters.tobytes()
     np.testing.assert_array_equal(undisturbed.trace.rows()[:, :4], again.trace.rows()[:, :4])
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.3])
+def test_vectors_on_disk_have_the_same_bits(l1_ratio: float) -> None:
+    penalty, rule = ElasticNet(l1_ratio) if l1_ratio else None, StopRule(1e-4)
+    X, y = sequences(160)
+    for problem in (lambda: objective(penalty=penalty), lambda: whole_problem(X, y, 5.0, penalty)):
+        here, there = (LBFGS(5, in_memory=size).solve(problem(), rule) for size in (1e9, 0.0))
+        assert here.status.value == "converged"
+        assert here.parameters.tobytes() == there.parameters.tobytes()
+        np.testing.assert_array_equal(here.trace.rows()[:, :4], there.trace.rows()[:, :4])
+
+
+@pytest.mark.parametrize("sizes", [(0.0, 0.0), (0.0, 1e9), (1e9, 0.0)])
+def test_a_state_on_disk_leads_to_the_same_bits(sizes: tuple[float, float]) -> None:
+    rule = StopRule(1e-4)
+    undisturbed, first = LBFGS(40).solve(objective(), rule), Keeper(stop=12)
+    LBFGS(40, in_memory=sizes[0]).solve(objective(), rule, None, first)
+    again = LBFGS(40, in_memory=sizes[1]).solve(objective(), rule, None, Keeper(resume=first.states[-1]))
+    assert undisturbed.parameters.tobytes() == again.parameters.tobytes()
+    assert undisturbed.gap == again.gap
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.3])
+def test_vectors_are_on_disk_where_they_take_more_than_they_may(
+    l1_ratio: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    penalty = ElasticNet(l1_ratio) if l1_ratio else None
+    size = 8 * objective(penalty=penalty).n_parameters * (10 if l1_ratio else 31)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    assert LBFGS(5, in_memory=size).solve(objective(penalty=penalty), StopRule(1e-3)).status.value == "converged"
+    with pytest.raises(OSError, match="cannot be kept in"):
+        LBFGS(5, in_memory=size - 1).solve(objective(penalty=penalty), StopRule(1e-3))
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.nan, "1e9"])
+def test_bytes_that_are_none_are_refused(bad: Any) -> None:
+    with pytest.raises(ValueError, match=r"'in_memory' parameter of LBFGS must be a float in \[0, inf\)\. Got"):
+        LBFGS(in_memory=bad).solve(objective(), StopRule(1e-3))
 
 
 def test_an_averaged_start_saves_exchanges() -> None:

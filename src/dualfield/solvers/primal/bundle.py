@@ -6,6 +6,7 @@ import numpy as np
 
 from dualfield._native import StateError
 from dualfield.data.arrays import Floats
+from dualfield.data.on_disk import joined
 from dualfield.objectives.primal_gap import ROUNDING
 from dualfield.regularisers import Regulariser
 from dualfield.solvers.kept_state import State, kept_numbers
@@ -39,6 +40,8 @@ class Bundle:
         R of the formula; half the squared norm.
     size : int, default=20
         M, the evaluations that are kept.
+    on_disk : bool, default=False
+        Whether the planes are in temporary files; the bounds are the same.
 
     Attributes
     ----------
@@ -57,8 +60,8 @@ class Bundle:
     0.75
     """
 
-    def __init__(self, regulariser: Regulariser, size: int = 20) -> None:
-        self._regulariser, self._size = regulariser, size
+    def __init__(self, regulariser: Regulariser, size: int = 20, on_disk: bool = False) -> None:
+        self._regulariser, self._size, self._on_disk = regulariser, size, on_disk
         self._heights: list[float] = []
         self._slopes: list[Floats] = []
         self._gram = np.zeros((0, 0))
@@ -138,7 +141,7 @@ class Bundle:
         >>> sorted(Bundle(SquaredNorm(1)).state())
         ['bundle_heights', 'bundle_slopes']
         """
-        slopes = np.concatenate(self._slopes) if self._slopes else np.zeros(0)
+        slopes = joined(self._slopes, self._on_disk)
         return {"bundle_heights": np.array(self._heights), "bundle_slopes": slopes}
 
     def restore(self, state: State, n_parameters: int, known: list[tuple[Floats, float]]) -> None:
@@ -180,7 +183,7 @@ class Bundle:
                 size = abs(height) + float(np.abs(point) @ np.abs(slope)) + abs(loss)
                 if not plane <= loss + 1e3 * ROUNDING * size:
                     raise StateError(f"bundle_heights[{at}] is above the losses")
-            self._push(at, height, slope.copy())
+            self._push(at, height, slope)
         self._has_best, self.best = True, self._value(self._heights[0], self._slopes[0])
 
     def _value(self, height: float, slope: Floats) -> float:
@@ -189,7 +192,7 @@ class Bundle:
 
     def _push(self, at: int, height: float, slope: Floats) -> None:
         self._heights.insert(at, height)
-        self._slopes.insert(at, slope)
+        self._slopes.insert(at, joined([slope], self._on_disk))
         row = np.array([float(slope @ other) for other in self._slopes])
         self._gram = np.insert(np.insert(self._gram, at, 0.0, axis=0), at, 0.0, axis=1)
         self._gram[at], self._gram[:, at] = row, row

@@ -47,6 +47,8 @@ class Descent:
         Where to begin; None: at zero.
     callbacks : Callbacks, callable or None
         Called after each pass with objective, dual, gap, passes and seconds.
+    in_memory : float, default=inf
+        Where pairs and points of the certificate would take more bytes, all of them are in temporary files.
 
     Examples
     --------
@@ -62,6 +64,7 @@ class Descent:
         memory: int,
         start: Floats | None,
         callbacks: Progress | None,
+        in_memory: float = np.inf,
     ) -> None:
         self._objective, self._callbacks = objective, Callbacks.of(callbacks)
         self._l1 = objective.regulariser.l1_ratio or 0.0
@@ -76,16 +79,19 @@ class Descent:
         self._dual_at = np.zeros(0)
         self._steepest, self._first = np.zeros(objective.n_parameters), 0.0  # |gradient| at most; the first value
         size = getattr(objective, "bundle_size", 0)
-        self._bundle = Bundle(objective.regulariser, size) if size and not self._l1 else None
+        is_bundled = size > 0 and not self._l1
+        n_vectors = 2 * memory + (size + 1 if is_bundled else 0)
+        on_disk = 8 * n_vectors * objective.n_parameters > in_memory
+        self._bundle = Bundle(objective.regulariser, size, on_disk) if is_bundled else None
         self._run: LimitedMemory | ProximalNewton
         if resume is not None:
-            self._resume(resume, memory)
+            self._resume(resume, memory, on_disk)
             return
         begin = np.zeros(objective.n_parameters) if start is None else start
-        self._run = LimitedMemory(self._evaluate, begin, memory, self._l1)
+        self._run = LimitedMemory(self._evaluate, begin, memory, self._l1, on_disk=on_disk)
         self._best = self._run.point
 
-    def _resume(self, state: State, memory: int) -> None:
+    def _resume(self, state: State, memory: int, on_disk: bool) -> None:
         """Take over where another descent stood; both bounds are computed anew from the points they are claimed for."""
         size, l1 = self._objective.n_parameters, self._l1
         self._steepest, self._first = (
@@ -98,7 +104,7 @@ class Descent:
             if "hessian" in state:
                 self._run = ProximalNewton(self._evaluate, state, l1, self._reach())
             else:
-                self._run = LimitedMemory(self._evaluate, np.zeros(size), memory, l1, state)
+                self._run = LimitedMemory(self._evaluate, np.zeros(size), memory, l1, state, on_disk)
             self._best = Point(best, self._objective.certify(best)[0], self._run.point.gradient)
             if self._dual_at.size and self._objective.convex:
                 value, gap = self._objective.certify(kept_numbers(state, "dual_at", size))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, overload
 
 from threadpoolctl import threadpool_limits
 
 from dualfield.data.arrays import Floats
+from dualfield.data.checks import check_number
 from dualfield.objectives import KernelSoftmax, Objective, PartitionedObjective
 from dualfield.solvers.base import KernelPoint, Progress, Solution, StopRule
 from dualfield.solvers.callbacks import Callbacks
@@ -29,10 +30,10 @@ class LBFGS(Solver):
     """Limited-memory BFGS on the primal; OWL-QN where absolute values are penalised.
 
     For linear scores: every objective, partly labelled examples and features of label pairs included; gradients use all
-    threads. Memory: 2 ``memory`` + 7 vectors of parameters. Where it takes long, the problem is convex and up to 1,000
-    weights are not zero, Newton's method with differences of gradients ends the fit. For kernel machines (Keerthi et
-    al. 2005, eq. 1.5) it is badly conditioned for large C, and here to compare with; memory 8 n² bytes. The duality gap
-    is exact in both cases.
+    threads. Memory: 2 ``memory`` + 7 vectors of parameters, most of them on disk where they are large. Where it takes
+    long, the problem is convex and up to 1,000 weights are not zero, Newton's method with differences of gradients ends
+    the fit. For kernel machines (Keerthi et al. 2005, eq. 1.5) it is badly conditioned for large C, and here to compare
+    with; memory 8 n² bytes. The duality gap is exact in both cases.
 
     Parameters
     ----------
@@ -42,6 +43,10 @@ class LBFGS(Solver):
     begin : {"zero", "average"}, default="zero"
         Where to begin without a start. "average", on partitions: at the average of what each of them finds in five
         passes of its own; it saves about a tenth of the exchanges and takes the time of about ten.
+    in_memory : float, default=16e9
+        Bytes for pairs and, on partitions, the 21 points of the certificate. Where they would take more, all of them
+        are in temporary files, in the folder that TMPDIR names, and about 15 vectors stay in memory. The result has the
+        same bits, whatever the number; kernel machines do not ask.
 
     Examples
     --------
@@ -55,6 +60,8 @@ class LBFGS(Solver):
 
     memory: int | None = None
     begin: Literal["zero", "average"] = "zero"
+    # Not shown: a fit may go on from the checkpoint of one with another number, since both take the same steps.
+    in_memory: float = field(default=16e9, repr=False)
 
     def missing(self, objective: Any) -> str | None:
         """Say what an objective lacks for this solver."""
@@ -126,6 +133,7 @@ class LBFGS(Solver):
         >>> LBFGS().solve(problem, StopRule(1e-6)).status.value
         'converged'
         """
+        check_number("LBFGS", "in_memory", self.in_memory, 0.0)
         suited(self, objective)
         if isinstance(objective, KernelSoftmax):
             return solve_representer(objective, rule, start, callbacks, self.memory or _MEMORY)
@@ -135,4 +143,4 @@ class LBFGS(Solver):
             if self.begin == "average" and start is None and Callbacks.of(callbacks).resume is None:
                 start = averaged_start(objective, int(random_state or 0))
             memory = self.memory or (_MEMORY_ON_PARTITIONS if is_partitioned else _MEMORY)
-            return Descent(objective, memory, start, callbacks).solve(rule)
+            return Descent(objective, memory, start, callbacks, self.in_memory).solve(rule)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dualfield._native import StateError
 from dualfield.data.arrays import Floats
+from dualfield.data.on_disk import joined
 from dualfield.solvers.kept_state import kept_count, kept_numbers
 from dualfield.solvers.primal.l1_quadratic import pseudo_gradient
 
@@ -51,6 +52,8 @@ class LimitedMemory:
         Weight of the absolute values.
     resume : dict, default=None
         A :meth:`state` to go on from instead.
+    on_disk : bool, default=False
+        Whether the pairs are in temporary files; the steps are the same.
 
     Examples
     --------
@@ -70,8 +73,9 @@ class LimitedMemory:
         memory: int,
         l1: float = 0.0,
         resume: State | None = None,
+        on_disk: bool = False,
     ) -> None:
-        self._evaluate, self._l1 = evaluate, l1
+        self._evaluate, self._l1, self._on_disk = evaluate, l1, on_disk
         self._pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=memory)
         self.n_evaluations = 0
         if resume is not None:
@@ -117,7 +121,7 @@ class LimitedMemory:
         # Beside both lengths: the test must not depend on the units of x. Squares may vanish where both are tiny.
         lengths = float(np.linalg.norm(moved) * np.linalg.norm(change))
         if curvature > 1e-10 * lengths and float(change @ change) > 0.0:
-            self._pairs.append((moved, change, 1.0 / curvature))
+            self._keep(moved, change, 1.0 / curvature)
         self.point = found
         return True
 
@@ -146,8 +150,8 @@ class LimitedMemory:
         """
         return {
             "x": self.point.x,
-            "moved": np.array([moved for moved, _, _ in self._pairs]).ravel(),
-            "change": np.array([change for _, change, _ in self._pairs]).ravel(),
+            "moved": joined([moved for moved, _, _ in self._pairs], self._on_disk),
+            "change": joined([change for _, change, _ in self._pairs], self._on_disk),
             "factor": np.array([factor for _, _, factor in self._pairs]),
             "n_evaluations": np.array([self.n_evaluations], dtype=np.uint64),
         }
@@ -164,8 +168,12 @@ class LimitedMemory:
             raise StateError("factor does not agree with moved and change")
         x = kept_numbers(state, "x", size)
         self.point = Point(x, *self._evaluate(x))
-        self._pairs.extend(zip(moved, change, factors.tolist(), strict=True))
+        for pair in zip(moved, change, factors.tolist(), strict=True):
+            self._keep(*pair)
         self.n_evaluations = kept_count(state, "n_evaluations")
+
+    def _keep(self, moved: Floats, change: Floats, factor: float) -> None:
+        self._pairs.append((joined([moved], self._on_disk), joined([change], self._on_disk), factor))
 
     def _at(self, x: Floats) -> Point:
         self.n_evaluations += 1
