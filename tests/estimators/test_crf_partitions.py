@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from dualfield import CRF, load
 from dualfield.data import Batch, CompiledCorpus, Partition
 from dualfield.estimators import Checkpoint
 from dualfield.io import compile_corpus
+from dualfield.persistence import checkpoint
 from dualfield.solvers import LBFGS
 
 CUTS = [0, 0, 9, 25, 26, 40]  # an empty partition, and one of a single sentence
@@ -167,6 +170,22 @@ def test_a_fit_goes_on_from_a_checkpoint_to_the_same_bits(tmp_path: Path) -> Non
     CRF(C=50.0, tol=1e-6).fit(parts, checkpoint=kept, monitor=lambda moment, model: moment.passes > 12)
     with pytest.raises(ValueError, match="belongs to another fit: the partitions was"):
         CRF(C=50.0, tol=1e-6).fit(parts[::-1], checkpoint=kept)
+
+
+def test_a_fit_with_vectors_on_disk_goes_on_to_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = rows()
+    parts = [Partition.build(*one) for one in cut(items(X), y)]
+    undisturbed = CRF(C=50.0, tol=1e-4).fit(parts)
+    kept = Checkpoint(tmp_path / "fit.checkpoint", every=0.0)
+    monkeypatch.setattr(checkpoint, "_LARGE", 1000)
+    small = CRF(C=50.0, tol=1e-4, solver=LBFGS(in_memory=0.0))
+    clone(small).fit(parts, checkpoint=kept, monitor=lambda moment, model: moment.passes > 12)
+    # The bytes in memory are no part of the problem.
+    for solver in (LBFGS(in_memory=1.0), LBFGS(in_memory=1e9)):
+        shutil.copy(kept.path, tmp_path / "copy")
+        again = clone(small).set_params(solver=solver).fit(parts, checkpoint=tmp_path / "copy")
+        assert again.parameters_.tobytes() == undisturbed.parameters_.tobytes()
+        assert again.dual_gap_ == undisturbed.dual_gap_
 
 
 def test_labels_that_constraints_forbid_are_named_with_their_partition() -> None:

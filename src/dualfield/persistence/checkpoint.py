@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dualfield._native import StateError
 from dualfield.data.checks import check_flag, check_number
+from dualfield.data.on_disk import joined
 from dualfield.features import Template
 from dualfield.models.partitioned_data import PartitionedData
 from dualfield.persistence.file import ModelFileError, open_model, write_model
@@ -33,6 +34,7 @@ __all__ = ["Checkpoint", "CheckpointWarning"]
 State = dict[str, NDArray[Any]]
 # What may differ between two parts of a fit: it changes neither the problem nor the way to its solution.
 _FREE = ("n_jobs", "verbose", "warm_start")
+_LARGE = 2**30  # bytes of an array that is not read into memory
 
 
 class CheckpointWarning(RuntimeWarning):
@@ -241,7 +243,8 @@ class CheckpointFile:
 
     def _read(self) -> State:
         try:
-            file = open_model(self._path, kind=CHECKPOINT)
+            file = open_model(self._path, mmap=True, kind=CHECKPOINT)
+            file.verify()
         except ModelFileError as error:
             raise ValueError(f"{error} Remove the file to begin anew, if it was a checkpoint.") from None
         then, seed = file.metadata.get("problem"), file.metadata.get("seed")
@@ -254,7 +257,7 @@ class CheckpointFile:
                     "Remove the file to begin anew."
                 )
         self.seed = seed
-        return {name: array.values.copy() for name, array in file.arrays.items()}
+        return {name: _taken(array.values) for name, array in file.arrays.items()}
 
 
 def fingerprint(
@@ -302,6 +305,13 @@ def _weights_of_labels(data: TrainingData) -> list[NDArray[Any] | None]:
     """Return the factors of labels, where sentences are weighed by them when they are read."""
     weights = getattr(data, "corpus_weights", None)
     return [] if weights is None else [weights.of_labels]
+
+
+def _taken(values: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy that outlives the file: the next state takes its place."""
+    if values.nbytes < _LARGE:
+        return values.copy()
+    return joined([values.reshape(-1)], on_disk=True).reshape(values.shape)
 
 
 def _describe(value: Any) -> str:
