@@ -54,7 +54,11 @@ class SymbolTable:
     @classmethod
     def fit(cls, values: Ints | list[str], min_count: int, rare: Rare) -> SymbolTable:
         """Find the symbols that occur at least so often, and the classes of the others."""
-        symbols, counts = _counted(values)
+        return cls.of_counts(*_counted(values), min_count, rare)
+
+    @classmethod
+    def of_counts(cls, symbols: NDArray[Any], counts: Ints, min_count: int, rare: Rare) -> SymbolTable:
+        """Make the table of distinct symbols, sorted, given how often each occurs."""
         kept = counts >= min_count
         found = cls(symbols[kept], (), rare)
         names = {found.class_of(symbol) for symbol in symbols[~kept].tolist()}

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from dualfield.data import CompiledCorpus
 from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_choice, check_integer
 from dualfield.data.costs import cost_table
@@ -18,8 +19,10 @@ from dualfield.data.records import Record
 from dualfield.estimators.base import Estimator, fitted, fitting
 from dualfield.estimators.checks import check_floor, table_rule, table_solver
 from dualfield.estimators.prediction import StructuredPredictor
-from dualfield.estimators.running import run
+from dualfield.estimators.running import check_memory, run
+from dualfield.models.corpus_training import storage_of
 from dualfield.models.hmm import HiddenMarkovModel, missing_mass, single
+from dualfield.models.hmm_corpus import CorpusMargins, HMMCorpus, read_hmm_corpus
 from dualfield.models.hmm_reference import check_positive, check_smoothing, reference_tables
 from dualfield.models.hmm_training import HMMData, read_training
 from dualfield.models.margin_training import MarginTraining
@@ -181,19 +184,23 @@ class DiscriminativeHMM(StructuredPredictor, Estimator):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: ArrayLike | None = None,
         *,
         hidden: Any = None,
         lengths: ArrayLike | None = None,
+        memory: float | None = None,
     ) -> Self:
         """Train on labelled sequences.
 
         Parameters
         ----------
-        X : list of sequences, or flat list or array with `lengths`
+        X : list of sequences, flat list or array with `lengths`, or CompiledCorpus
             A sequence is a list or array of symbols, all str or all int; or of tuples of symbols, or an array of shape
-            (T, n_streams), for several streams, which are independent given the state.
+            (T, n_streams), for several streams, which are independent given the state. Or a
+            :class:`dualfield.data.CompiledCorpus`, without the other arguments but `memory`: the first attribute of
+            a token is its symbol in the first stream, and so on. Where a template made them, each of its lines is a
+            stream; what stands before the first macro, as ``U0:``, is no part of the symbol.
         y : list of lists of labels
             str, int or bool. None, or a set of labels, at a node means that its state is not known, or only in part.
         sample_weight : array of shape (n_sequences,), default=None
@@ -203,6 +210,9 @@ class DiscriminativeHMM(StructuredPredictor, Estimator):
             :meth:`predict`): no other state competes with them in a margin. None: all.
         lengths : array of int, default=None
             How many items of a flat `X` each sequence has.
+        memory : float, default=None
+            With a :class:`dualfield.data.CompiledCorpus`: bytes for tables, symbols, planes and their mixtures, and
+            the block that is read; None is 4e9. A budget that is too small is refused. None with other input.
 
         Returns
         -------
@@ -219,8 +229,15 @@ class DiscriminativeHMM(StructuredPredictor, Estimator):
         [array([0, 1, 1]), array([0, 1])]
         """
         solver = self._check_parameters()
-        owner = type(self).__name__
-        data = read_training(owner, X, y, sample_weight, hidden, lengths, int(self.min_count), self.rare)
+        owner, least = type(self).__name__, int(self.min_count)
+        data: HMMData | HMMCorpus
+        if isinstance(X, CompiledCorpus):
+            limit = storage_of(owner, memory, None).memory
+            given = {"y": y, "sample_weight": sample_weight, "hidden": hidden, "lengths": lengths}
+            data = read_hmm_corpus(owner, X, least, self.rare, limit, **given)
+        else:
+            check_memory(memory)
+            data = read_training(owner, X, y, sample_weight, hidden, lengths, least, self.rare)
         cost = cost_table(owner, "loss", self.loss, data.labels.classes.tolist())
         smoothing = check_smoothing(owner, self.smoothing, data.layout)
         counts = self._counts(data, smoothing)
@@ -231,7 +248,12 @@ class DiscriminativeHMM(StructuredPredictor, Estimator):
         else:
             check_positive(owner, reference)
             check_floor(self, data.layout.pack(reference), data.layout.rows())
-            training = MarginTraining(data, reference, cost, float(self.eta), float(self.floor), n_threads(self.n_jobs))
+            settings = float(self.eta), float(self.floor), n_threads(self.n_jobs)
+            training: MarginTraining | CorpusMargins
+            if isinstance(data, HMMCorpus):
+                training = CorpusMargins(data, reference, cost, *settings, memory=limit)
+            else:
+                training = MarginTraining(data, reference, cost, *settings)
             rule, start = table_rule(self), self._warm_start(data)
             solution = run(self, lambda callbacks, seed: training.solve(solver, rule, start, callbacks))
             self.n_completions_ = training.n_completions
@@ -242,14 +264,16 @@ class DiscriminativeHMM(StructuredPredictor, Estimator):
         warn_unless_converged(solution, float(self.tol))
         return self
 
-    def _counts(self, data: HMMData, smoothing: Tables) -> Tables:
+    def _counts(self, data: HMMData | HMMCorpus, smoothing: Tables) -> Tables:
+        if isinstance(data, HMMCorpus):
+            return data.counts
         if data.allowed is None:
             return data.layout.counts(data.batch, data.states, data.weights)
         return data.layout.em_counts(
             data.batch, data.states, data.allowed, data.weights, smoothing, n_threads(self.n_jobs)
         )
 
-    def _warm_start(self, data: HMMData) -> Floats | None:
+    def _warm_start(self, data: HMMData | HMMCorpus) -> Floats | None:
         """Return the tables of the fit before, if they are of the same states and symbols."""
         old: HiddenMarkovModel | None = self._previous() if self.warm_start else None
         if old is None:

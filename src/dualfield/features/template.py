@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -230,6 +230,11 @@ class Template:
         """Whether a line for pairs of labels has macros, which makes attributes of pairs."""
         return self._compiled.has_pairs
 
+    @property
+    def prefixes(self) -> list[str]:
+        """What stands before the first macro of each line for tokens: with what its attributes begin."""
+        return list(_prefixes(self.text.split("\n"), self.syntax == "wapiti"))
+
     def read(
         self,
         X: Iterable[Any],
@@ -305,6 +310,18 @@ class Template:
         n_lines = sum(1 for line in self.text.splitlines() if line.strip() and line.lstrip()[0] not in "#!")
         lines = f"{n_lines} line{'s' * (n_lines != 1)}"
         return f"<Template of {lines}, {self.n_columns} column{'s' * (self.n_columns != 1)}, {self.syntax}>"
+
+
+def _prefixes(lines: list[str], is_wapiti: bool) -> Iterator[str]:
+    """Tell how attributes of tokens begin, line by line of a template that is known to be sound."""
+    is_bare = any(line.startswith("!bare-names") for line in lines)
+    for line in lines:
+        text = (line.partition("#")[0] if is_wapiti else line.removesuffix("\r")).partition("%")
+        if line.startswith(("U", "u", "*") if is_wapiti else "U"):
+            # Without a macro the whole line is the attribute.
+            before = text[0] if text[1] or not is_wapiti else text[0].rstrip()
+            before = "u" + before[1:] if is_wapiti and before[0] == "U" else before
+            yield before.partition(":")[2] if is_bare else before
 
 
 def _batch(

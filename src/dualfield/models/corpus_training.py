@@ -62,9 +62,7 @@ class CorpusData(TrainingData):
 def read_corpus(settings: Any, corpus: CompiledCorpus, *, hinge: bool, **others: Any) -> CorpusData:
     """Check parameters against a corpus, and lay out the features; `others` are arguments of fit that must be None."""
     owner = type(settings).__name__
-    for name, value in others.items():
-        if value is not None:
-            raise ValueError(f"{name} must be None with a CompiledCorpus, {_REASONS[name]}. Got {value!r:.50} instead.")
+    refuse_given(others, REASONS)
     for name, (default, reason) in _REFUSED.items():
         value = getattr(settings, name, default)
         if not (value is default or (isinstance(value, type(default)) and value == default)):
@@ -92,11 +90,18 @@ def read_corpus(settings: Any, corpus: CompiledCorpus, *, hinge: bool, **others:
     )
 
 
-_REASONS = {
+REASONS = {
     "y": "which has the labels",
     "sample_weight": "whose sentences are shuffled: use class_weight, or compile sentences more than once",
     "lengths": "which knows where sentences end",
 }
+
+
+def refuse_given(others: dict[str, Any], reasons: dict[str, str]) -> None:
+    """Refuse arguments of fit that a corpus leaves no place for."""
+    for name, value in others.items():
+        if value is not None:
+            raise ValueError(f"{name} must be None with a CompiledCorpus, {reasons[name]}. Got {value!r:.50} instead.")
 
 
 def storage_of(owner: str, memory: Any, path: str | None) -> StreamedStorage:

@@ -7,11 +7,12 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from dualfield.data import Batch
-from dualfield.data.arrays import Floats, Ints
+from dualfield.data.arrays import Codes, Floats, Ints
 from dualfield.data.records import Fields, Record
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.structures import Chain
@@ -120,10 +121,9 @@ class TableLayout:
 
     def with_unknown(self, parameters: Floats, unknown: list[Floats]) -> Floats:
         """Return parameters with those of unknown symbols, which are given by stream."""
-        places = self.score_map.node._native_map.feature_places().reshape(-1, self.n_states)
         changed = parameters.copy()
-        for start, size, scores in zip(self._starts, self.sizes, unknown, strict=True):
-            changed[places[start + size]] = scores
+        for start, size, scores in zip(self.starts, self.sizes, unknown, strict=True):
+            changed[self._places[start + size]] = scores
         return changed
 
     def unpack(self, parameters: Floats) -> Tables:
@@ -152,7 +152,7 @@ class TableLayout:
         at = np.flatnonzero(later)
         pairs = n * states[at - 1].astype(np.int64) + states[at]
         symbols, emission = batch.indices.reshape(batch.n_nodes, -1), []
-        for k, start in enumerate(self._starts):
+        for k, start in enumerate(self.starts):
             entries = self.sizes[k] * states.astype(np.int64) + (symbols[:, k] - start)
             found = _sums(entries, each, n * self.sizes[k])
             emission.append(found.reshape(n, self.sizes[k]))
@@ -170,12 +170,44 @@ class TableLayout:
         counted = Tables(
             weights @ answer.node[batch.offsets[:-1]],
             np.tensordot(weights, answer.clique, 1),
-            [columns[:, start : start + size] for start, size in zip(self._starts, self.sizes, strict=True)],
+            [columns[:, start : start + size] for start, size in zip(self.starts, self.sizes, strict=True)],
         )
         return counted, float(weights @ answer.log_partition)
 
+    def differences(self, batch: Batch, states: Codes, others: Codes) -> scipy.sparse.csr_array:
+        """Return how much more often sequences use each parameter with states than with others, as one row."""
+        assert batch.indices is not None
+        differs, first = states != others, batch.offsets[:-1]
+        turns = differs.copy()
+        turns[1:] |= differs[:-1]
+        turns[first] = False
+        nodes, later, begun = np.flatnonzero(differs), np.flatnonzero(turns), first[differs[first]]
+        symbols, n = batch.indices.reshape(batch.n_nodes, -1)[nodes], self.n_states
+        cliques = self.score_map.shared_begin
+        places = [
+            part
+            for codes in (states.astype(np.int64), others.astype(np.int64))
+            for part in (
+                self._places[symbols, codes[nodes, None]].ravel(),
+                cliques + n * codes[later - 1] + codes[later],
+                cliques + n * n + codes[begun],
+            )
+        ]
+        every = np.concatenate(places)
+        values = np.repeat([1.0, -1.0], len(every) // 2)
+        shape = (1, self.score_map.n_parameters)
+        row = scipy.sparse.coo_array((values, (np.zeros_like(every), every)), shape=shape).tocsr()
+        row.eliminate_zeros()
+        return row
+
+    @cached_property
+    def _places(self) -> Ints:
+        """Where the parameter of each column of the batch with each state is."""
+        return np.asarray(self.score_map.node_places.reshape(-1, self.n_states), dtype=np.int64)
+
     @property
-    def _starts(self) -> list[int]:
+    def starts(self) -> list[int]:
+        """The first column of each stream."""
         return [sum(self.sizes[:k]) + k for k in range(len(self.sizes))]
 
     def em_counts(

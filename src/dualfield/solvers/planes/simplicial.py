@@ -73,6 +73,28 @@ class Simplicial(Solver):
     n_blocks: int | Literal["auto"] = "auto"
     max_columns: int = 60
 
+    def n_groups(self, n_examples: int) -> int:
+        """Return how many blocks there are for so many examples.
+
+        Parameters
+        ----------
+        n_examples : int
+            Number of losses.
+
+        Returns
+        -------
+        int
+            At most `n_examples`.
+
+        Examples
+        --------
+        >>> from dualfield.solvers import Simplicial
+        >>> Simplicial().n_groups(1000), Simplicial(n_blocks=20).n_groups(5)
+        (100, 5)
+        """
+        count = _BLOCKS if self.n_blocks == "auto" else check_int("Simplicial", "n_blocks", self.n_blocks, 1)
+        return min(count, n_examples)
+
     def solve(
         self,
         objective: PlaneProblem,
@@ -207,9 +229,9 @@ class _Run:
     ) -> None:
         self._settings, self._problem, self._regulariser = settings, problem, regulariser
         self._rule, self._course = rule, course
-        count = _BLOCKS if settings.n_blocks == "auto" else check_int("Simplicial", "n_blocks", settings.n_blocks, 1)
+        n_groups = settings.n_groups(problem.n_examples)
         check_int("Simplicial", "max_columns", settings.max_columns, 1)
-        self._sums = group_sums(problem, even_groups(problem.n_examples, count))
+        self._sums = group_sums(problem, even_groups(problem.n_examples, n_groups))
         self._master = MixtureMaster(regulariser, self._sums.shape[0])
         self._bound, self._slope, self._offset = -np.inf, np.zeros(problem.n_parameters), 0.0
         self._anchor_values: list[float] = []
