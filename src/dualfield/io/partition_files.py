@@ -41,8 +41,8 @@ class PartitionFiles(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """Paths of the files."""
-        return [file.path for file in self.plan.files]
+        """Paths of the files, from the root: workers may run in another folder."""
+        return [os.path.abspath(file.path) for file in self.plan.files]  # noqa: PTH100 (links stay as they are)
 
     @property
     def template(self) -> Template | None:
@@ -62,7 +62,8 @@ class PartitionFiles(NamedTuple):
         list
             Small values that can be sent.
         """
-        return [replace(self.plan, files=(file,)) for file in self.plan.files]
+        files = zip(self.plan.files, self.names, strict=True)
+        return [replace(self.plan, files=(file._replace(path=name),)) for file, name in files]
 
 
 def partition_files(
