@@ -48,6 +48,21 @@ def test_train_tag_and_evaluate(client: Any, tmp_path: Path) -> None:
     assert found[0]["sentences"] == 24
 
 
+def test_a_compiled_corpus(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data.txt").write_text(corpus(24, 0))
+    run("compile", "data.txt", "out", "--parts", 4, "--quiet")
+    there = ["--model", "model", "--tol", "1e-2", "--cluster", client.scheduler.address]
+    assert "4 partitions" in run("train", "out", *there).stderr
+    here = dualfield.CRF(tol=1e-2, solver="lbfgs").fit(dualfield.data.CompiledCorpus("out"))
+    found = dualfield.load("model")
+    assert found.parameters_.tobytes() == here.parameters_.tobytes()
+    assert found.file_columns_.label == 2
+    run("tag", "data.txt", "--model", "model")  # by the template of the corpus
+    assert "--memory is for one machine" in run("train", "out", *there, "--memory", 1e9, code=2).stderr
+    assert "--template was settled when" in run("train", "out", *there, "--template", "default", code=2).stderr
+
+
 def test_paths_are_those_of_the_driver(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers run in another folder."""
     monkeypatch.chdir(tmp_path)
