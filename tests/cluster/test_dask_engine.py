@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from dualfield.engines import DaskEngine, LostClusterError, Serial, engine_of
+from tests.cluster.conftest import new_cluster
 
 PATIENCE = 120.0  # seconds
 
@@ -79,6 +80,17 @@ def test_an_address_is_enough(client: Any) -> None:
     engine = engine_of(client.scheduler.address)
     assert engine.gather(engine.map(upper, ["a"], "!")) == ["A!"]
     engine.close()
+
+
+def test_a_cluster_without_workers_is_said() -> None:
+    from distributed import Client
+
+    with new_cluster(0) as cluster, Client(cluster, set_as_default=False) as client:
+        with pytest.warns(UserWarning, match=r"has no workers yet.*'dask worker tcp://127\.0\.0\.1:\d+' starts one"):
+            engine = engine_of(client)
+        handles = engine.map(upper, ["a"], "!")
+        cluster.scale(1)
+        assert engine.gather(handles) == ["A!"]
 
 
 def test_an_error_of_a_partition_comes_as_it_is_and_nothing_stays(engine: DaskEngine) -> None:

@@ -111,6 +111,9 @@ def test_engine_of_what_users_pass() -> None:
     assert isinstance(engine_of(None), Serial)
     with pytest.raises(TypeError, match=r"client must be None, a distributed\.Client or the address.*Got int"):
         engine_of(3)
+    for address in ("", "127.0.0.1", "tcp://127.0.0.1"):
+        with pytest.raises(ValueError, match=f"the address of a scheduler with its port.*Got '{address}'"):
+            engine_of(address)
 
 
 def test_nobody_at_the_address() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from dualfield import CRF, load
+from dualfield import CRF, StructuredSVM, load
 from dualfield.data import Batch, CompiledCorpus, Partition
 from dualfield.estimators import Checkpoint
 from dualfield.io import compile_corpus
@@ -205,6 +205,30 @@ def test_a_damaged_file_is_named_with_its_line(tmp_path: Path) -> None:
         CRF(template=TEMPLATE).fit(paths)
 
 
+def test_files_that_cannot_be_meant(tmp_path: Path) -> None:
+    paths = write_columns(tmp_path)
+    compile_corpus(paths, tmp_path / "corpus", parts=2)
+    with pytest.raises(ValueError, match=r"corpus: is a compiled corpus, which is opened by CompiledCorpus\("):
+        CRF().fit(tmp_path / "corpus")
+    with pytest.raises(ValueError, match=r"is a folder; expected files, such as '.*/\*'"):
+        CRF().fit([tmp_path])
+    spaces = tmp_path / "spaces.txt"
+    spaces.write_text("he PRP L0\nran VBD L1\n")
+    with pytest.raises(ValueError, match=r"spaces\.txt.*have no attributes.*CRF\(template='default'\)"):
+        CRF().fit(spaces)
+
+
+def test_values_that_are_no_partitions_are_named() -> None:
+    dask, bag = pytest.importorskip("dask"), pytest.importorskip("dask.bag")
+    good = dask.delayed(([[["a"]]], [["x"]]))
+    with pytest.raises(TypeError, match=r"^partition 1: A partition must be a pair \(X, y\) or a Partition\. Got int"):
+        CRF().fit([good, dask.delayed(3)])
+    with pytest.raises(ValueError, match=r"^partition 1: .*1 labels"):
+        CRF().fit([good, dask.delayed(([[["a"], ["b"]]], [["x"]]))])
+    with pytest.raises(TypeError, match=r"partition 0: element 0 of the bag must be a pair \(items, labels\).*Got str"):
+        CRF().fit(bag.from_sequence(["he PRP L0\n"]))
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -230,6 +254,12 @@ def test_arguments_that_do_not_go_together() -> None:
         CRF().fit(items(X), y, client="tcp://127.0.0.1:1")
     with pytest.raises(FileNotFoundError, match="there is no such file"):
         CRF().fit("no-such-folder/*.gz")
+    with pytest.raises(TypeError, match=r"X\[1\] must be the path of a file, as X\[0\] is\. Got int instead"):
+        CRF().fit(["a.gz", 3])
+    with pytest.raises(TypeError, match=r"X\[1\] must be a Partition, delayed value or future, as X\[0\] is\. Got str"):
+        CRF().fit([*parts, "a.gz"])
+    with pytest.raises(ValueError, match="StructuredSVM takes other partitions only with kernel and kernel_approx"):
+        StructuredSVM().fit(parts)
     with pytest.raises(ValueError, match="at least one labelled token"):
         CRF().fit([Partition.build([], [])])
     model = CRF().fit(parts)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from dualfield import CRF
 from dualfield.data import Partition
@@ -45,6 +46,15 @@ def test_it_is_the_minimum_of_block_dual_ascent() -> None:
     whole = CRF(C=0.5, tol=1e-4, template="chunking", solver="block_dual").fit(X, y)
     assert parts.n_features_ == whole.n_features_
     assert abs(parts.objective_ - whole.objective_) <= parts.dual_gap_ + whole.dual_gap_
+
+
+def test_what_a_round_sends_up() -> None:
+    """All of CoNLL-2000 in 16 partitions: 13.8 MB of values were seen, where dense vectors take 58."""
+    with pytest.warns(ConvergenceWarning):
+        model = CRF(C=0.5, max_iter=1, solver="lbfgs").fit(partitions(8936, 16))
+    assert model.trace_.passes[-1] == 1  # the other exchange has values of the objective alone
+    assert model.bytes_moved_ / 12 * 8 <= 14e6
+    assert model.bytes_moved_ < 8 * model.n_features_ * 16
 
 
 def test_what_saves_exchanges(monkeypatch: pytest.MonkeyPatch) -> None:

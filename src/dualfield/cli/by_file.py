@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import functools
+import os
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dualfield.cli.program import described
+from dualfield.cli.program import described, warn
 
 if TYPE_CHECKING:
     from dualfield.cli.evaluation import Evaluation
@@ -18,12 +20,20 @@ if TYPE_CHECKING:
 
 
 def each_file(function: Callable[..., Any], files: Sequence[str], cluster: str | None, *shared: Any) -> Iterator[Any]:
-    """Yield what a function makes of files, in their order; errors are one line."""
-    from dualfield.engines import engine_of
+    """Yield what a function makes of files, in their order; errors are one line, and so are warnings."""
+    from dualfield.engines import Handles, engine_of
 
+    if cluster is not None:  # whose workers may run in another folder
+        files = [os.path.abspath(path) for path in files]  # noqa: PTH100 (links stay as they are)
     try:
-        with engine_of(cluster) as engine:
-            yield from engine.in_order(engine.map(function, files, *shared, names=list(files)))
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *place, **more: warn(str(message))
+            engine = engine_of(cluster)
+        with engine:
+            handles = engine.map(function, files, *shared, names=list(files))
+            for at, value in enumerate(engine.in_order(handles)):
+                yield value
+                engine.release(Handles((handles.items[at],), (handles.names[at],)))
     except OSError as error:
         raise click.ClickException(described(error)) from error
     except (RuntimeError, ImportError) as error:
@@ -57,9 +67,14 @@ def evaluate_files(
     return Evaluation.sum_of(list(each_file(_evaluated, files, cluster, str(model.resolve()), reading, raw, threads)))
 
 
-@functools.lru_cache(maxsize=2)
 def _loaded(model: str, mmap: bool, threads: int) -> LoadedModel:
-    """Return a model, read once by each worker."""
+    """Return a model, read once by each worker, and again when the file has changed: workers outlive commands."""
+    found = Path(model).stat()
+    return _read(model, (found.st_ino, found.st_mtime_ns, found.st_size), mmap, threads)
+
+
+@functools.lru_cache(maxsize=2)
+def _read(model: str, version: tuple[int, ...], mmap: bool, threads: int) -> LoadedModel:
     from dualfield.cli.models import load_tagger
 
     return load_tagger(Path(model), mmap=mmap, threads=threads)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from typing import Any
 
 from dualfield.engines.dask_engine import DaskEngine
@@ -31,12 +33,19 @@ def engine_of(client: Any, memory: float = 1e9, patience: float = _PATIENCE) -> 
     Engine
         To be closed at the end: a connection that was opened here is.
 
+    Warns
+    -----
+    UserWarning
+        If the cluster has no workers, for which the work will wait.
+
     Raises
     ------
     ImportError
         If Dask is needed and not installed.
     ConnectionError
         If nobody answers at the address.
+    ValueError
+        If `client` is an address without a port.
     TypeError
         If `client` is something else.
 
@@ -55,17 +64,39 @@ def engine_of(client: Any, memory: float = 1e9, patience: float = _PATIENCE) -> 
             "client needs Dask's distributed scheduler, which is not installed: pip install 'dask[distributed]'."
         ) from None
     if isinstance(client, Client):
-        return DaskEngine(client)
+        return _with_workers(client)
     if not isinstance(client, str):
         raise TypeError(
             "client must be None, a distributed.Client or the address of a scheduler, such as 'tcp://host:8786'. "
             f"Got {type(client).__name__} instead."
         )
+    _check_address(client)
     try:
         connection: Any = Client
-        return DaskEngine(connection(client, timeout=patience, set_as_default=False), owns_client=True)
+        return _with_workers(connection(client, timeout=patience, set_as_default=False), owns_client=True)
     except (OSError, TimeoutError, ValueError) as error:
         raise ConnectionError(
             f"client: no Dask scheduler answers at {client!r} ({patience:g} s). Start one with 'dask scheduler', and "
             "check host and port."
         ) from error
+
+
+def _check_address(address: str) -> None:
+    """Refuse an address without a port, which Dask leaves half open."""
+    if re.fullmatch(r"((tcp|tls)://)?[^:/]*", address):
+        raise ValueError(
+            "client must be the address of a scheduler with its port, such as 'tcp://host:8786'. "
+            f"Got {address!r} instead."
+        )
+
+
+def _with_workers(client: Any, owns_client: bool = False) -> DaskEngine:
+    """Return an engine; say so if there is nobody to do the work yet, as Dask waits without a word."""
+    if not client.scheduler_info()["workers"]:
+        address = client.scheduler.address
+        warnings.warn(
+            f"client: the Dask cluster at {address} has no workers yet. The work waits for them; "
+            f"'dask worker {address}' starts one.",
+            stacklevel=3,
+        )
+    return DaskEngine(client, owns_client=owns_client)

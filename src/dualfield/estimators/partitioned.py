@@ -10,7 +10,7 @@ from dualfield.engines import engine_of
 from dualfield.estimators.running import run
 from dualfield.io.partition_files import partition_files, read_file
 from dualfield.models.kernel_parts import KernelPartsFit, fit_kernel_parts
-from dualfield.models.part_sources import PartSource, client_of, files_of, part_source
+from dualfield.models.part_sources import PartSource, client_of, files_of, is_partitioned, part_source
 from dualfield.models.partitioned_data import PartitionedData, read_partitions
 from dualfield.persistence.checkpoint import Checkpoint
 from dualfield.regularisers import ElasticNet
@@ -38,6 +38,15 @@ def refuse_weights(owner: str, **given: Any) -> None:
             raise ValueError(f"The {name!r} argument of {owner}.fit must be None for partitions.")
 
 
+def refuse_partitions(owner: str, X: Any, y: Any) -> None:
+    """Raise if the data are partitions, which only models with landmarks are trained on by cutting planes."""
+    if is_partitioned(X, y):
+        raise ValueError(
+            f"X must be sentences with labels y, or without a client a CompiledCorpus: {owner} takes other partitions "
+            "only with kernel and kernel_approx. Compile the files by dualfield.io.compile_corpus."
+        )
+
+
 def fit_partitions(
     model: Any, parts: Any, solver: Any, client: Any, monitor: Any, checkpoint: Checkpoint | None
 ) -> Solution[Floats]:
@@ -46,6 +55,11 @@ def fit_partitions(
         source = _source(model, parts, engine)
         data = read_partitions(model, source, engine, float(model.temperature))
         try:
+            if source.template is None and files_of(parts) and not len(data.vocabulary):
+                raise ValueError(
+                    f"{source.names[0]} and the other files have no attributes, if they are CRFsuite's items. Columns "
+                    f"need a 'template', such as {type(model).__name__}(template='default')."
+                )
             return _fit(model, data, solver, monitor, checkpoint)
         finally:
             data.release()

@@ -23,6 +23,7 @@ from dualfield.estimators.partitioned import (
     fit_kernel_partitions,
     kernel_partitions,
     refuse_client,
+    refuse_partitions,
     refuse_weights,
 )
 from dualfield.estimators.prediction import StructuredPredictor
@@ -325,6 +326,8 @@ class StructuredSVM(StructuredPredictor, Estimator):
             solution = fit_kernel_partitions(self, parts, client, 0.0, monitor=monitor, checkpoint=checkpoint)
             warn_unless_converged(solution, float(self.tol))
             return self
+        if not self._is_custom:
+            refuse_partitions(type(self).__name__, X, y)
         refuse_client(type(self).__name__, client)
         if self._is_custom:
             solution = self._fit_custom(X, y, sample_weight, old, monitor, checkpoint)

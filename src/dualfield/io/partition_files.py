@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from dualfield.features import Template
 from dualfield.io.compiling.chunk_reading import chunks_of, read_chunk
 from dualfield.io.compiling.compile import line_of_first_row
 from dualfield.io.compiling.inputs import input_paths, make_plan
-from dualfield.io.compiling.plan import Plan
+from dualfield.io.compiling.plan import Form, Plan
 from dualfield.io.file_columns import FileColumns
 
 
@@ -41,8 +42,8 @@ class PartitionFiles(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """Paths of the files."""
-        return [file.path for file in self.plan.files]
+        """Paths of the files, from the root: workers may run in another folder."""
+        return [os.path.abspath(file.path) for file in self.plan.files]  # noqa: PTH100 (links stay as they are)
 
     @property
     def template(self) -> Template | None:
@@ -62,7 +63,8 @@ class PartitionFiles(NamedTuple):
         list
             Small values that can be sent.
         """
-        return [replace(self.plan, files=(file,)) for file in self.plan.files]
+        files = zip(self.plan.files, self.names, strict=True)
+        return [replace(self.plan, files=(file._replace(path=name),)) for file, name in files]
 
 
 def partition_files(
@@ -75,7 +77,7 @@ def partition_files(
     paths : path, glob or list of them
         The files, compressed or not.
     template : Template, str or None
-        For columns of text, the label last. None: CRFsuite's items.
+        For columns of text, the label last. None: CRFsuite's items, or Parquet for names that end so.
     **reading : object
         ``separator``, ``encoding``, ``columns`` and ``label``, as for :func:`dualfield.io.compile_corpus`.
 
@@ -93,9 +95,10 @@ def partition_files(
     FileNotFoundError: no-such-folder/*.gz: there is no such file.
     """
     found = input_paths(list(paths) if isinstance(paths, Sequence) and not isinstance(paths, str) else paths)
-    if template is None:
-        return PartitionFiles(make_plan(found, len(found), 0, form="crfsuite", **reading))
-    return PartitionFiles(make_plan(found, len(found), 0, form="conll", template=template, **reading))
+    form: Form = "crfsuite" if template is None else "conll"
+    if Path(found[0]).suffix == ".parquet":
+        form = "parquet"
+    return PartitionFiles(make_plan(found, len(found), 0, form=form, template=template, **reading))
 
 
 def read_file(plan: Plan) -> Partition:

@@ -79,6 +79,11 @@ def is_partitioned(X: Any, y: Any) -> bool:
     bool
         True for a compiled corpus, a bag, and lists of paths, partitions, delayed values or futures, without `y`.
 
+    Raises
+    ------
+    TypeError
+        If a list begins with a partition, and something in it is none.
+
     Examples
     --------
     >>> from dualfield.models.part_sources import is_partitioned
@@ -89,7 +94,20 @@ def is_partitioned(X: Any, y: Any) -> bool:
         return False
     if isinstance(X, CompiledCorpus | PartSource) or hasattr(X, "to_delayed") or files_of(X):
         return True
-    return isinstance(X, list | tuple) and bool(X) and all(_is_lazy(one) or isinstance(one, Partition) for one in X)
+    if not isinstance(X, list | tuple) or not X:
+        return False
+    kinds = [_kind(one) for one in X]
+    for at, kind in enumerate(kinds):
+        if kinds[0] is not None and kind != kinds[0]:
+            raise TypeError(f"X[{at}] must be {kinds[0]}, as X[0] is. Got {type(X[at]).__name__} instead.")
+    return kinds[0] is not None
+
+
+def _kind(value: Any) -> str | None:
+    """Return what a partition is in the words of errors; None if it is none."""
+    if isinstance(value, str | os.PathLike):
+        return "the path of a file"
+    return "a Partition, delayed value or future" if _is_lazy(value) or isinstance(value, Partition) else None
 
 
 def files_of(X: Any) -> bool:
@@ -200,7 +218,13 @@ def _opened(value: Any, is_bag: bool) -> Any:
     if isinstance(value, Partition):
         return value
     if is_bag:
-        pairs = [(items, labels) for items, labels in value]
+        pairs = list(value)
+        for at, pair in enumerate(pairs):
+            if not isinstance(pair, list | tuple) or len(pair) != 2:
+                raise TypeError(
+                    f"element {at} of the bag must be a pair (items, labels), a sentence. Got {type(pair).__name__} "
+                    "instead. Text is read from paths or a glob, without a bag."
+                )
         return [items for items, _ in pairs], [labels for _, labels in pairs]
     if not isinstance(value, list | tuple) or len(value) != 2:
         raise TypeError(f"A partition must be a pair (X, y) or a Partition. Got {type(value).__name__} instead.")

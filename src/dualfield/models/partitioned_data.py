@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -98,7 +98,7 @@ def read_partitions(settings: Any, source: PartSource, engine: Engine, temperatu
     """
     owner = type(settings).__name__
     prototype = _checked(settings, owner)
-    read = engine.map(source.read, source.items, keep=True, names=source.names)
+    read = engine.map(_read, source.items, source.read, each=source.names, keep=True, names=source.names)
     try:
         found = _agreed(source, engine, read)
         n_labels = len(found.labels)
@@ -258,6 +258,16 @@ class _Own:
 
     name: str
     maps: ColumnMaps | None
+
+
+def _read(item: Any, name: str, read: Callable[[Any], Any]) -> Any:
+    """Read a partition; what is wrong with it is said with its name."""
+    try:
+        return read(item)
+    except (TypeError, ValueError) as error:
+        if str(error).startswith(name) or type(error) not in (TypeError, ValueError):
+            raise
+        raise type(error)(f"{name}: {error}") from error
 
 
 def _summary(part: Partition) -> Any:

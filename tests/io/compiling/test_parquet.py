@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dualfield import CRF
 from dualfield.data import Batch, Labels
 from dualfield.io import compile_corpus
 from dualfield.io.compiling import table_chunks
@@ -46,6 +47,21 @@ def test_sentences_may_cross_row_groups(tmp_path, monkeypatch, rows):
     check_rows([part.nodes for part in corpus], whole)
     codes = Labels.fit(y).encode([y[at] for at in order])
     np.testing.assert_array_equal(np.concatenate([part.codes for part in corpus]), codes)
+
+
+def test_files_are_partitions(tmp_path):
+    import pyarrow.parquet
+
+    X, y = drawn(20)
+    for at, rows in enumerate((slice(12), slice(12, 12), slice(12, 20))):
+        table = table_of(X[rows], y[rows]).cast(table_of(X, y).schema)
+        pyarrow.parquet.write_table(table, tmp_path / f"{at}.parquet")
+    model = CRF(tol=1e-6).fit(str(tmp_path / "*.parquet"))
+    whole = CRF(tol=1e-6).fit(X, y)
+    assert model.n_partitions_ == 3
+    assert abs(model.objective_ - whole.objective_) <= model.dual_gap_ + whole.dual_gap_
+    with pytest.raises(ValueError, match="'template', 'columns' and 'label' are for columns of text"):
+        CRF(template="default").fit(str(tmp_path / "*.parquet"))
 
 
 def test_errors(tmp_path):

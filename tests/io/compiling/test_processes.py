@@ -14,6 +14,7 @@ import pytest
 from dualfield.features import Template
 from dualfield.io import compile_corpus, read_conll, write_conll
 from dualfield.io.compiling import text_chunks
+from dualfield.io.compiling.running import Runner
 from tests.io.compiling.test_equal_to_whole import PAIRS, sentences, split_files
 from tests.io.compiling.test_failures import check_same_bytes
 
@@ -111,6 +112,17 @@ def compile_corpus_opened(path):
     corpus = CompiledCorpus(path)
     corpus.verify()
     return corpus
+
+
+def die(at):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_process_that_dies_is_told():
+    runner = Runner(2, lambda progress: None)
+    with pytest.raises(ChildProcessError, match=r"died while it was compiling.*take fewer processes, or more parts"):
+        list(runner.results(die, [(at,) for at in range(3)]))
+    assert list(runner.results(abs, [(-1,), (-2,)])) == [1, 2]
 
 
 def test_only_what_is_missing_is_done_again(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""``dualfield train --cluster``: files as partitions, which the workers of a Dask cluster read and train on."""
+"""``dualfield train --cluster``: files or a compiled corpus, which the workers of a Dask cluster read and train on."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import click
 from dualfield.cli.compiling import plan_of
 from dualfield.cli.program import described, tell
 from dualfield.cli.reading.columns import ColumnChoice
-from dualfield.cli.training.corpus_data import is_corpus
+from dualfield.cli.training.corpus_data import is_corpus, open_corpus
 from dualfield.cli.training.end import Options, finish
 from dualfield.cli.training.fit import check_target, own_warnings
 from dualfield.cli.training.pass_table import PassTable
 
 if TYPE_CHECKING:
     from dualfield.io import FileColumns
+    from dualfield.models.part_sources import PartSource
 
 # What is for one machine, and what there is instead.
 _ALONE = (
@@ -47,31 +48,22 @@ def run_on_cluster(given: Options, chosen: set[str]) -> str:
         Those that the user has given.
     """
     from dualfield.estimators import CRF, Checkpoint
-    from dualfield.io.partition_files import PartitionFiles, read_file
-    from dualfield.models.part_sources import PartSource
 
     _check(given, chosen)
-    paths = list(given["data"])
-    choice = ColumnChoice(given["columns"], given["label"])
-    plan = plan_of(
-        paths,
-        given["kind"],
-        given["delimiter"],
-        given["encoding"],
-        choice,
-        given["template"],
-        len(paths),
-        given["seed"],
-    )
-    files = PartitionFiles(plan)
-    source = PartSource(items=files.items(), read=read_file, names=files.names, template=files.template)
+    parts: Any
+    if is_corpus(given):
+        corpus = open_corpus(given, chosen)
+        parts, names, template, columns = corpus.X, list[str](), None, corpus.columns
+    else:
+        parts, columns = _files(given)
+        names, template = parts.names, parts.template
     model = CRF(
         C=given["C"],
         l1_ratio=given["l1_ratio"],
         features=given["features"],
         min_freq=given["min_freq"],
         constraints=None if given["constraints"] == "none" else given["constraints"],
-        template=files.template,
+        template=template,
         solver=given["solver"],
         max_iter=given["max_iter"],
         n_jobs=given["threads"],
@@ -84,15 +76,35 @@ def run_on_cluster(given: Options, chosen: set[str]) -> str:
         kept = Checkpoint(given["checkpoint"], every=given["checkpoint_every"], remove=False)
         if given["checkpoint"].exists() and not given["quiet"]:
             tell(f"Resuming from {given['checkpoint']}.")
-    with PassTable(model.tol, None, "", quiet=given["quiet"]) as table, own_warnings(given), one_line(files.names):
-        model.fit(source, client=given["cluster"], monitor=table, checkpoint=kept)
+    with PassTable(model.tol, None, "", quiet=given["quiet"]) as table, own_warnings(given), one_line(names):
+        model.fit(parts, client=given["cluster"], monitor=table, checkpoint=kept)
     if not given["quiet"]:
         tell(
             f"{model.n_partitions_:,} partitions, {model.n_rounds_:,} exchanges, {model.bytes_moved_ / 1e6:,.1f} MB of "
             "gradients."
         )
-    data: Any = FileData(files.columns)
+    data: Any = FileData(columns)
     return finish(given, data, None, model, table.history)
+
+
+def _files(given: Options) -> tuple[PartSource, FileColumns | None]:
+    """Return files as partitions, and which of their columns are read."""
+    from dualfield.io.partition_files import PartitionFiles, read_file
+    from dualfield.models.part_sources import PartSource
+
+    paths = list(given["data"])
+    plan = plan_of(
+        paths,
+        given["kind"],
+        given["delimiter"],
+        given["encoding"],
+        ColumnChoice(given["columns"], given["label"]),
+        given["template"],
+        len(paths),
+        given["seed"],
+    )
+    files = PartitionFiles(plan)
+    return PartSource(items=files.items(), read=read_file, names=files.names, template=files.template), files.columns
 
 
 @contextmanager
@@ -128,7 +140,7 @@ def _check(given: Options, chosen: set[str]) -> None:
         raise click.UsageError(f"--solver {given['solver']} is not for --cluster, which takes auto, lbfgs.")
     if "-" in given["data"]:
         raise click.UsageError("Standard input is not for --cluster: workers read the files themselves.")
-    if is_corpus(given):
-        raise click.UsageError("A compiled corpus is trained on without --cluster, or by CRF.fit(corpus, client=...).")
+    if given["memory"] is not None:
+        raise click.UsageError("--memory is for one machine; workers have memory limits of their own.")
     for path in (given["target"], given["checkpoint"]):
         check_target(path)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from dualfield.data.compiled.header import CorpusColumns, TemplateText
+from dualfield.data.compiled.header import HEADER, CorpusColumns, TemplateText
 from dualfield.features import Template
 from dualfield.io.compiling.plan import Form, InputFile, Plan
 from dualfield.io.conll import iter_conll
@@ -34,6 +34,12 @@ def input_paths(data: Any) -> list[str]:
             raise FileNotFoundError(f"{name}: there is no such file.")
         paths += found
     for path in paths:
+        if (Path(path) / HEADER).is_file():
+            raise ValueError(
+                f"{path}: is a compiled corpus, which is opened by CompiledCorpus({path!r}); expected files."
+            )
+        if Path(path).is_dir():
+            raise ValueError(f"{path}: is a folder; expected files, such as {os.path.join(path, '*')!r}.")  # noqa: PTH118
         if not Path(path).is_file():
             raise ValueError(f"{path}: must be a regular file, which can be read again when work is resumed.")
     return paths

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NamedTuple
 
 __all__ = ["CompileProgress"]
@@ -68,7 +69,13 @@ class Runner:
             batch_size=1,
             max_nbytes=None,
         )
-        yield from parallel(delayed(function)(*arguments) for arguments in calls)
+        try:
+            yield from parallel(delayed(function)(*arguments) for arguments in calls)
+        except BrokenProcessPool:
+            raise ChildProcessError(
+                "A process died while it was compiling, most likely because memory ran out: take fewer processes, or "
+                "more parts."
+            ) from None
 
     def run(self, stage: str, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Return what all calls return."""
