@@ -37,5 +37,5 @@ def test_trees_that_are_missing(structure, what):
 
 @pytest.mark.parametrize("structure", ["spans", "grammar"])
 def test_a_tree_that_is_no_list(structure):
-    with pytest.raises(TypeError, match="y must be a list with a tree for each sentence. Got str"):
+    with pytest.raises(TypeError, match="y must be a list with a tree for each sentence"):
         CRF(structure).fit([WORDS], TREES[0])
