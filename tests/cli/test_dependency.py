@@ -142,10 +142,26 @@ def test_crossing_trees(files):
         (["train.conllu", "--structure", "dependency", "--arc-feature", "%x[first]"], "must be texts with macros"),
         (["train.conllu", "--format", "conll", "--structure", "dependency"], "--structure dependency is for trees"),
         (["train.conllu", "--format", "conllu", "--structure", "semi-markov"], "semi-markov is for sequences"),
+        (["train.conllu"], "train.conllu is CoNLL-U. Pass --structure dependency for its trees, or --label COLUMN"),
+        (
+            ["trees.mrg", "--structure", "dependency"],
+            "--structure dependency is for trees of heads; the data are trees",
+        ),
     ],
 )
 def test_refused_options(files, arguments, said):
+    files.write("trees.mrg", "(S (A a) (B b))\n(S (A a) (B (C c) (D d)))\n")
     assert said in files("train", *arguments, "--model", "m", code=2).stderr
+
+
+def test_tags_are_learnt_where_their_column_is_named(files):
+    files.write("plain.conllu", "".join(f"{line}\n" for line in conllu(sentences(9, 0)).splitlines() if _is_word(line)))
+    files("train", "plain.conllu", "--model", "m", "--columns", "1", "--label", "3", "-q")
+    assert set(dualfield.load("m").classes_) == {"A", "D", "N", "V"}
+
+
+def _is_word(line):
+    return not line or line.partition("\t")[0].isdecimal()
 
 
 @pytest.mark.parametrize(

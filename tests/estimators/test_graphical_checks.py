@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV
 
 from dualfield import ConditionalGraphicalModel
 from dualfield.solvers import Status
-from dualfield.structures import Chain
+from dualfield.structures import Chain, Dependency
 from tests.estimators.test_graphical_optimum import words
 
 
@@ -33,6 +33,8 @@ def test_parameters_are_kept_and_cloned() -> None:
         ("graph", -1, r"must be an int in \[0, inf\), a Chain, a list of tuples of nodes, 'tree' .*Got -1"),
         ("graph", True, "The 'graph' parameter"),
         ("graph", "ring", "The 'graph' parameter"),
+        ("graph", "semi_markov", "cliques are fixed .* Those of 'semi_markov' depend on the labelling"),
+        ("graph", Dependency(), r"cliques are fixed .* Those of Dependency\(\) depend on the labelling"),
         ("graph", Chain(3, 1, [[True] * 3] * 3), "takes the order of a chain only"),
         ("loss", "zero", "The 'loss' parameter of ConditionalGraphicalModel must be"),
         ("kernel", "precomputed", "The 'kernel' parameter"),

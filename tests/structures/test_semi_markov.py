@@ -8,6 +8,7 @@ import dualfield
 from dualfield import CRF, StructuredSVM
 from dualfield.data.shapes import Shape
 from dualfield.metrics import spans
+from dualfield.plotting import CalibrationChangeDisplay, ConfusionDisplay, MarginalsDisplay, ReliabilityDisplay
 from dualfield.structures import Chain, Scores, SemiMarkov, span_constraints
 from dualfield.structures.segments import first_segments
 
@@ -57,6 +58,28 @@ def test_spans_are_labels(estimator):
     assert one.score(items(X), SPANS) == 1.0
     assert one.structure_.max_length == 2
     assert one.structure_.kinds.names == ["LOC", "O"]
+
+
+@pytest.mark.parametrize(
+    "name", ["span_f1", "token_f1", "sequence_accuracy", "neg_log_loss", "neg_brier", "neg_calibration_error"]
+)
+def test_scorers_take_spans(name):
+    model, scorer = CRF("semi_markov").fit(items(X), Y), getattr(dualfield.metrics, f"{name}_scorer")
+    assert scorer(model, items(X), SPANS) == scorer(model, items(X), Y)
+    assert scorer(model, items(X), [[], *SPANS[1:]]) != scorer(model, items(X), SPANS)
+
+
+@pytest.mark.parametrize("estimator", [CRF, StructuredSVM])
+def test_displays_and_reports_take_spans(estimator, tmp_path):
+    model = estimator("semi_markov").fit(items(X), Y).calibrate(items(X), Y)
+    plain, given = tmp_path / "labels.html", tmp_path / "spans.html"
+    model.report(plain, items(X), Y)
+    model.report(given, items(X), SPANS)
+    assert given.read_text() == plain.read_text()
+    for display in (ConfusionDisplay, ReliabilityDisplay, CalibrationChangeDisplay):
+        assert str(display.from_estimator(model, items(X), SPANS)) == str(display.from_estimator(model, items(X), Y))
+    one, other = (MarginalsDisplay.from_estimator(model, items(X)[0], y[0]) for y in (SPANS, Y))
+    assert one.truth == other.truth == Y[0]
 
 
 def test_probabilities_of_spans_are_exact():
@@ -166,7 +189,13 @@ def test_more_labels_and_longer_segments_later():
     ("structure", "y", "message"),
     [
         (SemiMarkov(max_length=1), Y, r"max_length=1 is too short for 1 of the 4 segments of y, .* has 2 nodes"),
-        (SemiMarkov(), [["I-LOC", "I-LOC", "O", "O"], *Y[1:]], "The labels of example 0 are not allowed: there is no"),
+        (SemiMarkov(), [["I-LOC", "I-LOC", "O", "O"], *Y[1:]], r"y\[0\]\[0\] is 'I-LOC', which may not stand first: "),
+        (
+            SemiMarkov(),
+            [["B-LOC", "O", "I-LOC", "O"], *Y[1:]],
+            r"y\[0\]\[2\] is 'I-LOC', .* follow 'O'.*IOB1",
+        ),
+        (SemiMarkov(outside="OUT"), Y, "The label 'O' is not that of a segment, .* has outside='OUT'"),
         (SemiMarkov(), [["O", "I-PER", "O", "O"], *Y[1:]], "The labels of 'PER' cannot make a segment"),
         (SemiMarkov(), [[(0, 9, "LOC")], *SPANS[1:]], r"y\[0\] must be spans of its 4 nodes"),
         (SemiMarkov(), [[(0, 2, "LOC"), (1, 3, "LOC")], *SPANS[1:]], "overlap"),

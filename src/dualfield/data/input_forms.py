@@ -71,6 +71,30 @@ def opened_tokens(sentence: Any) -> Any:
     return sentence.tolist() if isinstance(sentence, np.ndarray) else sentence
 
 
+def read_sentences(X: Iterable[Any], name: str = "X") -> list[Any]:
+    """Open sentences of tokens, each a str or a list or tuple of str, with as many columns as the first one."""
+    sentences = [opened_tokens(one) for one in X]
+    width: tuple[int, int, int] | None = None  # columns, and where they were seen first
+    for i, sentence in enumerate(sentences):
+        if not isinstance(sentence, (list, tuple)):
+            is_text = isinstance(sentence, str)
+            hint = ": is a level of lists missing? One sentence is passed as [sentence]." if is_text else "."
+            raise TypeError(f"{name}[{i}] must be a list of tokens. Got {type(sentence).__name__} instead{hint}")
+        for t, token in enumerate(sentence):
+            columns = (token,) if isinstance(token, str) else token
+            is_token = isinstance(columns, (list, tuple)) and columns and all(isinstance(one, str) for one in columns)
+            if not is_token:
+                raise TypeError(
+                    f"{name}[{i}][{t}] must be a str, or a list or tuple of str. Got {token!r:.100} instead."
+                )
+            n_columns, *first = width = width or (len(columns), i, t)
+            if len(columns) != n_columns:
+                place = "".join(f"[{at}]" for at in first)
+                found = f"{len(columns)} column{'s' * (len(columns) != 1)}"
+                raise ValueError(f"{name}[{i}][{t}] has {found}; expected {n_columns}, as in {name}{place}.")
+    return sentences
+
+
 def form_of_examples(X: Iterable[Any]) -> tuple[Form | None, Iterable[Any]]:
     """Detect the form from as few examples as possible; return it and all of the examples."""
     examples = iter(X)

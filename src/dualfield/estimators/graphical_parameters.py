@@ -127,6 +127,13 @@ def chain_order(graph: Any) -> int | None:
         return None
     if isinstance(graph, (list, tuple)) or (isinstance(graph, str) and graph == "tree"):
         return None
+    parts = getattr(graph, "name", graph)
+    if isinstance(parts, str) and parts in ("semi_markov", "spans", "grammar", "dependency"):
+        raise ValueError(
+            f"The 'graph' parameter of {OWNER} must be a chain, a tree or a graph, whose cliques are fixed before "
+            f"labels are known, and are trained apart. Those of {graph!r} depend on the labelling; CRF and "
+            "StructuredSVM take it."
+        )
     raise ValueError(
         f"The 'graph' parameter of {OWNER} must be an int in [0, inf), a Chain, a list of tuples of nodes, 'tree' (the "
         f"spanning tree of the columns of y), or an object Tree() or Graph() for examples of any shape. "

@@ -6,6 +6,7 @@ from typing import Any
 
 from dualfield.metrics.calibration import calibration_error
 from dualfield.metrics.probabilities import token_brier_score, token_log_loss
+from dualfield.metrics.sequences import labels_for
 from dualfield.metrics.span_metrics import span_f1_score
 from dualfield.metrics.token_metrics import sequence_accuracy_score, token_f1_score
 
@@ -35,7 +36,8 @@ def span_f1_scorer(estimator: Any, X: Any, y: Any) -> float:
     >>> span_f1_scorer(copies, [["B-NP", "O"]], [["B-NP", "B-VP"]])
     0.666...
     """
-    return span_f1_score(y, estimator.predict(X))
+    predicted = estimator.predict(X)
+    return span_f1_score(labels_for(estimator, y, predicted), predicted)
 
 
 def token_f1_scorer(estimator: Any, X: Any, y: Any) -> float:
@@ -63,7 +65,8 @@ def token_f1_scorer(estimator: Any, X: Any, y: Any) -> float:
     >>> token_f1_scorer(copies, [["B-NP", "O"]], [["B-NP", "B-VP"]])
     0.666...
     """
-    return token_f1_score(y, estimator.predict(X))
+    predicted = estimator.predict(X)
+    return token_f1_score(labels_for(estimator, y, predicted), predicted)
 
 
 def sequence_accuracy_scorer(estimator: Any, X: Any, y: Any) -> float:
@@ -91,7 +94,8 @@ def sequence_accuracy_scorer(estimator: Any, X: Any, y: Any) -> float:
     >>> sequence_accuracy_scorer(copies, [["O", "O"], ["O"]], [["O", "B-VP"], ["O"]])
     0.5
     """
-    return sequence_accuracy_score(y, estimator.predict(X))
+    predicted = estimator.predict(X)
+    return sequence_accuracy_score(labels_for(estimator, y, predicted), predicted)
 
 
 def neg_log_loss_scorer(estimator: Any, X: Any, y: Any) -> float:
@@ -119,7 +123,8 @@ def neg_log_loss_scorer(estimator: Any, X: Any, y: Any) -> float:
     >>> neg_log_loss_scorer(CRF(C=10.0).fit(X, y), X, y) > neg_log_loss_scorer(CRF(C=0.01).fit(X, y), X, y)
     True
     """
-    return -token_log_loss(y, estimator.predict_proba(X), estimator.classes_)
+    chances = estimator.predict_proba(X)
+    return -token_log_loss(labels_for(estimator, y, chances), chances, estimator.classes_)
 
 
 def neg_brier_scorer(estimator: Any, X: Any, y: Any) -> float:
@@ -143,7 +148,8 @@ def neg_brier_scorer(estimator: Any, X: Any, y: Any) -> float:
     >>> neg_brier_scorer(CRF(C=10.0).fit(X, y), X, y) > -0.1
     True
     """
-    return -token_brier_score(y, estimator.predict_proba(X), estimator.classes_)
+    chances = estimator.predict_proba(X)
+    return -token_brier_score(labels_for(estimator, y, chances), chances, estimator.classes_)
 
 
 def neg_calibration_error_scorer(estimator: Any, X: Any, y: Any) -> float:
@@ -167,4 +173,5 @@ def neg_calibration_error_scorer(estimator: Any, X: Any, y: Any) -> float:
     >>> -1.0 <= neg_calibration_error_scorer(CRF().fit(X, y), X, y) <= 0.0
     True
     """
-    return -calibration_error(y, estimator.predict_proba(X), estimator.classes_)
+    chances = estimator.predict_proba(X)
+    return -calibration_error(labels_for(estimator, y, chances), chances, estimator.classes_)

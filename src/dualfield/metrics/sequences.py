@@ -23,6 +23,14 @@ def paired(y_true: Any, y_pred: Any) -> tuple[list[list[Any]], list[list[Any]]]:
     return true, pred
 
 
+def labels_for(model: Any, y: Any, answers: Any) -> Any:
+    """Return y as labels, one for each row of the answers of a model, where its structure takes other forms too."""
+    structure = getattr(model, "structure_", None)
+    if getattr(structure, "is_flat", True):
+        return y
+    return structure.as_labels(y, [len(one) for one in answers])  # type: ignore[union-attr]
+
+
 def as_lists(y: Any, name: str) -> list[list[Any]]:
     """Return label sequences as lists of lists of Python values."""
     y = unwrapped(y)

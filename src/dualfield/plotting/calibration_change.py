@@ -94,7 +94,8 @@ class CalibrationChangeDisplay(Display):
                 f"after calibrate(X, y). Got {type(model).__name__} instead."
             )
         chosen = model.model_.probability_temperature
-        scores, truth, classes = model.decision_scores(X), as_sequences(y), label_list(model.classes_)
+        scores, classes = model.decision_scores(X), label_list(model.classes_)
+        truth = as_sequences(scores.shape.flat_labels(y))
         cuts = np.cumsum([len(labels) for labels in truth])[:-1]
         bins, losses = [], []
         trained_at = 1.0 if model.model_.temperature is None else model.model_.temperature

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield.data.tables import Columns
+from dualfield.metrics.sequences import labels_for
 from dualfield.plotting.canvas import one_axes
 from dualfield.plotting.display import Display
 from dualfield.plotting.heat_map import cell_size, cells_html, draw_cells
@@ -111,7 +112,8 @@ class ConfusionDisplay(Display):
         >>> ConfusionDisplay.from_estimator(model, [[["a"], ["b"]]], [["x", "z"]]).labels
         ['x', 'y', 'z']
         """
-        return cls.from_predictions(y, model.predict(X), labels=model.classes_)
+        predicted = model.predict(X)
+        return cls.from_predictions(labels_for(model, y, predicted), predicted, labels=model.classes_)
 
     def _summary(self) -> str:
         total = int(self.counts.sum())

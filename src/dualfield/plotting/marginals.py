@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from dualfield.data.span_labels import found_spans
 from dualfield.data.tables import Columns
 from dualfield.data.token_texts import token_texts
+from dualfield.metrics.sequences import labels_for
 from dualfield.plotting.canvas import one_axes
 from dualfield.plotting.display import Display
 from dualfield.plotting.labels import label_list
@@ -182,6 +183,8 @@ class MarginalsDisplay(Display):
         if isinstance(labels, np.ndarray) and labels.ndim == 2:
             raise ValueError("MarginalsDisplay shows sequences; xseq is an image. GraphDisplay shows images.")
         shown = token_texts(xseq, len(labels)) if tokens is None else tokens
+        if yseq is not None:
+            (yseq,) = labels_for(model, [yseq], [labels])
         if not hasattr(model, "predict_proba"):
             return cls(shown, labels, None, yseq, classes=model.classes_)
         (marginals,) = model.predict_proba([xseq])

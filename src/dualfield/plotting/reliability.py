@@ -10,6 +10,7 @@ import numpy as np
 from dualfield.data.tables import Columns
 from dualfield.metrics import CalibrationBins, calibration_bins
 from dualfield.metrics.calibration import confidences
+from dualfield.metrics.sequences import labels_for
 from dualfield.plotting.canvas import legend_below, one_axes
 from dualfield.plotting.display import Display
 from dualfield.plotting.inline_svg import inline_svg, page_axes, page_style
@@ -124,7 +125,9 @@ class ReliabilityDisplay(Display):
         array([2])
         """
         label = type(model).__name__ if name is None else name
-        return cls.from_predictions(y, model.predict_proba(X), model.classes_, n_bins=n_bins, name=label)
+        chances = model.predict_proba(X)
+        y = labels_for(model, y, chances)
+        return cls.from_predictions(y, chances, model.classes_, n_bins=n_bins, name=label)
 
     def _summary(self) -> str:
         return f"{self.name!r}, {int(self.bins.count.sum()):,} predictions, calibration error {self.error:.4f}"

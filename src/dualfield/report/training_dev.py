@@ -14,7 +14,7 @@ from sklearn.base import is_classifier
 from dualfield.data.labels import in_a_row
 from dualfield.data.token_texts import token_texts
 from dualfield.metrics import SpanScores, span_scores
-from dualfield.metrics.sequences import paired
+from dualfield.metrics.sequences import labels_for, paired
 from dualfield.plotting import CalibrationChangeDisplay, GraphDisplay, MarginalsDisplay
 from dualfield.plotting.labels import as_sequences, label_list
 from dualfield.plotting.marginals import span_probabilities
@@ -137,7 +137,8 @@ def evaluated(model: Any, dev: DevData) -> DevResult:
     if has_graphs(model) and getattr(X, "node_types", None) is None:  # flat ones are not cut apart by type
         return _evaluated_graphs(model, list(X), dev, classes)
     marginals = model.predict_proba(X) if hasattr(model, "predict_proba") else None
-    truth, predicted = paired(as_sequences(dev.y), as_sequences(model.predict(X)))
+    found = model.predict(X)
+    truth, predicted = paired(as_sequences(labels_for(model, dev.y, found)), as_sequences(found))
     if has_single_nodes(model):
         rows = None if marginals is None else [np.asarray(marginals)] if truth else []
         return DevResult(

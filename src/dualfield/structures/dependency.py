@@ -15,7 +15,7 @@ from dualfield.data.anchored_texts import AnchoredTexts, read_row_features
 from dualfield.data.arrays import Codes
 from dualfield.data.dependency_scores import attached
 from dualfield.data.dependency_sentence import DependencySentence
-from dualfield.data.input_forms import opened
+from dualfield.data.input_forms import opened, read_sentences
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
 from dualfield.structures.arc_features import ARGUMENT, default_arc_texts
@@ -163,6 +163,8 @@ class Dependency(Structure):
             return Opened(sentences, None, self._connect(None, None, None))
         kept = sentences if sentences and all(isinstance(one, DependencySentence) for one in sentences) else None
         tokens = [one.tokens if isinstance(one, DependencySentence) else one for one in sentences]
+        if not callable(self.arc_features):  # a function may take any tokens
+            tokens = read_sentences(tokens)
         width = next((1 if isinstance(token, str) else len(token) for one in tokens for token in one), None)
         anchors, offsets = arc_anchors([len(one) for one in tokens])
         features = self._features

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from dualfield import _native
 from dualfield.data.arrays import Codes, Floats
-from dualfield.data.input_forms import opened_tokens
+from dualfield.data.input_forms import read_sentences
 from dualfield.data.labels import Labels
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
@@ -285,7 +285,7 @@ class Grammar(Structure):
         >>> Grammar().shape([["a", "b"], ["c"]]).lengths
         array([3, 1])
         """
-        sentences = [opened_tokens(sentence) for sentence in X]
+        sentences = read_sentences(X)
         kind = GrammarShape if self.settings.tags == "given" else TaggedShape
         return kind.of_words([len(sentence) for sentence in sentences], sentences, self.settings.output)
 

@@ -45,6 +45,11 @@ def kinds_of(labels: Sequence[str], outside: str) -> Kinds:
     letters: dict[str, tuple[int, ...]] = {"B": (BEGIN,), "I": (INSIDE,), "E": (END,), "S": (SINGLE,)}
     if not are_runs and scheme_of(marked) == "BIO":
         letters = {"B": (BEGIN, SINGLE), "I": (INSIDE, END)}
+    if not are_runs and "O" in marked:
+        raise ValueError(
+            f"The label 'O' is not that of a segment, such as 'B-x', and SemiMarkov has outside={outside!r}. Leave "
+            "outside at 'O', or give the nodes outside of segments one label."
+        )
     rows: dict[str, list[int]] = {}
     for code, label in enumerate(labels):
         if label == outside:
@@ -80,6 +85,33 @@ def segment_lengths(kinds: Kinds, codes: NDArray[np.int32], shape: Shape) -> NDA
     begins[1:] |= alone[:-1]
     first = np.flatnonzero(begins)
     return np.diff(first, append=len(codes))[~alone[first]]
+
+
+def check_continued(kinds: Kinds, names: Sequence[str], codes: NDArray[np.int32], shape: Shape) -> None:
+    """Raise an error that names the first label inside of a segment, such as I-x, before which none of it goes on."""
+    if kinds.are_runs:
+        return
+    # Labels that go on a segment, by what it is of; and labels behind which one of that goes on.
+    going_on, open_kind = (np.full(len(names), -1) for _ in range(2))
+    for kind, (begin, inside, end, _) in enumerate(kinds.roles.tolist()):
+        for table, some in ((going_on, (inside, end)), (open_kind, (begin, inside))):
+            table[[code for code in some if code >= 0 and not kinds.outside[kind]]] = kind
+    first = np.zeros(len(codes), dtype=bool)
+    first[shape.offsets[:-1][shape.lengths > 0]] = True
+    before = np.roll(codes, 1)
+    is_known = (codes >= 0) & (first | (before >= 0))
+    goes_on = ~first & (open_kind[before] == going_on[codes])
+    wrong = np.flatnonzero(is_known & (going_on[codes] >= 0) & ~goes_on)
+    if not wrong.size:
+        return
+    node = int(wrong[0])
+    example = int(np.searchsorted(shape.offsets, node, side="right")) - 1
+    label, why = names[codes[node]], "stand first" if first[node] else f"follow {names[before[node]]!r}"
+    raise ValueError(
+        f"The labels of example {example} are not allowed: y[{example}][{node - int(shape.offsets[example])}] is "
+        f"{label!r}, which may not {why}: every segment begins with 'B-'. Where 'I-' begins segments, as in IOB1, "
+        "convert the labels first by dualfield.metrics.convert_scheme."
+    )
 
 
 def first_segments(n_nodes: NDArray[np.int64], nodes: NDArray[np.int64], max_length: int) -> NDArray[np.int64]:

@@ -27,6 +27,7 @@ from dualfield.structures.segments import (
     INSIDE,
     Kinds,
     SegmentShape,
+    check_continued,
     check_max_length,
     check_rows,
     first_segments,
@@ -346,6 +347,7 @@ class SemiMarkov(Structure):
             raise ValueError(
                 f"The 'constraints' parameter of {owner} must be None: segments keep to the scheme of their labels."
             )
+        check_continued(kinds, labels, codes, shape)
         most = check_max_length(self.max_length, segment_lengths(kinds, codes, shape))
         return SemiMarkov(labels, most, outside=self.outside, segment_features=self.segment_features)
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from dualfield.data.anchored_rows import AnchoredRows, segment_anchors
 from dualfield.data.anchored_texts import SEGMENT, AnchoredTexts, read_row_features
-from dualfield.data.input_forms import opened_tokens
+from dualfield.data.input_forms import read_sentences
 from dualfield.data.word_shapes import word_shape
 
 __all__ = ["default_texts"]
@@ -116,8 +116,8 @@ def taken_apart(X: Any, lengths: ArrayLike | None) -> tuple[list[Any] | None, An
     if sentences and all(_is_matrix(one) for one in sentences):
         return None, sentences
     if sentences and all(isinstance(one, tuple) and len(one) == 2 and _is_matrix(one[1]) for one in sentences):
-        return [opened_tokens(one[0]) for one in sentences], [one[1] for one in sentences]
-    return [opened_tokens(one) for one in sentences], None
+        return read_sentences([one[0] for one in sentences]), [one[1] for one in sentences]
+    return read_sentences(sentences), None
 
 
 def _is_matrix(one: Any) -> bool:

@@ -186,6 +186,8 @@ class SpanShape(Shape):
 
     def _read(self, y: Any, name: str, *, is_complete: bool) -> list[Any]:
         """Return for each sentence a bracketing, a list of row labels, or None."""
+        if y is None or isinstance(y, str):
+            raise TypeError(f"{name} must be a list with a tree for each sentence. Got {type(y).__name__} instead.")
         given = list(y)
         if len(given) != self.n_examples:
             raise ValueError(f"{name} has {len(given)} entries; X has {self.n_examples} sentences.")

@@ -96,6 +96,13 @@ def guess_format(source: Source, name: str) -> str:
     return "conll"
 
 
+def begins_with_tree(source: Source, name: str) -> bool:
+    """Tell by the first lines whether a source has trees in brackets; raise an error if it is a model."""
+    check_no_model(source, name)
+    with placed(name):
+        return is_trees("\n".join(line for _, line in islice(numbered(source), _SAMPLE)))
+
+
 def check_no_model(source: Source, name: str) -> None:
     """Raise an error if a source begins as model files do."""
     if isinstance(source, Kept):

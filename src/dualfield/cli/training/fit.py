@@ -14,12 +14,13 @@ import click
 from dualfield.cli.models import LoadedModel, load_model
 from dualfield.cli.outputs import STANDARD_OUTPUT, check_drawing, check_outputs
 from dualfield.cli.program import tell
-from dualfield.cli.reading.arc_data import naming_sentences
+from dualfield.cli.reading.arc_data import is_conllu_source, naming_sentences
 from dualfield.cli.reading.columns import ColumnChoice
 from dualfield.cli.reading.data_files import (
     FORMATS,
     MATRICES,
     LabelledData,
+    begins_with_tree,
     check_same_columns,
     guess_format,
     read_labelled,
@@ -96,15 +97,23 @@ def kind_of(given: Options, sources: Sequence[tuple[str, Source]]) -> str:
     """Return the format of the data, as the options say or as it looks."""
     if given["kind"] != "auto":
         return str(given["kind"])
-    if given["structure"] == "dependency":
+    name, source = sources[0]
+    if given["structure"] == "dependency" and not begins_with_tree(source, name):
         return "conllu"
-    return guess_format(sources[0][1], sources[0][0])
+    return guess_format(source, name)
 
 
 def read_data(given: Options, sources: Sequence[tuple[str, Source]], kind: str) -> LabelledData:
     """Read the training data."""
     from dualfield.io.json_graphs import JsonGraphReader
 
+    name, source = sources[0]
+    takes_last = given["kind"] == "auto" and kind in ("conll", "crfsuite") and given["label"] is None
+    if takes_last and is_conllu_source(source):
+        raise click.UsageError(
+            f"{name} is CoNLL-U. Pass --structure dependency for its trees, or --label COLUMN for tags, which needs "
+            "files without comments and ranges."
+        )
     graphs = JsonGraphReader("tree" if given["structure"] == "tree" else "graph")
     return read_sources(sources, kind, given["delimiter"], column_choice(given), json=json_choice(given), graphs=graphs)
 

@@ -1,0 +1,41 @@
+"""Sentences and trees that parsers cannot take: messages name the argument, what is expected and what came."""
+
+import re
+
+import pytest
+
+from dualfield import CRF
+
+WORDS, TREES, HEADS = [("a", "A"), ("b", "B")], ["(S (A a) (B b))"], [[2, 0]]
+PARSERS = [("dependency", HEADS), ("spans", TREES), ("grammar", TREES)]
+
+SENTENCES = [
+    (["ab"], TypeError, "X[0] must be a list of tokens. Got str instead: is a level of lists missing?"),
+    ([None], TypeError, "X[0] must be a list of tokens. Got NoneType instead."),
+    ([["a", 1]], TypeError, "X[0][1] must be a str, or a list or tuple of str. Got 1 instead."),
+    ([["a", ()]], TypeError, "X[0][1] must be a str, or a list or tuple of str. Got () instead."),
+    ([["a", ("b", "B")]], ValueError, "X[0][1] has 2 columns; expected 1, as in X[0][0]."),
+    ([[], [("a", "A"), "b"]], ValueError, "X[1][1] has 1 column; expected 2, as in X[1][0]."),
+]
+
+
+@pytest.mark.parametrize(("X", "kind", "message"), SENTENCES)
+@pytest.mark.parametrize(("structure", "y"), PARSERS)
+def test_sentences(structure, y, X, kind, message):
+    with pytest.raises(kind, match=re.escape(message)):
+        CRF(structure).fit(X, y * len(X))
+    model = CRF(structure).fit([WORDS], y)
+    with pytest.raises(kind, match=re.escape(message)):
+        model.predict(X)
+
+
+@pytest.mark.parametrize(("structure", "what"), [("dependency", "the heads of"), ("spans", "a tree for")])
+def test_trees_that_are_missing(structure, what):
+    with pytest.raises(TypeError, match=f"y must be a list with {what} each sentence. Got None."):
+        CRF(structure).fit([WORDS])
+
+
+@pytest.mark.parametrize("structure", ["spans", "grammar"])
+def test_a_tree_that_is_no_list(structure):
+    with pytest.raises(TypeError, match="y must be a list with a tree for each sentence"):
+        CRF(structure).fit([WORDS], TREES[0])
