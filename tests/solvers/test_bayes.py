@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from dualfield import CRF, BayesianCRF
+from dualfield import CRF, BaggedTagger, BayesianCRF
 from dualfield.data import Batch
+from dualfield.metrics import token_log_loss
 from dualfield.solvers.bayes.ep_prediction import predictive_scores
 from dualfield.solvers.bayes.gaussian import Gaussian
 from dualfield.solvers.bayes.hamiltonian import draw_hamiltonian, potential_scale_reduction
@@ -134,9 +135,31 @@ def test_independent_weights(references, C, near):
     assert off.mean() < near
 
 
-@pytest.mark.skipif(
+with_text = pytest.mark.skipif(
     not os.environ.get("DUALFIELD_DATA"), reason="DUALFIELD_DATA does not name the folder of CoNLL-2000"
 )
+
+
+@with_text
+def test_evidence_temperature_and_bagging_of_sentences():
+    """B4, B7 and B8: C by evidence is right; what is done about a C that is ten times too large saves nats."""
+    *_, data = hmc.text(10.0)
+
+    def loss(model):
+        known = set(model.classes_)
+        kept = [at for at, labels in enumerate(data.y_test) if known.issuperset(labels)]
+        X, y = [data.X_test[at] for at in kept], [data.y_test[at] for at in kept]
+        return token_log_loss(y, model.predict_proba(X), model.classes_)
+
+    assert CRF().evidence(data.X, data.y, Cs=[1.0, 10.0, 100.0, 1000.0]).best.C == 10.0
+    for C, gain in ((10.0, -0.02), (100.0, 0.03)):
+        model = CRF(C=C).fit(data.X, data.y)
+        before = loss(model)
+        assert loss(model.calibrate(data.X, data.y, cv=4)) <= before - gain
+        assert loss(BaggedTagger(CRF(C=C), random_state=0).fit(data.X, data.y)) <= before - gain
+
+
+@with_text
 @pytest.mark.parametrize("C", hmc.TEXT_CS)
 def test_posteriors_of_sentences(C):
     """B5 and B6: on twenty sentences of CoNLL-2000, beside the committed draws."""
