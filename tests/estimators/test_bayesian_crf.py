@@ -6,10 +6,11 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import dualfield
-from dualfield import CRF, BayesianCRF
+from dualfield import CRF, BaggedTagger, BayesianCRF
 from dualfield.metrics import token_log_loss
 from dualfield.structures import Chain, Graph
 from tests.estimators.tagging import sentences
@@ -44,6 +45,58 @@ def test_answers(inference, tmp_path):
     np.testing.assert_array_equal(loaded.posterior_std_, model.posterior_std_)
     assert loaded.log_evidence_ == model.log_evidence_
     assert loaded.C_ == 1.0
+
+
+@pytest.mark.parametrize("inference", ["vb", "power_ep"])
+def test_prediction_by_ep(inference, tmp_path):
+    """One distribution of labellings answers every question, close to averages over draws."""
+    X, y = TEST
+    options = {"C": 1.0, "inference": inference, "constraints": "BIO", "random_state": 0}
+    model = BayesianCRF(prediction="ep", **options).fit(*TRAIN)
+    draws = BayesianCRF(n_predict=200, **options).fit(*TRAIN)
+    mode = CRF(C=1.0, constraints="BIO").fit(*TRAIN)
+    rows, means, plain = (np.concatenate(one.predict_proba(X)) for one in (model, draws, mode))
+    np.testing.assert_allclose(rows.sum(axis=1), 1.0, atol=1e-12)
+    assert np.abs(rows - means).mean() < 0.015
+    assert np.abs(rows - means).mean() < 0.8 * np.abs(plain - means).mean()
+    found = model.predict_spans(X)
+    assert all(0.0 < span.probability <= 1.0 for some in found for span in some)
+    sampled = model.sample(X[:1], 3000, random_state=0)[0]
+    shares = np.mean([[name == "O" for name in labels] for labels in sampled], axis=0)
+    np.testing.assert_allclose(shares, model.predict_proba(X[:1])[0][:, list(model.classes_).index("O")], atol=0.04)
+    model.calibrate(X, y)
+    assert model.calibration_.log_loss == pytest.approx(token_log_loss(y, model.predict_proba(X), model.classes_))
+    model.save(tmp_path / "bayes.model")
+    loaded = dualfield.load(tmp_path / "bayes.model")
+    np.testing.assert_array_equal(np.concatenate(loaded.predict_proba(X)), np.concatenate(model.predict_proba(X)))
+    with pytest.raises(ValueError, match="prediction='draws'"):
+        model.predict_spans(X, return_std=True)
+    with pytest.raises(ValueError, match="by='bald' compares several models"):
+        model.rank_for_labelling(X, by="bald")
+
+
+def test_prediction_by_ep_is_for_gaussians_of_chains():
+    for inference in ("hmc", "laplace"):
+        with pytest.raises(ValueError, match=r"The 'prediction' parameter of BayesianCRF must be 'draws' with"):
+            BayesianCRF(inference=inference, prediction="ep").fit(*TRAIN)
+    with pytest.raises(ValueError, match="prediction='ep' is for chains of order 1"):
+        BayesianCRF(prediction="ep", start_stop=True).fit(*TRAIN)
+
+
+def test_generators_are_read_once():
+    X, y = TRAIN
+    for model in (BayesianCRF(C=1.0), BaggedTagger(CRF(C=1.0), n_estimators=2)):
+        given = clone(model).fit((one for one in X), (labels for labels in y))
+        np.testing.assert_array_equal(given.predict_proba(X)[0], model.fit(X, y).predict_proba(X)[0])
+
+
+def test_moments_of_draws_are_those_of_all_steps(tmp_path):
+    few = BayesianCRF(C=1.0, inference="hmc", n_predict=1).fit(*TRAIN)
+    assert np.abs(few.posterior_mean_ - few.model_.draws[0]).max() > 0.1
+    few.save(tmp_path / "bayes.model")
+    loaded = dualfield.load(tmp_path / "bayes.model")
+    np.testing.assert_array_equal(loaded.posterior_mean_, few.posterior_mean_)
+    np.testing.assert_array_equal(loaded.posterior_std_, few.posterior_std_)
 
 
 def test_seeds_and_threads():
@@ -95,6 +148,35 @@ def test_power_ep_says_when_it_did_not_converge():
     assert len(model.course_) == 3
 
 
+@pytest.mark.parametrize(
+    ("options", "limit", "message"),
+    [
+        ({}, "dualfield.solvers.bayes.variational._MOST_ITERATIONS", "The variational fit did not converge in 1 steps"),
+        ({"inference": "hmc"}, "dualfield.models.bayesian_training._R_HAT", "do not agree: R-hat is 1.*inference='vb'"),
+    ],
+)
+def test_other_inference_says_when_it_did_not_converge(monkeypatch, options, limit, message):
+    monkeypatch.setattr(limit, 1)
+    with pytest.warns(ConvergenceWarning, match=message):
+        model = BayesianCRF(C=1.0, n_predict=5, **options).fit(*TRAIN)
+    assert not model.converged_
+
+
+def test_all_covariances_around_the_mode():
+    """Standard deviations by Laplace: the inverse of the curvature, or of its diagonal."""
+    X, y = drawn(6, 0)
+    models = [
+        BayesianCRF(C=3.0, features="all", inference="laplace", covariance=name).fit(X, y)
+        for name in ("full", "diagonal")
+    ]
+    base = CRF(C=3.0, features="all").fit(X, y)
+    used = base.score_map_.used
+    precision = base._objective(base._read(X, y, None, None)).hessian(base.parameters_)[np.ix_(used, used)] / 3.0
+    precision = precision + np.eye(len(precision)) / 3.0
+    np.testing.assert_allclose(models[0].posterior_std_[used], np.sqrt(np.diag(np.linalg.inv(precision))), rtol=1e-6)
+    np.testing.assert_allclose(models[1].posterior_std_[used], np.diag(precision) ** -0.5, rtol=1e-6)
+
+
 def test_full_covariances():
     X, y = drawn(6, 0)
     full = BayesianCRF(C=3.0, features="all", covariance="full").fit(X, y)
@@ -120,6 +202,8 @@ def test_other_structures():
         ({"inference": "ep"}, "The 'inference' parameter of BayesianCRF must be"),
         ({"covariance": "low_rank"}, "The 'covariance' parameter of BayesianCRF must be"),
         ({"schedule": "random"}, "The 'schedule' parameter of BayesianCRF must be"),
+        ({"prediction": "mode"}, "The 'prediction' parameter of BayesianCRF must be"),
+        ({"temperature": 0.0}, "The 'temperature' parameter of BayesianCRF"),
         ({"n_draws": 1}, "The 'n_draws' parameter of BayesianCRF"),
         ({"n_predict": 0}, "The 'n_predict' parameter of BayesianCRF"),
         ({"damping": 1.5}, "The 'damping' parameter of BayesianCRF"),
@@ -132,9 +216,15 @@ def test_refused(options, message):
         BayesianCRF(**options).fit(*TRAIN)
 
 
+def test_labels_must_be_known():
+    X, y = TRAIN
+    with pytest.raises(ValueError, match=r"The posterior of BayesianCRF needs labels .* known.*Use a CRF"):
+        BayesianCRF(C=1.0).fit(X, [[None, *labels[1:]] for labels in y])
+
+
 def test_many_weights_have_no_matrix(monkeypatch):
     monkeypatch.setattr("dualfield.solvers.bayes.posterior.FEW_WEIGHTS", 10)
-    for options in ({"covariance": "full"}, {"inference": "hmc"}, {"inference": "power_ep"}):
+    for options in ({"covariance": "full"}, {"inference": "hmc"}, {"inference": "power_ep"}, {"prediction": "ep"}):
         with pytest.raises(ValueError, match="at most 2,000 of them"):
             BayesianCRF(C=1.0, **options).fit(*TRAIN)
     with warnings.catch_warnings():

@@ -10,6 +10,7 @@ import dualfield
 from dualfield import (
     CRF,
     CRFCV,
+    DiscriminativeBayesNet,
     DiscriminativeHMM,
     KernelLogisticRegression,
     LatentCRF,
@@ -123,6 +124,37 @@ def test_kernel_logistic_regression(tmp_path):
         assert model.calibrate(X[:100], y[:100], cv=3).calibration_.n_nodes == 100
         with pytest.raises(ValueError, match="labels not seen in training"):
             model.calibrate(X[:2], [17, 18])
+
+
+def test_bayesian_networks(tmp_path):
+    """Naive Bayes takes copies of a column for as many witnesses."""
+    rng = np.random.default_rng(0)
+    y = rng.choice(["in", "out"], size=400)
+    seen = np.where(rng.random(400) < 0.8, y, "out")
+    X = np.column_stack([seen] * 4 + [rng.choice(["a", "b"], size=400)])
+    model = DiscriminativeBayesNet(eta=0.0).fit(X[:100], y[:100])
+    before, joint = log_loss(y[100:300], model.predict_proba(X[100:300])), model.predict_joint_log_proba(X)
+    found = model.calibrate(X[100:300], y[100:300]).calibration_
+    assert found.log_loss_at_one == pytest.approx(before, rel=1e-9)
+    assert found.log_loss == pytest.approx(log_loss(y[100:300], model.predict_proba(X[100:300])), rel=1e-9)
+    assert found.log_loss < before - 0.02
+    T = found.temperature
+    for factor in (0.5, 0.99, 1.01, 2.0):
+        rows = np.exp(joint / (T * factor))
+        rows /= rows.sum(axis=1, keepdims=True)
+        assert log_loss(y[100:300], rows[100:300]) >= found.log_loss
+    np.testing.assert_array_equal(model.predict_joint_log_proba(X), joint)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[joint.argmax(axis=1)])
+    model.save(tmp_path / "net.model")
+    loaded = dualfield.load(tmp_path / "net.model")
+    assert loaded.calibration_ == found
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert model.calibrate(X[:100], y[:100], cv=4).calibration_.temperature == pytest.approx(T, rel=0.5)
+    assert not hasattr(model.fit(X, y), "calibration_")
+    with pytest.raises(ValueError, match="labels not seen in training"):
+        model.calibrate(X[:1], ["around"])
+    table = DiscriminativeBayesNet([(0, []), (1, [0]), (2, [0])], hidden=[0], eta=0.0).fit(X[:50, :3])
+    assert not hasattr(table, "calibrate")
 
 
 def test_sub_states(tmp_path):

@@ -170,6 +170,8 @@ def test_partly_known_labels_and_streams_are_refused():
         CRF(C="best").fit(X, [["x", "y"]] * 3)
     with pytest.raises(ValueError, match="X_dev and y_dev must be None"):
         CRFCV(scoring="evidence").fit(X, [["x", "y"]] * 3, X_dev=X, y_dev=[["x", "y"]] * 3)
+    with pytest.raises(ValueError, match="The 'cv' parameter of CRFCV must be None with scoring='evidence'"):
+        CRFCV(scoring="evidence", cv=3).fit(X, [["x", "y"]] * 3)
 
 
 def test_less_data_informs_fewer_weights():

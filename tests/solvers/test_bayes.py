@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from dualfield import CRF, BayesianCRF
+from dualfield import CRF, BaggedTagger, BayesianCRF
 from dualfield.data import Batch
+from dualfield.metrics import token_log_loss
+from dualfield.solvers.bayes.ep_prediction import predictive_scores
 from dualfield.solvers.bayes.gaussian import Gaussian
 from dualfield.solvers.bayes.hamiltonian import draw_hamiltonian, potential_scale_reduction
 from dualfield.solvers.bayes.posterior import Posterior
@@ -102,6 +104,9 @@ def test_chains_of_today_agree_with_the_file(references):
     assert drawn_now.r_hat < 1.06
     assert 0.6 < drawn_now.acceptance < 0.95
     assert (np.abs(drawn_now.draws.mean(axis=0) - reference.mean) / reference.std).max() < 0.2
+    few = draw_hamiltonian(reference.posterior, reference.mode, 8, seed=5)  # its moments are those of all steps
+    assert few.draws.shape == (8, reference.mode.size)
+    assert (np.abs(few.mean - reference.mean) / reference.std).max() < 0.3
     np.testing.assert_allclose(drawn_now.draws.std(axis=0), reference.std, rtol=0.15)
 
 
@@ -130,9 +135,31 @@ def test_independent_weights(references, C, near):
     assert off.mean() < near
 
 
-@pytest.mark.skipif(
+with_text = pytest.mark.skipif(
     not os.environ.get("DUALFIELD_DATA"), reason="DUALFIELD_DATA does not name the folder of CoNLL-2000"
 )
+
+
+@with_text
+def test_evidence_temperature_and_bagging_of_sentences():
+    """B4, B7 and B8: C by evidence is right; what is done about a C that is ten times too large saves nats."""
+    *_, data = hmc.text(10.0)
+
+    def loss(model):
+        known = set(model.classes_)
+        kept = [at for at, labels in enumerate(data.y_test) if known.issuperset(labels)]
+        X, y = [data.X_test[at] for at in kept], [data.y_test[at] for at in kept]
+        return token_log_loss(y, model.predict_proba(X), model.classes_)
+
+    assert CRF().evidence(data.X, data.y, Cs=[1.0, 10.0, 100.0, 1000.0]).best.C == 10.0
+    for C, gain in ((10.0, -0.02), (100.0, 0.03)):
+        model = CRF(C=C).fit(data.X, data.y)
+        before = loss(model)
+        assert loss(model.calibrate(data.X, data.y, cv=4)) <= before - gain
+        assert loss(BaggedTagger(CRF(C=C), random_state=0).fit(data.X, data.y)) <= before - gain
+
+
+@with_text
 @pytest.mark.parametrize("C", hmc.TEXT_CS)
 def test_posteriors_of_sentences(C):
     """B5 and B6: on twenty sentences of CoNLL-2000, beside the committed draws."""
@@ -150,6 +177,9 @@ def test_posteriors_of_sentences(C):
     assert off() <= 0.025
     if C <= 10.0:
         assert off(covariance="full") <= 0.02
+    else:
+        with pytest.raises(RuntimeError, match=r"did not converge in 50 steps.*Use covariance='diagonal'"):
+            off(covariance="full")
 
 
 def test_the_bound_is_below_the_evidence():
@@ -214,6 +244,57 @@ def test_power_ep_of_single_nodes_by_dense_formulas():
     assert fit.converged
     np.testing.assert_allclose(fit.gaussian.mean, mean, atol=2e-3)
     np.testing.assert_allclose(fit.gaussian.std, np.sqrt(np.diag(np.linalg.inv(precision))), atol=2e-3)
+
+
+@pytest.mark.parametrize(("C", "near", "share"), [(3.0, 0.015, 0.2), (30.0, 0.04, 0.4)])
+def test_prediction_by_ep_is_an_average(references, C, near, share):
+    """Marginals of new sequences, beside the means over many draws of the same Gaussian, and those at its mean."""
+    posterior, score_map = references[C].posterior, references[C].posterior.objective.score_map
+    gaussian = fit_diagonal(posterior, references[C].mode, 64, 0).gaussian
+    want = marginals(posterior, list(gaussian.draws(2000, 3)))
+    found = score_map.structure.marginals(predictive_scores(score_map, new_sequences(), gaussian, 1.0)).node
+    off = np.abs(found - want).mean()
+    assert off < near
+    assert off < share * np.abs(marginals(posterior, [gaussian.mean]) - want).mean()
+
+
+def test_prediction_by_ep_of_certain_weights():
+    """Without doubt about the weights it is the CRF with these; T divides its scores; portions change nothing."""
+    posterior, mode = problem(3.0)
+    score_map, batch = posterior.objective.score_map, new_sequences()
+    sure = Gaussian(mode, np.full(mode.size, 1e-6))
+    want = score_map.structure.marginals(score_map.scores(posterior.whole(mode).copy(), batch), temperature=2.0)
+    scores = predictive_scores(score_map, batch, sure, 2.0)
+    found = score_map.structure.marginals(scores, temperature=2.0, cliques="sum")
+    np.testing.assert_allclose(found.node, want.node, atol=1e-6)
+    one = predictive_scores(score_map, batch[[7]], Gaussian(mode, np.ones(mode.size)), 1.0)
+    every = predictive_scores(score_map, batch, Gaussian(mode, np.ones(mode.size)), 1.0)
+    np.testing.assert_allclose(one.node, every.node[35:40], atol=1e-3)
+
+
+def test_prediction_by_ep_of_single_nodes_by_quadrature():
+    """One node of two labels: a logistic function of a normal variable, integrated on a grid."""
+    model = CRF(features="all", tol=1e-10).fit([np.array([[1.0]])] * 3, [["x"], ["y"], ["x"]])
+    size = int(model.score_map_.used.sum())
+    z = np.linspace(-10, 10, 4001)
+    for mean, std in ((0.5, 1.0), (-1.0, 0.7), (2.0, 2.0)):
+        # Weights of the two labels are independent: the variance of their difference is twice theirs.
+        gaussian = Gaussian(np.where(np.arange(size) == 0, mean, 0.0), np.full(size, std))
+        found = model.structure_.marginals(
+            predictive_scores(model.score_map_, Batch.build([np.array([[1.0]])]), gaussian, 1.0)
+        ).node[0, 0]
+        density = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
+        exact = np.trapezoid(density / (1 + np.exp(-(mean + np.sqrt(2.0) * std * z))), z)
+        assert found == pytest.approx(exact, abs=0.02)
+
+
+def test_prediction_by_ep_says_when_it_did_not_converge(monkeypatch):
+    from sklearn.exceptions import ConvergenceWarning
+
+    monkeypatch.setattr("dualfield.solvers.bayes.ep_prediction._MOST_SWEEPS", 2)
+    posterior, mode = problem(3.0)
+    with pytest.warns(ConvergenceWarning, match="did not converge in 2 sweeps.*Use prediction='draws'"):
+        predictive_scores(posterior.objective.score_map, new_sequences(), Gaussian(mode, np.ones(mode.size)), 1.0)
 
 
 def test_much_data_leave_little_doubt():

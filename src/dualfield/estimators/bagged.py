@@ -124,9 +124,9 @@ class BaggedTagger(StructuredPredictor, Estimator):
         """
         self._check_parameters()
         base = CRF() if self.estimator is None else clone(self.estimator)
-        base.fit(X, y, sample_weight, lengths=lengths)
+        solver = base._check_parameters()
+        data = base._fit_read(base._read(X, y, sample_weight, lengths), solver)
         base.set_params(C=base.C_)
-        data = base._read(X, y, sample_weight, lengths)
         seed = int(fixed_random_state(self.random_state).randint(2**31 - 1))
         solutions = fit_bootstrap(base, data, int(self.n_estimators), seed, self.n_jobs)
         self._model = EnsembleModel.of(base.model_, [solution.parameters for solution in solutions])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_softmax, logsumexp
+from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -18,9 +19,11 @@ from dualfield.data.checks import check_choice, check_integer, check_number
 from dualfield.data.columns import MISSING, ValueTable, encode, read_table
 from dualfield.data.records import Record
 from dualfield.estimators.base import Estimator, fitted, fitting
+from dualfield.estimators.calibrating import chosen
 from dualfield.estimators.checks import check_floor, table_rule, table_solver
 from dualfield.models.bayes_net import BayesNet
 from dualfield.models.labelling_order import LabellingOrder, labelling_order
+from dualfield.models.temperature_scaling import Calibration, HeldOut
 from dualfield.objectives import NetworkPlanes
 from dualfield.objectives.network_data import NetworkData, NetworkTask, read_data
 from dualfield.objectives.network_reference import PRIORS, floored, normalised, reference_tables, refuse_zeros
@@ -134,6 +137,8 @@ class DiscriminativeBayesNet(ClassifierMixin, Estimator):  # type: ignore[misc]
         The minimised value, and a proven bound on its distance from the minimum.
     n_iter_, solver_, status_, trace_
         Iterations and name of the solver, how it ended, and its course. With η = 0 nothing is solved: "counting".
+    calibration_ : Calibration
+        How :meth:`calibrate` chose the temperature, once it was called.
     n_features_in_ : int
         Number of columns.
     feature_names_in_ : array of shape (n_features,)
@@ -165,6 +170,7 @@ class DiscriminativeBayesNet(ClassifierMixin, Estimator):  # type: ignore[misc]
     parameters_: Floats = fitted("parameters")
     categories_: list[NDArray[Any]] = fitted("categories")
     classes_: NDArray[Any] = fitted("classes", is_optional=True)
+    calibration_: Calibration = fitted("calibration", is_optional=True)
     structure_: list[tuple[Hashable, list[Hashable]]] = fitted("structure")
     tables_: dict[Hashable, Floats] = fitted("tables")
     missing_mass_: dict[Hashable, Floats] = fitted("missing_mass")
@@ -386,7 +392,52 @@ class DiscriminativeBayesNet(ClassifierMixin, Estimator):  # type: ignore[misc]
         >>> model.predict_log_proba([["a"]]).round(3)
         array([[-0.288, -1.386]])
         """
-        return np.asarray(log_softmax(self.predict_joint_log_proba(X), axis=1))
+        _, codes = self._read(X, None)
+        model: BayesNet = self.model_
+        return model.class_log_proba(codes, int(self.max_table))
+
+    @available_if(_for("class"))  # type: ignore[untyped-decorator]
+    def calibrate(self, X: Any, y: Any, *, cv: Any = None) -> Self:
+        """Choose the temperature of the probabilities of classes by data that the model was not trained on.
+
+        Columns that depend on each other count as evidence several times in naive Bayes, which is then too sure. The
+        logarithms of P(x, class) are divided by T, with T such that the log-loss is smallest on these rows;
+        predictions, tables and :meth:`predict_joint_log_proba` do not change. ``calibration_`` tells T and the
+        log-loss before and after.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n, n_features)
+            Values, as in :meth:`predict_joint_log_proba`.
+        y : array of shape (n,)
+            Classes.
+        cv : int, splitter or iterable, default=None
+            Where there are no held-out data: folds as in scikit-learn, of the training data.
+
+        Returns
+        -------
+        DiscriminativeBayesNet
+            The model itself.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield import DiscriminativeBayesNet
+        >>> rng = np.random.default_rng(0)
+        >>> y = rng.integers(2, size=200)
+        >>> X = np.repeat(np.where(rng.random(200) < 0.8, y, 1 - y)[:, None], 6, axis=1)      # one column, six times
+        >>> model = DiscriminativeBayesNet(eta=0.0).fit(X[:100], y[:100]).calibrate(X[100:], y[100:])
+        >>> model.calibration_.temperature > 3.0                # it was much too sure
+        True
+        """
+
+        def read(fold: Any, inputs: Any, labels: Any, _: Any) -> HeldOut:
+            found: HeldOut = fold.model_.held_out(fold._read(inputs, None)[1], labels, int(self.max_table))
+            return found
+
+        model: BayesNet = self.model_
+        self._model = replace(model, calibration=chosen(self, X, y, None, cv, read))
+        return self
 
     @available_if(_for("class"))  # type: ignore[untyped-decorator]
     def rank_for_labelling(self, X: Any, by: str = "entropy", per: str = "token") -> LabellingOrder:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
 
 from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_choice, check_integer, check_number, fixed_random_state
@@ -17,7 +15,8 @@ from dualfield.estimators.crf import CRF
 from dualfield.estimators.prediction import StructuredPredictor
 from dualfield.features import Template
 from dualfield.models.bayesian import BayesianModel
-from dualfield.models.bayesian_training import NOT_CONVERGED, infer
+from dualfield.models.bayesian_training import infer, not_converged
+from dualfield.solvers.convergence import warn_of_convergence
 from dualfield.structures import Structure
 from dualfield.tuning.evidence import check_evidence
 
@@ -59,7 +58,12 @@ class BayesianCRF(StructuredPredictor, Estimator):
         order 1; look at ``converged_``. "laplace": the Gaussian around the mode, for its evidence and standard
         deviations; it does not predict. "hmc" and "power_ep" take at most 2,000 weights.
     covariance : {"diagonal", "full"}, default="diagonal"
-        Of "vb": independent weights, for any number of them; or all covariances, for at most 2,000.
+        Of "vb" and "laplace": independent weights, for any number of them; or all covariances, for at most 2,000.
+        With "laplace" and "diagonal" ``posterior_std_`` is that of a weight where all others are known.
+    prediction : {"draws", "ep"}, default="draws"
+        "draws": exact answers for each of ``n_predict`` draws of the weights are averaged. "ep": one distribution of
+        labellings by expectation propagation with messages of single labels, as in the paper, for "vb" and "power_ep",
+        chains of order 1 and at most 2,000 weights. It answers all questions about probabilities, but has no spread.
     n_draws : int, default=12
         Draws, half of them negatives of the others, with which "vb" is fitted.
     n_predict : int, default=100
@@ -94,7 +98,7 @@ class BayesianCRF(StructuredPredictor, Estimator):
     C_ : float
         The C that was used.
     converged_ : bool
-        Whether the inference ended at its tolerance; for "hmc", whether R-hat is below 1.1.
+        Whether the inference ended at its tolerance; for "hmc", whether R-hat is below 1.1. Where not, the fit warns.
     r_hat_ : float
         Of "hmc": the largest potential scale reduction of a weight; else NaN. Not in files.
     course_ : array
@@ -137,6 +141,7 @@ class BayesianCRF(StructuredPredictor, Estimator):
         *,
         inference: Literal["vb", "power_ep", "hmc", "laplace"] = "vb",
         covariance: Literal["diagonal", "full"] = "diagonal",
+        prediction: Literal["draws", "ep"] = "draws",
         n_draws: int = 12,
         n_predict: int = 100,
         damping: float = 0.25,
@@ -159,6 +164,7 @@ class BayesianCRF(StructuredPredictor, Estimator):
         self.C = C
         self.inference = inference
         self.covariance = covariance
+        self.prediction = prediction
         self.n_draws = n_draws
         self.n_predict = n_predict
         self.damping = damping
@@ -201,21 +207,23 @@ class BayesianCRF(StructuredPredictor, Estimator):
         ValueError: inference='laplace' has an evidence and covariances, but no predictions: ...
         """
         base = self._base()
-        base.fit(X, y, sample_weight, lengths=lengths)
-        data = base.set_params(C=base.C_)._read(X, y, sample_weight, lengths)
-        check_evidence(base, data)
-        if self.inference == "power_ep" and (
-            data.pairs is not None or self.start_stop or not _is_plain(data.structure)
-        ):
+        solver = base._check_parameters()
+        data = base._read(X, y, sample_weight, lengths)
+        check_evidence(base, data, "posterior of BayesianCRF", "Use a CRF or a BaggedTagger")
+        uses_ep = self.inference == "power_ep" or self.prediction == "ep"
+        if uses_ep and (data.pairs is not None or self.start_stop or not _is_plain(data.structure)):
+            what = "inference='power_ep'" if self.inference == "power_ep" else "prediction='ep'"
             raise ValueError(
-                "inference='power_ep' is for chains of order 1 whose edges have transitions only: pair_features=False "
-                f"and start_stop=False. Got {data.structure!r}."
+                f"{what} is for chains of order 1 whose edges have transitions only: pair_features=False and "
+                f"start_stop=False. Got {data.structure!r}."
             )
+        data = base._fit_read(data, solver)
         model, self.course_, self.r_hat_ = infer(
             base.model_,
             base._objective(data),
             base.C_,
             inference=self.inference,
+            prediction=self.prediction,
             covariance=self.covariance,
             n_draws=int(self.n_draws),
             n_predict=int(self.n_predict),
@@ -228,9 +236,9 @@ class BayesianCRF(StructuredPredictor, Estimator):
         for name in (*_OF_THE_FIT, "n_features_in_", "feature_names_in_"):
             if hasattr(base, name):
                 setattr(self, name, getattr(base, name))
-        if self.inference == "power_ep" and not model.converged:
-            said = NOT_CONVERGED.format(n=len(self.course_), change=self.course_[-1])
-            warnings.warn(said, ConvergenceWarning, stacklevel=3)
+        said = not_converged(model, self.course_, self.r_hat_)
+        if said is not None:
+            warn_of_convergence(said)
         return self
 
     def _base(self) -> CRF:
@@ -238,10 +246,17 @@ class BayesianCRF(StructuredPredictor, Estimator):
         owner = type(self).__name__
         check_choice(owner, "inference", self.inference, ("vb", "power_ep", "hmc", "laplace"))
         check_choice(owner, "covariance", self.covariance, ("diagonal", "full"))
+        check_choice(owner, "prediction", self.prediction, ("draws", "ep"))
+        if self.prediction == "ep" and self.inference not in ("vb", "power_ep"):
+            raise ValueError(
+                f"The 'prediction' parameter of {owner} must be 'draws' with inference={self.inference!r}: EP averages "
+                "over a Gaussian, of 'vb' or 'power_ep'. Got 'ep' instead."
+            )
         check_choice(owner, "schedule", self.schedule, ("parallel", "serial"))
         check_integer(owner, "n_draws", self.n_draws, 2)
         check_integer(owner, "n_predict", self.n_predict, 1)
         check_integer(owner, "max_iter", self.max_iter, 1)
+        check_number(owner, "temperature", self.temperature, 0.0, open_low=True)
         check_number(owner, "damping", self.damping, 0.0, open_low=True)
         if self.damping > 1.0:
             raise ValueError(f"The 'damping' parameter of {owner} must be in (0, 1]. Got {self.damping!r} instead.")

@@ -385,22 +385,7 @@ class CRF(StructuredPredictor, Estimator):
             warn_unless_converged(solution, float(self.tol))
             return self
         refuse_client(type(self).__name__, client)
-        data = self._read(X, y, sample_weight, lengths)
-        if isinstance(self.C, str):
-            table, best = evidence_search(clone(self).set_params(C=1.0, warm_start=False, verbose=0), data)
-            self.evidence_, self.C_ = table, table.best.C
-            data, old = replace(data, weights=self.C_ * data.weights), best.model_
-        else:
-            self.C_ = float(self.C)
-        if self.kernel is not None:
-            solution, expansions = run_with_kernel(
-                self, data, float(self.temperature), solver, old, monitor=monitor, checkpoint=checkpoint
-            )
-            self._keep(data.model(solution.parameters, float(self.temperature), expansions), solution)
-        else:
-            start = None if old is None else carry_over(old, data)
-            solution = self._fit_data(data, start, solver, monitor, Checkpoint.of(checkpoint))
-        warn_unless_converged(solution, float(self.tol))
+        self._fit_read(self._read(X, y, sample_weight, lengths), solver, old, monitor, Checkpoint.of(checkpoint))
         return self
 
     def evidence(
@@ -576,6 +561,32 @@ class CRF(StructuredPredictor, Estimator):
         self._keep(data.model(solution.parameters, float(self.temperature)), solution)
         self.n_seen_ = seen + data.nodes.n_examples
         return self
+
+    def _fit_read(
+        self,
+        data: TrainingData,
+        solver: Any,
+        old: Any = None,
+        monitor: Callable[[Moment, CRF], Any] | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> TrainingData:
+        """Choose C where evidence does, fit to data that have been read, and return them with C in their weights."""
+        if isinstance(self.C, str):
+            table, best = evidence_search(clone(self).set_params(C=1.0, warm_start=False, verbose=0), data)
+            self.evidence_, self.C_ = table, table.best.C
+            data, old = replace(data, weights=self.C_ * data.weights), best.model_
+        else:
+            self.C_ = float(self.C)
+        if self.kernel is not None:
+            solution, expansions = run_with_kernel(
+                self, data, float(self.temperature), solver, old, monitor=monitor, checkpoint=checkpoint
+            )
+            self._keep(data.model(solution.parameters, float(self.temperature), expansions), solution)
+        else:
+            start = None if old is None else carry_over(old, data)
+            solution = self._fit_data(data, start, solver, monitor, checkpoint)
+        warn_unless_converged(solution, float(self.tol))
+        return data
 
     @fitting
     def _fit_data(

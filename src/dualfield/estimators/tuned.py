@@ -94,6 +94,11 @@ class _Search(StructuredPredictor, BaseEstimator):  # type: ignore[misc]
         if scoring[0] == EVIDENCE:
             if dev is not None:
                 raise ValueError("scoring='evidence' is that of the training data: X_dev and y_dev must be None.")
+            if self.cv is not None:
+                raise ValueError(
+                    f"The 'cv' parameter of {owner} must be None with scoring='evidence', which holds nothing out. "
+                    f"Got {self.cv!r} instead."
+                )
             splits = Splits.held_out(inputs, [])
         elif dev is None:
             splits = Splits.of(self.cv, inputs, labels, groups, classifier=is_classifier(estimator))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
+from scipy.special import log_softmax
 
 from dualfield.data.arrays import Codes, Floats
 from dualfield.data.columns import MISSING
 from dualfield.data.records import Fields, Record, packed
 from dualfield.data.value_records import read_values, values_record
+from dualfield.models.temperature_scaling import Calibration, HeldOut, held_out_rows
 from dualfield.structures import Network
 from dualfield.structures.network.groups import condition
 from dualfield.structures.network.naming import Names
@@ -39,6 +41,8 @@ class BayesNet:
         The values of each column.
     classes : array or None
         Those of the class; None: all variables are columns.
+    calibration : Calibration, default=None
+        The temperature by which log-probabilities are divided before those of the classes are normalised.
 
     Examples
     --------
@@ -52,6 +56,7 @@ class BayesNet:
     parameters: Floats
     categories: list[NDArray[Any]]
     classes: NDArray[Any] | None
+    calibration: Calibration | None = None
 
     @property
     def is_table(self) -> bool:
@@ -95,6 +100,18 @@ class BayesNet:
                     joint[rows, code] = part.log_partition(self.parameters, (place, code))
             joint[rows] += part.rest(self.parameters)[:, None]
         return joint
+
+    def class_log_proba(self, codes: Codes, max_table: int) -> Floats:
+        """Return the log-probability of each class, given the row."""
+        joint = self.joint_log_proba(codes, max_table)
+        return np.asarray(
+            log_softmax(joint if self.calibration is None else joint / self.calibration.temperature, axis=1)
+        )
+
+    def held_out(self, codes: Codes, y: Any, max_table: int) -> HeldOut:
+        """Return the log-probabilities of the classes of rows that it was not fitted to, and their classes."""
+        assert self.classes is not None
+        return held_out_rows(self.classes, replace(self, calibration=None).class_log_proba(codes, max_table), y)
 
     def completed(self, codes: Codes, max_table: int) -> Codes:
         """Return rows in which missing cells have the values that are jointly most probable."""
@@ -167,6 +184,7 @@ class BayesNet:
             "parents": [list(of) for of in self.network.parents],
             "tables": list(self.network.tables),
             "parameters": self.parameters,
+            "calibration": None if self.calibration is None else self.calibration.record(),
         }
 
     @classmethod
@@ -185,7 +203,8 @@ class BayesNet:
         parameters = np.array(record.array("parameters", np.float64, (network.n_parameters,)))
         what = f"array {record.place('parameters')!r} must have log-probabilities, whose rows sum to 1 at most."
         record.check(_are_tables(parameters, network), what)
-        return cls(network=network, parameters=parameters, categories=categories, classes=classes)
+        found = Calibration.from_record(record.child("calibration")) if record.has("calibration") else None
+        return cls(network=network, parameters=parameters, categories=categories, classes=classes, calibration=found)
 
 
 def _are_tables(parameters: Floats, network: Network) -> bool:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dualfield.data.arrays import Floats
 from dualfield.data.records import Fields, Record
 from dualfield.models.ensemble import EnsembleModel
 from dualfield.models.structured import StructuredModel
 from dualfield.scores.stored import LinearWeights
+from dualfield.solvers.bayes.ep_prediction import predictive_scores
 from dualfield.solvers.bayes.gaussian import Gaussian
 from dualfield.structures import Scores
 
@@ -74,6 +75,8 @@ class BayesianModel(EnsembleModel):
     ----------
     inference : str
         How the posterior was found.
+    prediction : {"draws", "ep"}
+        Answers are averages over draws, or those of one distribution of labellings by expectation propagation.
     log_evidence : float
         Laplace's approximation of log p(y | X, C).
     elbo : float
@@ -85,17 +88,30 @@ class BayesianModel(EnsembleModel):
     """
 
     inference: str
+    prediction: str
     log_evidence: float
     elbo: float
     converged: bool
     mean: Floats
     std: Floats
 
-    def each_scores(self, *args: Any, **kwargs: Any) -> Iterator[Scores]:
-        """Yield the scores by each draw; not where averages over the draws are known to be bad."""
+    @property
+    def n_models(self) -> int:
+        """Number of distributions that are averaged."""
+        return 1 if self.prediction == "ep" else len(self.draws)
+
+    def each_scores(
+        self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1, *, known: Any = None
+    ) -> Iterator[Scores]:
+        """Yield the scores by each draw, or those by EP; not where averages are known to be bad."""
         if self.inference == "laplace":
             raise ValueError(NO_LAPLACE)
-        return super().each_scores(*args, **kwargs)
+        if self.prediction == "draws":
+            return super().each_scores(X, lengths, n_threads, known=known)
+        assert self.temperature is not None
+        read = self.scored(X, lengths, n_threads)
+        scores = predictive_scores(read.score_map, read.nodes, self.draws.gaussian, self.temperature)
+        return iter([scores if known is None else scores.only(self.allowed_labels(known, scores.shape))])
 
     @classmethod
     def of_gaussian(
@@ -107,12 +123,12 @@ class BayesianModel(EnsembleModel):
         return cls._with(model, draws, gaussian.mean, gaussian.std, places, facts)
 
     @classmethod
-    def of_draws(cls, model: StructuredModel, points: Floats, **facts: Any) -> BayesianModel:
-        """Return the model of draws from the posterior itself, of shape (n_draws, d)."""
+    def of_draws(cls, model: StructuredModel, points: Floats, mean: Floats, std: Floats, **facts: Any) -> BayesianModel:
+        """Return the model of draws from the posterior itself, of shape (n_draws, d), and what more of them tell."""
         places = np.flatnonzero(model.score_map.used)
         draws = np.zeros((len(points), model.parameters.size))
         draws[:, places] = points
-        return cls._with(model, draws, points.mean(axis=0), points.std(axis=0, ddof=1), places, facts)
+        return cls._with(model, draws, mean, std, places, facts)
 
     @classmethod
     def _with(
@@ -133,17 +149,18 @@ class BayesianModel(EnsembleModel):
 
     def record(self) -> Fields:
         """Return what the model consists of."""
-        draws = self.draws
+        draws, used = self.draws, self.score_map.used
         facts: Fields = {
             "model": StructuredModel.record(self),
             "inference": self.inference,
+            "prediction": self.prediction,
             "log_evidence": self.log_evidence,
             "elbo": self.elbo,
             "converged": self.converged,
         }
         if isinstance(draws, WeightDraws):
             return facts | {"gaussian": draws.gaussian.record(), "n_draws": draws.n, "seed": draws.seed, "draws": None}
-        return facts | {"gaussian": None, "draws": draws[:, self.score_map.used]}
+        return facts | {"gaussian": None, "draws": draws[:, used], "mean": self.mean[used], "std": self.std[used]}
 
     @classmethod
     def from_record(cls, record: Record) -> BayesianModel:
@@ -153,15 +170,18 @@ class BayesianModel(EnsembleModel):
         model, size = replace(model, weights=whole), int(whole.score_map.used.sum())
         facts = {
             "inference": record.text("inference", ("vb", "power_ep", "hmc", "laplace")),
+            "prediction": record.text("prediction", ("draws", "ep")),
             "log_evidence": record.number("log_evidence"),
             "elbo": record.number("elbo"),
             "converged": record.flag("converged"),
         }
         is_drawn = record.has("draws")
+        record.check(not is_drawn or facts["prediction"] == "draws", "predictions by EP need a Gaussian.")
         record.check(record.has("gaussian") != is_drawn, "it must have a Gaussian of its weights, or draws.")
         if not is_drawn:
             gaussian = Gaussian.from_record(record.child("gaussian"), size)
             return cls.of_gaussian(model, gaussian, record.integer("n_draws", 1), record.integer("seed", 0), **facts)
         points = np.array(record.array("draws", np.float64, (None, size), finite=True))
-        record.check(len(points) > 1, "it must have at least two draws.")
-        return cls.of_draws(model, points, **facts)
+        record.check(len(points) > 0, "it must have at least one draw.")
+        mean, std = (np.array(record.array(name, np.float64, (size,), finite=True)) for name in ("mean", "std"))
+        return cls.of_draws(model, points, mean, std, **facts)

@@ -15,7 +15,7 @@ from dualfield.data.records import Fields, Record
 from dualfield.models.labelling_order import LabellingOrder, labelling_order
 from dualfield.models.listings import SpanList
 from dualfield.models.spans import PredictedSpan, SpanInterval, marked_spans, span_probabilities
-from dualfield.models.structured import StructuredModel, _split
+from dualfield.models.structured import NO_SPREAD, StructuredModel, _split
 from dualfield.models.temperature_scaling import HeldOut
 from dualfield.scores.stored import LinearWeights
 from dualfield.structures import Bounds, Scores
@@ -71,6 +71,11 @@ class EnsembleModel(StructuredModel):
         return cls(**own, draws=np.asarray(draws, dtype=np.float64) if isinstance(draws, list) else draws)
 
     @property
+    def n_models(self) -> int:
+        """Number of distributions that are averaged."""
+        return len(self.draws)
+
+    @property
     def looks_up(self) -> bool:
         """Weights are in memory."""
         return False
@@ -103,9 +108,9 @@ class EnsembleModel(StructuredModel):
             self.need_exact(question, scores)
             cliques = "each" if pairwise else None
             found = self.structure.marginals(scores, temperature=T, cliques=cliques, n_jobs=n_threads)
-            node = node + found.node / len(self.draws)
+            node = node + found.node / self.n_models
             if found.clique is not None:
-                clique = found.clique / len(self.draws) + (0.0 if clique is None else clique)
+                clique = found.clique / self.n_models + (0.0 if clique is None else clique)
         return scores, node, clique
 
     # Answers
@@ -167,7 +172,7 @@ class EnsembleModel(StructuredModel):
     ) -> list[list[Any]]:
         """Draw labellings of each example: for each draw one of the weights, then a labelling under it."""
         rng = np.random.default_rng(draw_seed(random_state))
-        owner = rng.integers(len(self.draws), size=n_samples)
+        owner = rng.integers(self.n_models, size=n_samples)
         by_draw: list[Any] = [None] * n_samples
         n_examples = 0
         for at, scores in enumerate(self.each_scores(X, lengths, n_threads, known=known)):
@@ -189,6 +194,8 @@ class EnsembleModel(StructuredModel):
         return_std: bool = False,
     ) -> list[list[Any]]:
         """Return the spans of the predicted labellings with the means of their probabilities, and their spread."""
+        if return_std and self.n_models < 2:
+            raise ValueError(NO_SPREAD)
         scores, node, _ = self._means(X, lengths, n_threads, question="predict_spans")
         codes = self.structure.argmax(_expected(scores, node), n_jobs=n_threads)
         found, T = marked_spans(self.structure, scores, codes, self.names, outside), self.probability_temperature
@@ -198,7 +205,7 @@ class EnsembleModel(StructuredModel):
                 for one in self.each_scores(X, lengths, n_threads)
             ]
         )
-        means, stds = each.mean(axis=0), each.std(axis=0, ddof=1 if len(each) > 1 else 0)
+        means, stds = each.mean(axis=0), each.std(axis=0, ddof=min(1, self.n_models - 1))
         result: list[list[Any]] = SpanList(SpanList() for _ in range(scores.n_examples))
         for (i, kind, start, stop), p, std in zip(found, means.tolist(), stds.tolist(), strict=True):
             if p >= min_proba:
@@ -215,7 +222,7 @@ class EnsembleModel(StructuredModel):
         if by == "least_confidence":
             best = self.decoded(self.structure.argmax(_expected(scores, node), n_jobs=n_threads), scores.shape)
             log_best = self.log_probabilities(X, best, lengths, n_threads)
-        if by == "bald":
+        if by == "bald" and self.n_models > 1:
             each = self.each_scores(X, lengths, n_threads)
             draws = [[self.structure.marginals(one, temperature=T, n_jobs=n_threads).node] for one in each]
         return labelling_order(owner, by, per, rows, log_best, draws)

@@ -14,11 +14,9 @@ from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_label_kernel
 from dualfield.data.records import Fields, Record
 from dualfield.data.value_records import read_classes, values_record
-from dualfield.models.temperature_scaling import Calibration, HeldOut
+from dualfield.models.temperature_scaling import Calibration, HeldOut, held_out_rows
 from dualfield.scores import Expansion
 from dualfield.solvers.kernel.joint import joint_scores
-from dualfield.structures import Scores
-from dualfield.structures.registry import structure_of
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -97,16 +95,9 @@ class KernelClassifier:
 
     def held_out(self, X: Any, y: Any, n_threads: int = 1) -> HeldOut:
         """Return the scores of points that it was not fitted to, with their classes."""
-        targets, scores = np.asarray(y), self.decision_function(X, n_threads)
-        if targets.shape != scores.shape[:1]:
-            raise ValueError(f"y must have shape ({len(scores)},), a label for each row of X. Got {targets.shape}.")
-        unknown = sorted(set(targets.tolist()) - set(self.classes.tolist()), key=str)
-        if unknown:
-            raise ValueError(f"y has labels not seen in training: {unknown}.")
+        scores = self.decision_function(X, n_threads)
         node = np.column_stack([np.zeros_like(scores), scores]) if scores.ndim == 1 else scores
-        codes, rows = np.searchsorted(self.classes, targets).astype(np.int32), Scores(node, np.arange(len(node) + 1))
-        single = structure_of(type(self).__name__, "single").for_labels(self.classes.tolist(), codes, rows.shape)
-        return HeldOut(single, rows, codes)
+        return held_out_rows(self.classes, node, y)
 
     def predict(self, X: Any, n_threads: int = 1) -> NDArray[Any]:
         """Return the most probable class of each point."""

@@ -35,6 +35,10 @@ NOT_CALIBRATED = (
     "Margins are not probabilities. Call calibrate(X, y) with data that the model was not trained on; it chooses the "
     "temperature at which they are."
 )
+NO_SPREAD = (
+    "predict_spans(return_std=True) needs several models, whose answers differ: a BaggedTagger or a BayesianCRF with "
+    "prediction='draws'."
+)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -422,10 +426,7 @@ class StructuredModel:
     ) -> list[list[Any]]:
         """Return the spans of the best labelling of each sequence, with their probabilities."""
         if return_std:
-            raise ValueError(
-                "predict_spans(return_std=True) needs several models, whose answers differ: a BaggedTagger or a "
-                "BayesianCRF."
-            )
+            raise ValueError(NO_SPREAD)
         scores, T = self.scores(X, lengths, n_threads), self.probability_temperature
         return predict_spans(self.structure, scores, self.names, outside, min_proba, T, n_threads)
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.data.arrays import Floats
 from dualfield.data.records import Fields, Record
-from dualfield.structures import Scores, Structure
+from dualfield.structures import Scores, Single, Structure
 
-__all__ = ["Calibration", "choose_temperature"]
+__all__ = ["Calibration", "choose_temperature", "held_out_rows"]
 
 _GRID = np.linspace(-9.0, 9.0, 37)  # of log T, beside the spread of the scores
 
@@ -92,6 +93,41 @@ class HeldOut:
             rows = np.add.reduceat(rows, self.first_states, axis=1)
         found: Floats = -np.log(np.maximum(rows[np.arange(len(self.codes)), self.codes], 1e-300))
         return found
+
+
+def held_out_rows(classes: NDArray[Any], scores: Floats, y: Any) -> HeldOut:
+    """Return the scores of rows that a model was not trained on, each with one class.
+
+    Parameters
+    ----------
+    classes : array of shape (n_classes,)
+        In the order of the scores.
+    scores : array of shape (n, n_classes)
+        Up to a constant for each row, logarithms of probabilities.
+    y : array of shape (n,)
+        The true classes.
+
+    Returns
+    -------
+    HeldOut
+        What a temperature is chosen by.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dualfield.models.temperature_scaling import held_out_rows
+    >>> held_out_rows(np.array(["no", "yes"]), np.array([[2.0, 0.0]]), ["no"]).losses(1.0, None).round(3)
+    array([0.127])
+    """
+    targets = np.asarray(y)
+    if targets.shape != scores.shape[:1]:
+        raise ValueError(f"y must have shape ({len(scores)},), a label for each row of X. Got {targets.shape}.")
+    code_of = {label: code for code, label in enumerate(classes.tolist())}
+    unknown = sorted(set(targets.tolist()) - code_of.keys(), key=str)
+    if unknown:
+        raise ValueError(f"y has labels not seen in training: {unknown}.")
+    codes = np.array([code_of[label] for label in targets.tolist()], dtype=np.int32)
+    return HeldOut(Single(len(classes)), Scores(scores, np.arange(len(scores) + 1)), codes)
 
 
 def choose_temperature(parts: Sequence[HeldOut], n_jobs: int | None = None) -> Calibration:

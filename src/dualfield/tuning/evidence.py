@@ -19,9 +19,11 @@ DECADES = (0.1, 1.0, 10.0, 100.0, 1000.0)
 _MOST_STEPS, _ENOUGH = 20, 0.05  # of the fixed point, and the last change of log C
 
 
-def check_evidence(estimator: Any, data: TrainingData) -> None:
-    """Refuse what has no evidence, or none that Laplace's approximation gives."""
-    owner, reason = type(estimator).__name__, ""
+def check_evidence(
+    estimator: Any, data: TrainingData, what: str = "evidence of CRF", instead: str = "Choose C by CRFCV"
+) -> None:
+    """Refuse what has no evidence, or none that Laplace's approximation gives; so of posteriors."""
+    reason = ""
     if estimator.kernel is not None:
         reason = "kernel=None: weights of columns have a prior"
     elif estimator.l1_ratio > 0.0:
@@ -33,7 +35,7 @@ def check_evidence(estimator: Any, data: TrainingData) -> None:
     elif not estimator._objective(data).has_hessian:
         reason = f"covariances of parts, which {data.structure!r} does not have"
     if reason:
-        raise ValueError(f"The evidence of {owner} needs {reason}. Choose C by CRFCV instead.")
+        raise ValueError(f"The {what} needs {reason}. {instead} instead.")
 
 
 def evidence_path(estimator: Any, data: TrainingData, Cs: Sequence[float]) -> Iterator[tuple[Any, Evidence]]:

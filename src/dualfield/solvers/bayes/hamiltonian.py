@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import scipy.linalg
@@ -20,7 +20,9 @@ class HamiltonianDraws:
     Attributes
     ----------
     draws : array of shape (n_draws, d)
-        The draws of all chains.
+        Those that are kept.
+    mean, std : array of shape (d,)
+        Of all steps of all chains after they have burnt in.
     r_hat : float
         The largest potential scale reduction of a weight; close to 1 where chains agree.
     acceptance : float
@@ -30,11 +32,14 @@ class HamiltonianDraws:
     --------
     >>> import numpy as np
     >>> from dualfield.solvers.bayes.hamiltonian import HamiltonianDraws
-    >>> HamiltonianDraws(np.zeros((4, 2)), 1.0, 0.8).draws.shape
+    >>> HamiltonianDraws(np.zeros((4, 2)), np.zeros(2), np.ones(2), r_hat=1.0, acceptance=0.8).draws.shape
     (4, 2)
     """
 
     draws: Floats
+    mean: Floats
+    std: Floats
+    _: KW_ONLY
     r_hat: float
     acceptance: float
 
@@ -114,9 +119,14 @@ def draw_hamiltonian(posterior: Posterior, mode: Floats, n_draws: int, seed: int
         accepted.append(share)
     r_hat = potential_scale_reduction(np.array(kept))
     chosen = np.linspace(0, n_steps - 1, per_chain).round().astype(int)
-    points = np.concatenate([walk[chosen] for walk in kept])[:n_draws]
-    moved = scipy.linalg.solve_triangular(root, points.T, lower=True, trans="T").T
-    return HamiltonianDraws(mode + moved, r_hat, float(np.mean(accepted)))
+
+    def weights(u: Floats) -> Floats:
+        return np.asarray(mode + scipy.linalg.solve_triangular(root, u.T, lower=True, trans="T").T)
+
+    draws = weights(np.concatenate([walk[chosen] for walk in kept])[:n_draws])
+    every = weights(np.concatenate(kept))
+    mean, std = every.mean(axis=0), every.std(axis=0, ddof=1)
+    return HamiltonianDraws(draws, mean, std, r_hat=r_hat, acceptance=float(np.mean(accepted)))
 
 
 def _chain(potential: object, size: int, n_steps: int, rng: np.random.Generator) -> tuple[Floats, float]:
