@@ -50,6 +50,16 @@ class Parsed:
     trees: list[Any]
     true_trees: list[Any]
 
+    def shown(self, at: int) -> dict[str, Any]:
+        """Return what a display shows of one sentence."""
+        return {
+            "words": self.words[at],
+            "heads" if self.are_arcs else "brackets": self.predicted[at],
+            "probabilities": None if self.chances is None else self.chances[at],
+            "truth": None if self.truth is None else self.truth[at],
+            "tags": self.tags[at],
+        }
+
 
 def is_parser(model: Any) -> bool:
     """Return whether a model predicts trees of sentences."""
