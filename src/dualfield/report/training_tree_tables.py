@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dualfield.metrics import parse_scores
 from dualfield.plotting import ArcDisplay, TreeDisplay
 from dualfield.plotting.markup import Html, escape
-from dualfield.plotting.parsed import Parsed, parsed, read_true_trees
+from dualfield.plotting.parse_trees.parsed import Parsed, parsed, read_true_trees
 from dualfield.plotting.tables import table
 from dualfield.report.training_scores import counted
 

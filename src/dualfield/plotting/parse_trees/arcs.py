@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dualfield.data.tables import Columns
-from dualfield.plotting.arc_picture import arc_sketch
 from dualfield.plotting.drawn import DrawnDisplay
 from dualfield.plotting.labels import label_list, one_for_each
-from dualfield.plotting.parsed import parsed
+from dualfield.plotting.parse_trees.arc_picture import arc_sketch
+from dualfield.plotting.parse_trees.parsed import parsed
+from dualfield.plotting.parse_trees.tree_text import plain_arcs, rich_arcs
 from dualfield.plotting.sketch import Sketch, check_direction
-from dualfield.plotting.tree_text import plain_arcs, rich_arcs
 
 if TYPE_CHECKING:
     from rich.text import Text

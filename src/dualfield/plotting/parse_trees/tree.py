@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dualfield.data.tables import Columns
-from dualfield.plotting.bracketing import nested, read_brackets
 from dualfield.plotting.drawn import DrawnDisplay
 from dualfield.plotting.labels import label_list, one_for_each
-from dualfield.plotting.parsed import parsed
+from dualfield.plotting.parse_trees.bracketing import nested, read_brackets
+from dualfield.plotting.parse_trees.parsed import parsed
+from dualfield.plotting.parse_trees.tree_picture import tree_sketch
+from dualfield.plotting.parse_trees.tree_text import plain_tree, rich_tree
 from dualfield.plotting.sketch import Sketch, check_direction
-from dualfield.plotting.tree_picture import tree_sketch
-from dualfield.plotting.tree_text import plain_tree, rich_tree
 
 if TYPE_CHECKING:
     from rich.text import Text
