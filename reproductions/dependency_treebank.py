@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dualfield import CRF, StructuredSVM
-from dualfield.data.dependency_scores import attached
+from dualfield.data.parse_trees.dependency_scores import attached
 from dualfield.io import read_conll
 from dualfield.metrics import attachment_scores
 from reproductions.bootstrap import Counts, intervals, share

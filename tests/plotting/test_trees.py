@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualfield.plotting import ArcDisplay, TreeDisplay
-from dualfield.plotting.arc_picture import arc_sketch
+from dualfield.plotting.parse_trees.arc_picture import arc_sketch
+from dualfield.plotting.parse_trees.tree_picture import tree_sketch
 from dualfield.plotting.sentence_layout import text_width
 from dualfield.plotting.sketch import Box, Stroke, Words
-from dualfield.plotting.tree_picture import tree_sketch
 
 ROOT = Path(__file__).parents[2]
 WORDS = ["the", "dog", "that", "I", "saw", "sleeps", "."]

@@ -11,7 +11,7 @@ from dualfield import CRF, StructuredSVM
 from dualfield.data import ParseTree
 from dualfield.metrics import attachment_scores, parse_scores
 from dualfield.plotting import ArcDisplay, TreeDisplay
-from dualfield.plotting.parsed import is_parser, parsed
+from dualfield.plotting.parse_trees.parsed import is_parser, parsed
 from dualfield.report import DevData, training_page
 from dualfield.structures import Dependency, Grammar
 

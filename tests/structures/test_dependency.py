@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualfield import _native
-from dualfield.data.heads import lift_heads, read_heads
+from dualfield.data.parse_trees.heads import lift_heads, read_heads
 from dualfield.structures import ArcShape, Dependency, Scores, head_probabilities
 from tests.reference.parts import projective_trees
 

@@ -40,7 +40,7 @@ def test_trees_have_one_derivation_by_the_rules_read_off_them(binarise, horizont
     scores = zeros(grammar, shape.tokens)
     assert np.isfinite(grammar.score(scores, codes)).all()
     assert [str(tree) for tree in shape.decode(shape.read_labels(TREES).labels, codes)] == TREES
-    from dualfield.structures.ambiguity import check_one_derivation
+    from dualfield.structures.parse_trees.ambiguity import check_one_derivation
 
     check_one_derivation(grammar.rules)
 

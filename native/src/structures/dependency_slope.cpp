@@ -30,10 +30,7 @@ class DependencyStructure::OneSlope final : public Slope {
             for (std::size_t k = 1; k < n_labels_; ++k) labels_[row * n_labels_ + k] = pass_.label_share(row, k);
         }
         slope_.begin(table_);
-        for (std::size_t item = 0; item < table_.size(); ++item)
-            table_.ways(item, [&](const DerivationWay& way) {
-                if (way.part >= 0) masses_[static_cast<std::size_t>(way.part)] += way.share * slope_.mass(item);
-            });
+        slope_.add_masses(table_, masses_.data());
         return Status::ok;
     }
 

@@ -36,7 +36,14 @@ class DerivationSlope {
                     if (way.second >= 0) mass_[at(way.second)] += way.share * mass_[item];
                 });
     }
-    double mass(std::size_t item) const { return mass_[item]; }
+    // Adds to masses[part] the probabilities of parts.
+    template <class Source>
+    void add_masses(const Source& source, double* masses) const {
+        for (std::size_t item = 0; item < mass_.size(); ++item)
+            source.ways(item, [&](const DerivationWay& way) {
+                if (way.part >= 0) masses[way.part] += way.share * mass_[item];
+            });
+    }
 
     // Adds to changes[part] how the probabilities of parts change along the direction values[part]; returns what is
     // expected of it.

@@ -24,10 +24,7 @@ class SpansStructure::OneSlope final : public Slope {
         list_ways();
         slope_.begin(table_);
         masses_.assign(n_rows_, 0.0);
-        for (std::size_t item = 0; item < table_.size(); ++item)
-            table_.ways(item, [&](const DerivationWay& way) {
-                if (way.part >= 0) masses_[static_cast<std::size_t>(way.part)] += way.share * slope_.mass(item);
-            });
+        slope_.add_masses(table_, masses_.data());
         return Status::ok;
     }
 

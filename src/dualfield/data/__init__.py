@@ -14,11 +14,11 @@ from dualfield.data.compiled import (
     RowsOfPart,
     merge_partitions,
 )
-from dualfield.data.dependency_sentence import DependencySentence
 from dualfield.data.labels import Labels
-from dualfield.data.partial_trees import PartialTree
-from dualfield.data.tree_cleaning import clean_tree, join_unaries, split_unaries
-from dualfield.data.trees import Constituent, ParseTree
+from dualfield.data.parse_trees.dependency_sentence import DependencySentence
+from dualfield.data.parse_trees.partial_trees import PartialTree
+from dualfield.data.parse_trees.tree_cleaning import clean_tree, join_unaries, split_unaries
+from dualfield.data.parse_trees.trees import Constituent, ParseTree
 
 __all__ = [
     "Batch",

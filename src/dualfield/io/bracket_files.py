@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dualfield.data.brackets import BracketReader
-from dualfield.data.trees import ParseTree
+from dualfield.data.parse_trees.brackets import BracketReader
+from dualfield.data.parse_trees.trees import ParseTree
 from dualfield.io.text_lines import Source, Target, numbered_lines, source_name, write_lines
 
 NO_PARSE = "(())"

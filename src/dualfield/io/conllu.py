@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dualfield.data.dependency_sentence import HEAD, ID, N_COLUMNS, DependencySentence
+from dualfield.data.parse_trees.dependency_sentence import HEAD, ID, N_COLUMNS, DependencySentence
 from dualfield.io.text_lines import Source, Target, numbered_lines, source_name, write_lines
 
 __all__ = ["iter_conllu", "read_conllu", "write_conllu"]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.data.dependency_scores import attached
-from dualfield.data.dependency_sentence import DependencySentence
+from dualfield.data.parse_trees.dependency_scores import attached
+from dualfield.data.parse_trees.dependency_sentence import DependencySentence
 
 __all__ = ["AttachmentScores", "attachment_scores"]
 

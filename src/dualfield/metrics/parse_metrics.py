@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
+from dualfield.data.parse_trees.trees import ParseTree
 from dualfield.data.tables import Columns, Tabular
-from dualfield.data.trees import ParseTree
 from dualfield.metrics.span_metrics import SpanScore
 
 # evalb's file COLLINS.prm, with the other names that treebanks have for the outermost bracket.

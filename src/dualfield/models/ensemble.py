@@ -15,7 +15,7 @@ from dualfield.data.records import Fields, Record
 from dualfield.models.labelling_order import LabellingOrder, labelling_order
 from dualfield.models.listings import SpanList
 from dualfield.models.spans import PredictedSpan, SpanInterval, marked_spans, span_probabilities
-from dualfield.models.structured import NO_SPREAD, StructuredModel, _split
+from dualfield.models.structured import NO_SPREAD, StructuredModel, split_rows
 from dualfield.models.temperature_scaling import HeldOut
 from dualfield.scores.stored import LinearWeights
 from dualfield.structures import Bounds, Scores
@@ -137,14 +137,9 @@ class EnsembleModel(StructuredModel):
         known: Any = None,
     ) -> Any:
         """Return the mean probability of each label at each node, and with `pairwise` of labels of neighbours."""
-        reason = self.structure.no_pairs if pairwise else None
-        if reason is not None:
-            raise ValueError(f"pairwise {reason}")
+        self.need_pairs(pairwise)
         scores, node, clique = self._means(X, lengths, n_threads, pairwise=pairwise, known=known)
-        if self.structure.is_flat:
-            return node
-        nodes = scores.shape.arranged(_split(node, scores.offsets))
-        return nodes if clique is None else (nodes, _split(clique, self.structure.edge_offsets(scores.shape)))
+        return self.by_example(node, clique, scores.shape)
 
     def log_probabilities(self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Floats:
         """Return the logarithm of the mean probability of given labellings."""
@@ -218,7 +213,7 @@ class EnsembleModel(StructuredModel):
     ) -> LabellingOrder:
         """Order examples by how little is known about their labels."""
         scores, node, _ = self._means(X, lengths, n_threads, question="rank_for_labelling")
-        rows, log_best, draws, T = _split(node, scores.offsets), None, None, self.probability_temperature
+        rows, log_best, draws, T = split_rows(node, scores.offsets), None, None, self.probability_temperature
         if by == "least_confidence":
             best = self.decoded(self.structure.argmax(_expected(scores, node), n_jobs=n_threads), scores.shape)
             log_best = self.log_probabilities(X, best, lengths, n_threads)

@@ -351,9 +351,7 @@ class StructuredModel:
         known: Any = None,
     ) -> Any:
         """Return the probability of each label at each node, and with `pairwise` of labels of neighbours."""
-        reason = self.structure.no_pairs if pairwise else None
-        if reason is not None:
-            raise ValueError(f"pairwise {reason}")
+        self.need_pairs(pairwise)
         scores = self.scores(X, lengths, n_threads, known=known)
         self.need_exact("predict_proba", scores)
         return self.marginals(scores, n_threads, pairwise=pairwise)
@@ -369,6 +367,12 @@ class StructuredModel:
     ) -> Any:
         """Return probabilities, or where answers are bounds the beliefs that the bounds have."""
         return self.marginals(self.scores(X, lengths, n_threads, known=known), n_threads, pairwise=pairwise)
+
+    def need_pairs(self, pairwise: bool) -> None:
+        """Refuse a question about pairs of labels where the structure has none."""
+        reason = self.structure.no_pairs if pairwise else None
+        if reason is not None:
+            raise ValueError(f"pairwise {reason}")
 
     def need_exact(self, question: str, scores: Scores) -> None:
         """Refuse a question about probabilities where there are only bounds."""
@@ -386,12 +390,14 @@ class StructuredModel:
         answer = self.structure.marginals(
             scores, cliques=cliques, temperature=self.probability_temperature, n_jobs=n_threads
         )
+        return self.by_example(answer.node, answer.clique, scores.shape)
+
+    def by_example(self, node: Floats, clique: Floats | None, shape: Shape) -> Any:
+        """Cut probabilities of labels, and of pairs, into those of each example."""
         if self.structure.is_flat:
-            return answer.node
-        nodes = scores.shape.arranged(_split(answer.node, scores.offsets))
-        if answer.clique is None:
-            return nodes
-        return nodes, _split(answer.clique, self.structure.edge_offsets(scores.shape))
+            return node
+        nodes = shape.arranged(split_rows(node, shape.offsets))
+        return nodes if clique is None else (nodes, split_rows(clique, self.structure.edge_offsets(shape)))
 
     def log_probabilities(self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Floats:
         """Return the log-probability of given labellings."""
@@ -412,7 +418,7 @@ class StructuredModel:
         if by == "least_confidence":
             best = self.structure.log_partition(scores, temperature=0.0, n_jobs=n_threads)
             log_best = np.asarray((best - answer.log_partition) / T)
-        return labelling_order(owner, by, per, _split(answer.node, scores.offsets), log_best)
+        return labelling_order(owner, by, per, split_rows(answer.node, scores.offsets), log_best)
 
     def spans(
         self,
@@ -560,5 +566,6 @@ def read_vocabularies(
     return words, words
 
 
-def _split(rows: NDArray[Any], offsets: Sequence[int] | NDArray[Any]) -> list[NDArray[Any]]:
+def split_rows(rows: NDArray[Any], offsets: Sequence[int] | NDArray[Any]) -> list[NDArray[Any]]:
+    """Return the rows of each example."""
     return [rows[a:b] for a, b in itertools.pairwise(offsets)]

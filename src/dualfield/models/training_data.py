@@ -186,18 +186,8 @@ def read_training_data(
         name = type(structure).__name__
         raise ValueError(f"The 'pair_features' parameter of {owner} must be False: a {name} has no edges.")
     kernel_on = None if settings.kernel is None else settings.kernel_on
-    if kernel_on is not None and structure.empty_label is not None:
-        raise ValueError(
-            f"The 'kernel' parameter of {owner} must be None: the candidates of a {type(structure).__name__} have "
-            "linear scores."
-        )
-    if kernel_on in ("pairs", "both"):
-        _check_pairs(structure, nodes, kernel_on)
-    elif kernel_on == "nodes" and pairs is not None:
-        raise ValueError(
-            f"The 'kernel_on' parameter of {owner} must be 'pairs' or 'both' where edges have features, or a template "
-            "makes attributes for pairs of labels, so that the kernel scores them. Got 'nodes' instead."
-        )
+    if kernel_on is not None:
+        _check_kernel(owner, kernel_on, structure, nodes, pairs)
     has_edge_features = pairs is not None and not (template is not None and template.has_pairs)
     if has_edge_features:
         _check_edge_features(settings, owner)
@@ -293,8 +283,20 @@ def _check_edge_features(settings: Any, owner: str) -> None:
         )
 
 
-def _check_pairs(structure: Structure, nodes: Batch, kernel_on: str) -> None:
-    """Refuse a kernel on pairs of nodes where there are none."""
+def _check_kernel(owner: str, kernel_on: str, structure: Structure, nodes: Batch, pairs: Batch | None) -> None:
+    """Refuse a kernel on what there is not, or beside linear scores that have no place."""
+    if structure.empty_label is not None:
+        raise ValueError(
+            f"The 'kernel' parameter of {owner} must be None: the candidates of a {type(structure).__name__} have "
+            "linear scores."
+        )
+    if kernel_on == "nodes":
+        if pairs is not None:
+            raise ValueError(
+                f"The 'kernel_on' parameter of {owner} must be 'pairs' or 'both' where edges have features, or a "
+                "template makes attributes for pairs of labels, so that the kernel scores them. Got 'nodes' instead."
+            )
+        return
     if structure.no_pairs is not None:
         raise ValueError(f"kernel_on={kernel_on!r} {structure.no_pairs}")
     ends = structure.edge_ends(nodes.shape)

@@ -12,7 +12,7 @@ from dualfield.data.tables import Columns
 from dualfield.data.token_texts import token_texts
 from dualfield.plotting.drawn import DrawnDisplay
 from dualfield.plotting.graph_picture import graph_sketch
-from dualfield.plotting.labels import label_list
+from dualfield.plotting.labels import label_list, one_for_each
 from dualfield.plotting.sketch import Sketch
 from dualfield.structures import GraphShape, TreeShape
 from dualfield.structures.relaxed import relaxed_examples
@@ -89,8 +89,8 @@ class GraphDisplay(DrawnDisplay):
         n = len(self.labels)
         given = (("truth", self.truth), ("probabilities", self.probabilities), ("names", self.names))
         for name, values in (*given, ("positions", self.positions)):
-            if values is not None and len(values) != n:
-                raise ValueError(f"{name} has {len(values)} entries; expected {n}, one for each node.")
+            if values is not None:
+                one_for_each(name, values, n, "node")
         if self.positions is not None and self.positions.shape != (n, 2):
             raise ValueError(f"positions must have shape {(n, 2)}. Got {self.positions.shape} instead.")
         self.edges: NDArray[np.int32] = np.asarray(edges, dtype=np.int32).reshape(-1, 2)

@@ -22,6 +22,13 @@ def label_list(labels: Any) -> list[Any]:
     return labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
 
 
+def one_for_each(name: str, values: Any, n: int, what: str = "word") -> Any:
+    """Return values after checking that there is one for each word, token or node."""
+    if len(values) != n:
+        raise ValueError(f"{name} has {len(values)} entries; expected {n}, one for each {what}.")
+    return values
+
+
 def as_sequences(y: Any) -> list[list[Any]]:
     """Return labels as a list of sequences; labels that come one for each example are a single sequence.
 

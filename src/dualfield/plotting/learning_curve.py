@@ -129,7 +129,7 @@ class LearningCurveDisplay(Display):
         counts = _counts(sizes, len(labels))
         if warm and "warm_start" not in model.get_params(deep=False):
             raise ValueError(f"warm=True needs an estimator with the parameter warm_start. Got {type(model).__name__}.")
-        score, name = _scorer(model, labels, scoring)
+        score, name = _scorer(labels, scoring)
         order = check_random_state(random_state).permutation(len(labels))
         fitted = clone(model).set_params(warm_start=True) if warm else model
         found = []
@@ -238,7 +238,7 @@ def _counts(sizes: Sequence[float], n: int) -> list[int]:
     return sorted(set(counts))
 
 
-def _scorer(model: Any, labels: list[Any], scoring: Scorer | None) -> tuple[Scorer, str]:
+def _scorer(labels: list[Any], scoring: Scorer | None) -> tuple[Scorer, str]:
     if scoring is not None:
         return scoring, str(getattr(scoring, "__name__", "score"))
     first = labels[0] if labels else []

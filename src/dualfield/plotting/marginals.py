@@ -14,7 +14,7 @@ from dualfield.data.token_texts import token_texts
 from dualfield.metrics.sequences import labels_for
 from dualfield.plotting.canvas import one_axes
 from dualfield.plotting.display import Display
-from dualfield.plotting.labels import label_list
+from dualfield.plotting.labels import label_list, one_for_each
 from dualfield.plotting.markup import Html, shortened
 from dualfield.plotting.sentence import Piece, hues, mark_spans, span_pieces, token_pieces
 from dualfield.plotting.sentence_drawing import draw_sentence, svg_sentence
@@ -88,8 +88,8 @@ class MarginalsDisplay(Display):
         self.probabilities = None if probabilities is None else np.asarray(probabilities, dtype=np.float64)
         self.truth = None if truth is None else label_list(truth)
         for name, values in (("labels", self.labels), ("probabilities", self.probabilities), ("truth", self.truth)):
-            if values is not None and len(values) != len(self.tokens):
-                raise ValueError(f"{name} has {len(values)} entries; expected {len(self.tokens)}, one for each token.")
+            if values is not None:
+                one_for_each(name, values, len(self.tokens), "token")
         self.classes = [*self.labels, *(self.truth or [])] if classes is None else label_list(classes)
         self.marks_spans = mark_spans([*self.classes, *self.labels, *(self.truth or [])])
         self.spans = None if spans is None else [tuple(span) for span in spans]

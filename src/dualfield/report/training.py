@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from dualfield.plotting import ConvergenceDisplay, TopFeaturesDisplay, TransitionDisplay
 from dualfield.plotting.canvas import check_matplotlib
 from dualfield.plotting.markup import Html, escape
-from dualfield.plotting.parsed import is_parser
+from dualfield.plotting.parse_trees.parsed import is_parser
 from dualfield.plotting.tables import table
 from dualfield.report.page import page
 from dualfield.report.training_dev import DevData, evaluated, has_single_nodes

@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 
 from dualfield.metrics import parse_scores
 from dualfield.plotting import ArcDisplay, TreeDisplay
-from dualfield.plotting.arcs import shown_arcs
 from dualfield.plotting.markup import Html, escape
-from dualfield.plotting.parsed import Parsed, parsed, read_true_trees
+from dualfield.plotting.parse_trees.parsed import Parsed, parsed, read_true_trees
 from dualfield.plotting.tables import table
-from dualfield.plotting.tree import shown_tree
 from dualfield.report.training_scores import counted
 
 _MOST_LABELS = 30  # rows of a table
@@ -37,7 +35,7 @@ class DevTrees:
     """Predicted and true trees of those sentences whose truth is known."""
 
     found: Parsed
-    classes: list[Any]
+    classes: list[Any]  # without the empty label
     places: list[int]  # of the sentences
     numbers: list[int]  # of all sentences with a tree, among those that were passed
     unparsed: dict[int, str]  # those without any, and why
@@ -52,8 +50,8 @@ class DevTrees:
     def display(self, at: int) -> TreeDisplay | ArcDisplay:
         """Draw one of them."""
         if self.found.are_arcs:
-            return ArcDisplay(**shown_arcs(self.found, at))
-        return TreeDisplay(**shown_tree(self.found, at, self.classes))
+            return ArcDisplay(**self.found.shown(at))
+        return TreeDisplay(**self.found.shown(at), classes=self.classes)
 
     @cached_property
     def displays(self) -> dict[int, TreeDisplay | ArcDisplay]:
@@ -91,7 +89,7 @@ def read_trees(model: Any, X: Any, y: Any, tokens: Any = None) -> DevTrees:
         lost = [tree for tree in read_true_trees(shape, [y[at] for at in reasons]) if tree is not None]
     return DevTrees(
         found=found,
-        classes=list(model.classes_),
+        classes=[label for label in model.classes_ if label],
         places=known,
         numbers=kept,
         unparsed=reasons,

@@ -1,14 +1,11 @@
 """Structures: sets of labellings with an exact oracle on scores."""
 
-from dualfield.structures.arc_shape import ArcShape, head_probabilities
 from dualfield.structures.base import Structure
 from dualfield.structures.bounds import BestPoints, BoundedLabels, Bounds
 from dualfield.structures.chain import Chain
 from dualfield.structures.constraints import span_constraints
 from dualfield.structures.custom import CustomProblem, check_custom_problem
-from dualfield.structures.dependency import Dependency
 from dualfield.structures.factor_graph import FactorGraph
-from dualfield.structures.grammar import Grammar
 from dualfield.structures.graph import Graph
 from dualfield.structures.graph_input import FlatGraphs, grid_edges
 from dualfield.structures.graph_shape import GraphShape
@@ -20,13 +17,16 @@ from dualfield.structures.learnt_trees import mutual_information, spanning_tree
 from dualfield.structures.network import Network
 from dualfield.structures.network.hidden import Conditioned
 from dualfield.structures.opened import Opened
+from dualfield.structures.parse_trees.arc_shape import ArcShape, head_probabilities
+from dualfield.structures.parse_trees.dependency import Dependency
+from dualfield.structures.parse_trees.grammar import Grammar
+from dualfield.structures.parse_trees.span_features import default_texts
+from dualfield.structures.parse_trees.span_shape import SpanShape
+from dualfield.structures.parse_trees.spans import Spans
 from dualfield.structures.scores import KBest, Marginals, Scores
 from dualfield.structures.segments import SegmentShape
 from dualfield.structures.semi_markov import SemiMarkov
 from dualfield.structures.single import Single
-from dualfield.structures.span_features import default_texts
-from dualfield.structures.span_shape import SpanShape
-from dualfield.structures.spans import Spans
 from dualfield.structures.tree import Tree, TreeShape
 from dualfield.structures.user import UserStructure
 

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
+#include <vector>
 
 namespace dualfield {
 
@@ -29,6 +31,13 @@ class RandomStream {
 
     std::uint64_t state_;
 };
+
+// Puts entries in random order: all orders are equally likely.
+template <class T>
+void shuffle(std::vector<T>& entries, RandomStream& random) {
+    for (std::size_t left = entries.size(); left > 1; --left)
+        std::swap(entries[left - 1], entries[random.next() % left]);
+}
 
 // Index drawn with probability proportional to weights; the last one with weight guards against rounding.
 inline std::size_t draw_index(std::span<const double> weights, double uniform) {

@@ -18,6 +18,7 @@
 #include "dualfield/core/buffer.hpp"
 #include "dualfield/core/memory.hpp"
 #include "dualfield/objectives/objective.hpp"
+#include "dualfield/regularisers/squared_norm.hpp"
 #include "feature_lists.hpp"
 #include "parts_of_one.hpp"
 #include "segment_swap.hpp"
@@ -140,11 +141,7 @@ class CliqueAscent {
             for (std::size_t c = layout_.first(i); c < layout_.first(i + 1); ++c) n_open_[i] += is_open(c);
         }
     }
-    double half_square(const double* point) const {
-        double sum = 0.0;
-        for (std::size_t j = 0; j < w_.size(); ++j) sum += point[j] * point[j];
-        return 0.5 * sum;
-    }
+    double half_square(const double* point) const { return dualfield::half_square({point, w_.size()}); }
 
     void prefetch(std::size_t i, void (FeatureLists::*ask)(std::size_t) const) const {
         for (std::size_t c = layout_.first(i); c < layout_.first(i + 1); ++c)

@@ -12,6 +12,7 @@
 #include "chain_flow.hpp"
 #include "dualfield/core/memory.hpp"
 #include "dualfield/objectives/objective.hpp"
+#include "dualfield/regularisers/squared_norm.hpp"
 #include "dualfield/solvers/solver_state.hpp"
 #include "dualfield/structures/chain.hpp"
 #include "dualfield/structures/chain_block.hpp"
@@ -332,11 +333,7 @@ class FlowAscent {
         }
         dual_ = expected_cost() - half_square(w_.data());
     }
-    double half_square(const double* point) const {
-        double sum = 0.0;
-        for (std::size_t j = 0; j < w_.size(); ++j) sum += point[j] * point[j];
-        return 0.5 * sum;
-    }
+    double half_square(const double* point) const { return dualfield::half_square({point, w_.size()}); }
     // In the vector of weights.
     std::size_t clique_begin() const { return map_.shared_begin(); }
     std::size_t start_begin() const { return map_.shared_begin() + chain_.start_begin(); }

@@ -143,7 +143,7 @@ class FlowSwap : public Ascent {
 
     void shuffle(std::vector<std::uint64_t>& order) {
         RandomStream random(settings_.seed, ++n_shuffles_);
-        for (std::size_t left = order.size(); left > 1; --left) std::swap(order[left - 1], order[random.next() % left]);
+        dualfield::shuffle(order, random);
     }
 
     // Puts the active examples, which are in the order of the data, into random order run by run.

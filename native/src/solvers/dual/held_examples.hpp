@@ -47,8 +47,7 @@ class HeldExamples {
     template <class Heard>
     void sweep(std::uint64_t epoch, DualWeights& weights, double& passes, const Heard& heard) {
         RandomStream random(seed_, epoch);
-        for (std::size_t left = order_.size(); left > 1; --left)
-            std::swap(order_[left - 1], order_[random.next() % left]);
+        shuffle(order_, random);
         const double least = is_selective(epoch) ? selected_gain() : 0.0;
         chosen_.clear();
         for (const std::size_t i : order_)

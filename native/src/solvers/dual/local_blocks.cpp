@@ -18,6 +18,7 @@
 #include "dualfield/core/memory.hpp"
 #include "dualfield/core/parallel.hpp"
 #include "dualfield/core/random.hpp"
+#include "dualfield/regularisers/squared_norm.hpp"
 #include "local_tables.hpp"
 
 namespace dualfield {
@@ -116,8 +117,7 @@ class LocalBlocks {
     // False if nothing moved.
     bool visit_all() {
         RandomStream random(settings_.seed, n_iterations_ + 1);
-        for (std::size_t left = order_.size(); left > 1; --left)
-            std::swap(order_[left - 1], order_[random.next() % left]);
+        shuffle(order_, random);
         LocalTables::Visit all;
         for (const std::size_t i : order_) {
             const LocalTables::Visit one = tables_.visit(i, n_iterations_, w_.data());
@@ -129,11 +129,7 @@ class LocalBlocks {
         return all.n_moved > 0;
     }
 
-    double half_square(const double* point) const {
-        double sum = 0.0;
-        for (std::size_t j = 0; j < w_.size(); ++j) sum += point[j] * point[j];
-        return 0.5 * sum;
-    }
+    double half_square(const double* point) const { return dualfield::half_square({point, w_.size()}); }
     // At least the relaxed objective; by sweeps from the messages alone, or from nothing, too.
     double value(const double* w, bool asks_structure) {
         const std::size_t n = problem_.n_examples(), n_threads = std::max<std::size_t>(settings_.n_threads, 1);

@@ -16,6 +16,7 @@
 
 #include "dualfield/core/memory.hpp"
 #include "dualfield/core/random.hpp"
+#include "dualfield/regularisers/squared_norm.hpp"
 #include "gap_forecast.hpp"
 #include "labelling_mixture.hpp"
 #include "parts_of_one.hpp"
@@ -97,8 +98,7 @@ class PathBlocks {
 
     bool visit_all() {
         RandomStream random(settings_.seed, n_iterations_ + 1);
-        for (std::size_t left = order_.size(); left > 1; --left)
-            std::swap(order_[left - 1], order_[random.next() % left]);
+        shuffle(order_, random);
         for (std::size_t at = 0; at < order_.size(); ++at) {
             if (at + 1 < order_.size()) map_.prefetch(order_[at + 1]);
             dual_ += visit(order_[at]);
@@ -210,11 +210,7 @@ class PathBlocks {
         }
         dual_ -= half_square(w_.data());
     }
-    double half_square(const double* point) const {
-        double sum = 0.0;
-        for (std::size_t j = 0; j < w_.size(); ++j) sum += point[j] * point[j];
-        return 0.5 * sum;
-    }
+    double half_square(const double* point) const { return dualfield::half_square({point, w_.size()}); }
     void keep_if_better(const double* point) {
         const double value = half_square(point) + objective_.loss(point);
         if (!(value < primal_)) return;

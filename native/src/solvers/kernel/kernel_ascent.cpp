@@ -159,8 +159,7 @@ class Ascent {
     // One epoch, which moves something or does not; false if the callback ends the solve.
     bool visit_all(std::size_t epoch) {
         RandomStream random(settings_.seed, epoch);
-        for (std::size_t left = order_.size(); left > 1; --left)
-            std::swap(order_[left - 1], order_[random.next() % left]);
+        shuffle(order_, random);
         const double each = 1.0 / static_cast<double>(order_.size());
         const double least = kPassOver * each * std::max(aim_ * dual_, primal_ - dual_);
         has_moved_ = false;

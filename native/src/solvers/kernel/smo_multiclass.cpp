@@ -158,7 +158,7 @@ class MulticlassSmo {
         RandomStream random(settings_.seed, sweep);
         std::vector<std::int32_t> order(n_);
         std::iota(order.begin(), order.end(), 0);
-        for (std::size_t i = n_; i > 1; --i) std::swap(order[i - 1], order[random.next() % i]);
+        shuffle(order, random);
         const std::size_t ahead = std::min(problem_.gram->most_rows(), kRowsAhead);
         std::vector<const T*> rows(ahead);
         update_offsets();

@@ -5,6 +5,7 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -258,6 +259,12 @@ class BlockStream::Pipeline {
     std::exception_ptr failure_;
     std::thread reader_, writer_;
 };
+
+std::vector<std::size_t> BlockStream::every_block() const {
+    std::vector<std::size_t> blocks(n_blocks());
+    std::iota(blocks.begin(), blocks.end(), std::size_t{0});
+    return blocks;
+}
 
 void BlockStream::visit(std::span<const std::size_t> order, const std::function<bool(Blocks)>& visit) {
     Pipeline pipeline(*this, order);

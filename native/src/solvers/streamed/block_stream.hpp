@@ -57,6 +57,7 @@ class BlockStream {
     const BlockSizes& sizes(std::size_t block) const { return sizes_[block]; }
 
     std::size_t n_blocks() const { return source_.n_blocks(); }
+    std::vector<std::size_t> every_block() const;
     std::size_t size() const { return source_.size(); }
     std::size_t n_examples() const { return n_examples_; }    // that have nodes
     std::size_t n_held() const { return n_held_; }            // blocks that stay in memory

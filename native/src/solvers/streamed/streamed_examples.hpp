@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -46,7 +45,7 @@ class StreamedExamples {
     // Begins where a state in another precision stands, in the same blocks.
     template <class Other>
     void take_over(StreamedExamples<Other>&) {
-        const std::vector<std::size_t> order = every_block();
+        const std::vector<std::size_t> order = blocks_.every_block();
         blocks_.visit(order, [&](BlockStream::Blocks group) {
             for (VisitedBlock* block : group) {
                 const BlockSizes& sizes = blocks_.sizes(block->number);
@@ -70,7 +69,7 @@ class StreamedExamples {
     template <class Heard>
     void sweep(std::uint64_t epoch, DualWeights& weights, double& passes, const Heard& heard) {
         RandomStream random(seed_, epoch);
-        std::vector<std::size_t> order = every_block();
+        std::vector<std::size_t> order = blocks_.every_block();
         shuffle(order, random);
         const double least = is_selective(epoch) ? least_gain_ : 0.0;
         const double share = 1.0 / static_cast<double>(blocks_.n_examples());
@@ -192,20 +191,10 @@ class StreamedExamples {
 
     static std::size_t example(std::uint64_t visit) { return static_cast<std::size_t>(visit & 0xffffffffu); }
 
-    template <class T>
-    static void shuffle(std::vector<T>& numbers, RandomStream& random) {
-        for (std::size_t left = numbers.size(); left > 1; --left)
-            std::swap(numbers[left - 1], numbers[random.next() % left]);
-    }
-    std::vector<std::size_t> every_block() const {
-        std::vector<std::size_t> order(blocks_.n_blocks());
-        std::iota(order.begin(), order.end(), std::size_t{0});
-        return order;
-    }
     // All blocks one after another.
     template <class Use>
     void in_order(bool changes, const Use& use) {
-        const std::vector<std::size_t> order = every_block();
+        const std::vector<std::size_t> order = blocks_.every_block();
         blocks_.visit(order, [&](BlockStream::Blocks group) {
             for (VisitedBlock* block : group) {
                 Block opened(*this, *block);

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <stdexcept>
 
@@ -18,6 +17,7 @@
 #include "block_flows.hpp"
 #include "block_stream.hpp"
 #include "dualfield/core/random.hpp"
+#include "dualfield/regularisers/squared_norm.hpp"
 #include "dualfield/solvers/streamed/streamed_dual.hpp"
 #include "flow_visits.hpp"
 
@@ -97,16 +97,6 @@ class StreamedHinge {
     bool is_spent() const { return passes_ * (1.0 + 1e-9) >= settings_.most_passes; }
     Progress progress() const { return {primal_, dual_, gap(), passes_, clock_.seconds()}; }
 
-    template <class T>
-    static void shuffle(std::vector<T>& numbers, RandomStream& random) {
-        for (std::size_t left = numbers.size(); left > 1; --left)
-            std::swap(numbers[left - 1], numbers[random.next() % left]);
-    }
-    std::vector<std::size_t> every_block() const {
-        std::vector<std::size_t> order(blocks_.n_blocks());
-        std::iota(order.begin(), order.end(), std::size_t{0});
-        return order;
-    }
     static bool counts(const Problem& problem, std::size_t i) {
         return problem.length(i) > 0 && problem.weights[i] > 0.0;
     }
@@ -115,7 +105,7 @@ class StreamedHinge {
     bool sweep() {
         const std::uint64_t epoch = n_iterations_ + 1;
         RandomStream random(settings_.seed, epoch);
-        std::vector<std::size_t> order = every_block(), visits;
+        std::vector<std::size_t> order = blocks_.every_block(), visits;
         shuffle(order, random);
         const double least = is_selective(epoch) ? least_gain_ : 0.0;
         const double share = 1.0 / static_cast<double>(blocks_.n_examples());
@@ -159,7 +149,7 @@ class StreamedHinge {
     // The costs of the flows; w [size] is moved by them from zero.
     double sum_up(double* w, bool balances) {
         double costs = 0.0;
-        const std::vector<std::size_t> order = every_block();
+        const std::vector<std::size_t> order = blocks_.every_block();
         blocks_.visit(order, [&](BlockStream::Blocks group) {
             for (VisitedBlock* block : group) {
                 const Problem& problem = block->problem();
@@ -180,12 +170,7 @@ class StreamedHinge {
         return costs;
     }
 
-    static double half_square_of(const double* point, std::size_t size) {
-        double sum = 0.0;
-        for (std::size_t j = 0; j < size; ++j) sum += point[j] * point[j];
-        return 0.5 * sum;
-    }
-    double half_square(const double* point) const { return half_square_of(point, w_.size()); }
+    double half_square(const double* point) const { return dualfield::half_square({point, w_.size()}); }
     // The losses at several points, in one pass over the data.
     std::vector<double> losses(const std::vector<const double*>& points) {
         std::vector<double> parts(points.size() * blocks_.n_blocks(), 0.0), sums(points.size(), 0.0);

@@ -123,7 +123,7 @@ class TreeTagger:
 
     def _with_chances(self, tree: str, rows: Any) -> str:
         """Return JSON: the tree, and its brackets with their probabilities."""
-        from dualfield.data.tree_cleaning import joined_constituents
+        from dualfield.data.parse_trees.tree_cleaning import joined_constituents
 
         if tree == NO_TREE:
             return json.dumps({"tree": tree, "brackets": []})

@@ -60,6 +60,6 @@ def tell_unparsed(reasons: Mapping[str, str]) -> None:
 
 def tree_labels(trees: list[ParseTree]) -> list[list[str]]:
     """Return the labels of each tree, unary chains as one."""
-    from dualfield.data.tree_cleaning import joined_constituents
+    from dualfield.data.parse_trees.tree_cleaning import joined_constituents
 
     return [[label for label, _, _ in joined_constituents(tree)] for tree in trees]

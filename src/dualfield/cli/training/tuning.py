@@ -77,7 +77,7 @@ def run(given: Options, chosen: set[str], command: str | None) -> None:
     if remark:
         say(remark)
     if given["target"] is not None:
-        _write_model(given, data, loss, best, say)
+        _write_model(given, data, best, say)
     if given["report"] is not None:
         held_out = "none" if scoring == "evidence" else f"{n_folds} folds"
         facts = [("training data", f"{data.name}: {data}")]
@@ -170,7 +170,7 @@ def _check_files(given: Options) -> None:
         check_drawing("--report")
 
 
-def _write_model(given: Options, data: LabelledData, loss: str, search: Any, say: Callable[[str], None]) -> None:
+def _write_model(given: Options, data: LabelledData, search: Any, say: Callable[[str], None]) -> None:
     """Train the winner on all data, as ``dualfield train`` with its options does, and write it."""
     from sklearn.base import clone
 

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dualfield.data.tables import Columns
-from dualfield.plotting.arc_picture import arc_sketch
 from dualfield.plotting.drawn import DrawnDisplay
-from dualfield.plotting.labels import label_list
-from dualfield.plotting.parsed import Parsed, parsed
+from dualfield.plotting.labels import label_list, one_for_each
+from dualfield.plotting.parse_trees.arc_picture import arc_sketch
+from dualfield.plotting.parse_trees.parsed import parsed
+from dualfield.plotting.parse_trees.tree_text import plain_arcs, rich_arcs
 from dualfield.plotting.sketch import Sketch, check_direction
-from dualfield.plotting.tree_text import plain_arcs, rich_arcs
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -85,15 +85,15 @@ class ArcDisplay(DrawnDisplay):
         n = len(self.words)
         self.arcs = _read_arcs("heads", heads, n)
         if labels is not None:
-            named = _as_long("labels", [str(label) for label in label_list(labels)], n)
+            named = one_for_each("labels", [str(label) for label in label_list(labels)], n)
             self.arcs = [(head, label) for (head, _), label in zip(self.arcs, named, strict=True)]
         self.truth = None if truth is None else _read_arcs("truth", truth, n)
         self.probabilities = (
             None
             if probabilities is None
-            else _as_long("probabilities", np.asarray(probabilities, dtype=np.float64).tolist(), n)
+            else one_for_each("probabilities", np.asarray(probabilities, dtype=np.float64).tolist(), n)
         )
-        self.tags = None if tags is None else _as_long("tags", [str(tag) for tag in label_list(tags)], n)
+        self.tags = None if tags is None else one_for_each("tags", [str(tag) for tag in label_list(tags)], n)
         self.direction = check_direction(direction)
 
     @property
@@ -141,7 +141,7 @@ class ArcDisplay(DrawnDisplay):
         found = parsed(model, [sentence], None if truth is None else [truth], None if words is None else [words])
         if not found.are_arcs:
             raise ValueError("ArcDisplay shows heads; the model predicts brackets. TreeDisplay shows them.")
-        return cls(**shown_arcs(found, 0), direction=direction)
+        return cls(**found.shown(0), direction=direction)
 
     def _summary(self) -> str:
         return f"{len(self.words)} words" + f", {sum(self.wrong)} wrong" * (self.truth is not None)
@@ -168,16 +168,10 @@ class ArcDisplay(DrawnDisplay):
         return f"Dependency tree: {self._summary()}"
 
 
-def _as_long(name: str, values: list[Any], n: int) -> list[Any]:
-    if len(values) != n:
-        raise ValueError(f"{name} has {len(values)} entries; expected {n}, one for each word.")
-    return values
-
-
 def _read_arcs(name: str, heads: Any, n: int) -> list[tuple[int, str]]:
     """Return head and label of each word; an empty label where there is none."""
     found = []
-    for at, entry in enumerate(_as_long(name, label_list(heads), n)):
+    for at, entry in enumerate(one_for_each(name, label_list(heads), n)):
         head, label = entry if isinstance(entry, (tuple, list)) and len(entry) == 2 else (entry, "")
         if isinstance(head, bool) or not isinstance(head, (int, np.integer)) or not 0 <= head <= n or head == at + 1:
             raise ValueError(
@@ -186,14 +180,3 @@ def _read_arcs(name: str, heads: Any, n: int) -> list[tuple[int, str]]:
             )
         found.append((int(head), "" if label is None else str(label)))
     return found
-
-
-def shown_arcs(found: Parsed, at: int) -> dict[str, Any]:
-    """Return what is shown of one of several sentences that a model has parsed."""
-    return {
-        "words": found.words[at],
-        "heads": found.predicted[at],
-        "probabilities": None if found.chances is None else found.chances[at],
-        "truth": None if found.truth is None else found.truth[at],
-        "tags": found.tags[at],
-    }

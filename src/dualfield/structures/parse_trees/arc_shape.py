@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from dualfield.data import Labels
 from dualfield.data.arrays import Floats
-from dualfield.data.dependency_sentence import DependencySentence
-from dualfield.data.heads import Heads, lift_heads, read_heads, refused_heads
+from dualfield.data.parse_trees.dependency_sentence import DependencySentence
+from dualfield.data.parse_trees.heads import Heads, lift_heads, read_heads, refused_heads
 from dualfield.data.partial_labels import PartialLabels
 from dualfield.data.shapes import Shape, rows_of_examples
 
 __all__ = ["ArcShape", "head_probabilities"]
-from dualfield.structures.span_shape import word_of
+from dualfield.structures.parse_trees.span_shape import word_of
 
 EMPTY, ARC = "", "arc"  # labels of arcs that are not in the tree, and of those that are where trees have no labels
 _ROOT = "ROOT"

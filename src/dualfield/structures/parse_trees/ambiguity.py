@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from dualfield.structures.grammar_rules import GrammarRules
+from dualfield.structures.parse_trees.grammar_rules import GrammarRules
 
 
 def check_one_derivation(rules: GrammarRules) -> None:

@@ -14,7 +14,7 @@ from dualfield.data.attributes import Vocabulary
 from dualfield.data.batch import Batch
 from dualfield.data.records import Record
 from dualfield.data.shapes import rows_of_examples
-from dualfield.structures.span_features import DEFAULT, expanded_tokens, span_rows, width_of
+from dualfield.structures.parse_trees.span_features import DEFAULT, expanded_tokens, span_rows, width_of
 
 # Of a word: column 0 is the word in lower case, 1 its shape, 2 its last three letters.
 _WORD_TEXTS = (

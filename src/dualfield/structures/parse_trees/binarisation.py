@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.structures.grammar_rules import GrammarRules, RuleBuilder
-from dualfield.structures.grammar_shape import GrammarShape, Terminals
+from dualfield.structures.parse_trees.grammar_rules import GrammarRules, RuleBuilder
+from dualfield.structures.parse_trees.grammar_shape import GrammarShape, Terminals
 
 
 class Node(NamedTuple):

@@ -15,21 +15,21 @@ from dualfield import _native
 from dualfield.data.arrays import Codes, Floats
 from dualfield.data.input_forms import read_sentences
 from dualfield.data.labels import Labels
+from dualfield.data.parse_trees.trees import ParseTree
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
-from dualfield.data.trees import ParseTree
-from dualfield.structures.ambiguity import check_one_derivation
 from dualfield.structures.base import Structure
-from dualfield.structures.binarisation import Binarisation
-from dualfield.structures.bracket_agreement import bracket_agreement
-from dualfield.structures.grammar_features import Features
-from dualfield.structures.grammar_input import Normaliser, read_nltk, read_productions
-from dualfield.structures.grammar_rules import GrammarRules
-from dualfield.structures.grammar_settings import GrammarSettings
-from dualfield.structures.grammar_shape import GrammarShape, TaggedShape
 from dualfield.structures.opened import Opened
+from dualfield.structures.parse_trees.ambiguity import check_one_derivation
+from dualfield.structures.parse_trees.binarisation import Binarisation
+from dualfield.structures.parse_trees.bracket_agreement import bracket_agreement
+from dualfield.structures.parse_trees.grammar_features import Features
+from dualfield.structures.parse_trees.grammar_input import Normaliser, read_nltk, read_productions
+from dualfield.structures.parse_trees.grammar_rules import GrammarRules
+from dualfield.structures.parse_trees.grammar_settings import GrammarSettings
+from dualfield.structures.parse_trees.grammar_shape import GrammarShape, TaggedShape
+from dualfield.structures.parse_trees.span_features import taken_apart
 from dualfield.structures.scores import Scores
-from dualfield.structures.span_features import taken_apart
 
 __all__ = ["Grammar"]
 

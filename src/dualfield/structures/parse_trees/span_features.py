@@ -63,7 +63,7 @@ def default_texts(n_columns: int) -> list[str]:
 
     Examples
     --------
-    >>> from dualfield.structures.span_features import default_texts
+    >>> from dualfield.structures.parse_trees.span_features import default_texts
     >>> default_texts(2)[:3]
     ['bias', '%n', '%x[first]']
     """

@@ -32,7 +32,7 @@ class DependencySentence:
 
     Examples
     --------
-    >>> from dualfield.data.dependency_sentence import DependencySentence
+    >>> from dualfield.data.parse_trees.dependency_sentence import DependencySentence
     >>> row = ("1", "Stop", "stop", "VERB", "VB", "_", "0", "root", "_", "_")
     >>> sentence = DependencySentence((row,))
     >>> sentence.tokens, sentence.heads, sentence.labels
@@ -125,7 +125,7 @@ class DependencySentence:
 
         Examples
         --------
-        >>> from dualfield.data.dependency_sentence import DependencySentence
+        >>> from dualfield.data.parse_trees.dependency_sentence import DependencySentence
         >>> row = ("1", "Stop", "stop", "VERB", "VB", "_", "_", "_", "_", "_")
         >>> DependencySentence((row,)).with_heads([0], ["root"]).rows[0][6:8]
         ('0', 'root')

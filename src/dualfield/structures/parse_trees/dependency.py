@@ -13,15 +13,15 @@ from dualfield.data.anchored_rows import AnchoredRows, arc_anchors
 from dualfield.data.anchored_texts import ARC as ANCHORS
 from dualfield.data.anchored_texts import AnchoredTexts, read_row_features
 from dualfield.data.arrays import Codes
-from dualfield.data.dependency_scores import attached
-from dualfield.data.dependency_sentence import DependencySentence
 from dualfield.data.input_forms import opened, read_sentences
+from dualfield.data.parse_trees.dependency_scores import attached
+from dualfield.data.parse_trees.dependency_sentence import DependencySentence
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
-from dualfield.structures.arc_features import ARGUMENT, default_arc_texts
-from dualfield.structures.arc_shape import ARC, EMPTY, NON_PROJECTIVE, ArcShape, n_words_of
 from dualfield.structures.base import Structure
 from dualfield.structures.opened import Opened
+from dualfield.structures.parse_trees.arc_features import ARGUMENT, default_arc_texts
+from dualfield.structures.parse_trees.arc_shape import ARC, EMPTY, NON_PROJECTIVE, ArcShape, n_words_of
 
 __all__ = ["Dependency"]
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield import _native
-from dualfield.data.dependency_sentence import DependencySentence
 from dualfield.data.input_forms import unwrapped
+from dualfield.data.parse_trees.dependency_sentence import DependencySentence
 
 __all__ = ["Heads", "lift_heads", "read_heads"]
 
@@ -36,7 +36,7 @@ class Heads(NamedTuple):
 
     Examples
     --------
-    >>> from dualfield.data.heads import read_heads
+    >>> from dualfield.data.parse_trees.heads import read_heads
     >>> read_heads([[2, 0], [None]], [2, 1]).is_whole
     array([ True, False])
     """
@@ -75,7 +75,7 @@ def read_heads(y: Any, lengths: Sequence[int], name: str = "y") -> Heads:
 
     Examples
     --------
-    >>> from dualfield.data.heads import read_heads
+    >>> from dualfield.data.parse_trees.heads import read_heads
     >>> read_heads([[2, 0, None], [(0, "root")]], [3, 1])[1:3]
     (array([ 2,  0, -1,  0], dtype=int32), [None, None, None, 'root'])
     """
@@ -186,7 +186,7 @@ def lift_heads(heads: Sequence[int]) -> list[int]:
 
     Examples
     --------
-    >>> from dualfield.data.heads import lift_heads
+    >>> from dualfield.data.parse_trees.heads import lift_heads
     >>> lift_heads([3, 4, 0, 3])  # the arc from 4 to 2 crosses that from 3 to 1
     [3, 3, 0, 3]
     """

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.data.anchored_rows import segment_anchors
-from dualfield.data.brackets import nested
 from dualfield.data.labels import Labels
+from dualfield.data.parse_trees.brackets import nested
+from dualfield.data.parse_trees.partial_trees import Bracketing, read_bracketing
+from dualfield.data.parse_trees.tree_cleaning import JOIN, split_unaries
+from dualfield.data.parse_trees.trees import ParseTree
 from dualfield.data.partial_labels import PartialLabels
-from dualfield.data.partial_trees import Bracketing, read_bracketing
 from dualfield.data.shapes import Shape, rows_of_examples
-from dualfield.data.tree_cleaning import JOIN, split_unaries
-from dualfield.data.trees import ParseTree
 
 __all__ = ["SpanShape"]
 

@@ -8,9 +8,9 @@ from typing import Any, Literal
 from dualfield.data.checks import check_choice
 from dualfield.data.records import Fields, Record
 from dualfield.structures.checks import check_int
-from dualfield.structures.grammar_features import Features, GrammarFeatures, read_features_record
-from dualfield.structures.lexicon import Lexicon
-from dualfield.structures.span_shape import FORMS
+from dualfield.structures.parse_trees.grammar_features import Features, GrammarFeatures, read_features_record
+from dualfield.structures.parse_trees.lexicon import Lexicon
+from dualfield.structures.parse_trees.span_shape import FORMS
 
 _CHOICES = {"binarise": ("right", "left"), "tags": ("given", "predicted"), "lexicon": ("open", "seen")}
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.data.dependency_sentence import DependencySentence
-from dualfield.data.heads import read_heads
 from dualfield.data.labels import Labels
-from dualfield.data.tree_cleaning import joined_constituents
+from dualfield.data.parse_trees.dependency_sentence import DependencySentence
+from dualfield.data.parse_trees.heads import read_heads
+from dualfield.data.parse_trees.tree_cleaning import joined_constituents
 from dualfield.plotting.labels import label_list
 from dualfield.structures import ArcShape, SpanShape
-from dualfield.structures.arc_shape import arc_rows
+from dualfield.structures.parse_trees.arc_shape import arc_rows
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -49,6 +49,16 @@ class Parsed:
     truth: list[list[Any] | None] | None
     trees: list[Any]
     true_trees: list[Any]
+
+    def shown(self, at: int) -> dict[str, Any]:
+        """Return what a display shows of one sentence."""
+        return {
+            "words": self.words[at],
+            "heads" if self.are_arcs else "brackets": self.predicted[at],
+            "probabilities": None if self.chances is None else self.chances[at],
+            "truth": None if self.truth is None else self.truth[at],
+            "tags": self.tags[at],
+        }
 
 
 def is_parser(model: Any) -> bool:

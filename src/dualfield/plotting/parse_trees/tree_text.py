@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from dualfield.plotting.bracketing import Node
 from dualfield.plotting.graph_picture import Colours
+from dualfield.plotting.parse_trees.bracketing import Node
 from dualfield.plotting.sentence import rounded
 from dualfield.plotting.style import HUES
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dualfield.data.tree_cleaning import JOIN, joined_constituents
-from dualfield.data.trees import ParseTree
+from dualfield.data.parse_trees.tree_cleaning import JOIN, joined_constituents
+from dualfield.data.parse_trees.trees import ParseTree
 
 __all__ = ["PartialTree"]
 

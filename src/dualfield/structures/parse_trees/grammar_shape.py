@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.data.partial_trees import Bracketing
-from dualfield.data.tree_cleaning import JOIN, split_unaries
-from dualfield.data.trees import ParseTree
-from dualfield.structures.span_shape import SpanShape
+from dualfield.data.parse_trees.partial_trees import Bracketing
+from dualfield.data.parse_trees.tree_cleaning import JOIN, split_unaries
+from dualfield.data.parse_trees.trees import ParseTree
+from dualfield.structures.parse_trees.span_shape import SpanShape
 
 
 class Terminals(NamedTuple):

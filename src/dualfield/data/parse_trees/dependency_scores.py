@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dualfield.data.heads import Heads, read_heads
+from dualfield.data.parse_trees.heads import Heads, read_heads
 
 __all__ = ["Attached", "attached"]
 
@@ -26,7 +26,7 @@ class Attached(NamedTuple):
 
     Examples
     --------
-    >>> from dualfield.data.dependency_scores import attached
+    >>> from dualfield.data.parse_trees.dependency_scores import attached
     >>> attached([[2, 0], [None]], [[2, 0], [0]]).is_known
     array([ True,  True, False])
     """
@@ -54,7 +54,7 @@ def attached(y_true: Any, y_pred: Any, *, exact: bool = True) -> Attached:
 
     Examples
     --------
-    >>> from dualfield.data.dependency_scores import attached
+    >>> from dualfield.data.parse_trees.dependency_scores import attached
     >>> attached([[(2, "nsubj"), (0, "root")]], [[(2, "obj"), (0, "root")]]).right_label
     array([False,  True])
     """

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from dualfield.data.partial_trees import read_bracketing
-from dualfield.data.tree_cleaning import JOIN
+from dualfield.data.parse_trees.partial_trees import read_bracketing
+from dualfield.data.parse_trees.tree_cleaning import JOIN
 
 __all__ = ["bracket_agreement"]
 
@@ -27,7 +27,7 @@ def bracket_agreement(predicted: Sequence[Any], y: Sequence[Any]) -> float | Non
 
     Examples
     --------
-    >>> from dualfield.structures.bracket_agreement import bracket_agreement
+    >>> from dualfield.structures.parse_trees.bracket_agreement import bracket_agreement
     >>> bracket_agreement(["(S (NP (NN a)) (VB b))"], ["(S (NN a) (VB b))"])
     0.6666666666666666
     """

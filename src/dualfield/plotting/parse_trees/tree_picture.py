@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dualfield.plotting.bracketing import Node
 from dualfield.plotting.graph_picture import Colours
 from dualfield.plotting.markup import printable, shortened
+from dualfield.plotting.parse_trees.bracketing import Node
 from dualfield.plotting.sentence import rounded
 from dualfield.plotting.sentence_layout import text_width
 from dualfield.plotting.sketch import Box, Part, Sketch, Stroke, Words

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dualfield.data.tables import Columns
-from dualfield.plotting.bracketing import nested, read_brackets
 from dualfield.plotting.drawn import DrawnDisplay
-from dualfield.plotting.labels import label_list
-from dualfield.plotting.parsed import Parsed, parsed
+from dualfield.plotting.labels import label_list, one_for_each
+from dualfield.plotting.parse_trees.bracketing import nested, read_brackets
+from dualfield.plotting.parse_trees.parsed import parsed
+from dualfield.plotting.parse_trees.tree_picture import tree_sketch
+from dualfield.plotting.parse_trees.tree_text import plain_tree, rich_tree
 from dualfield.plotting.sketch import Sketch, check_direction
-from dualfield.plotting.tree_picture import tree_sketch
-from dualfield.plotting.tree_text import plain_tree, rich_tree
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -91,9 +91,7 @@ class TreeDisplay(DrawnDisplay):
             raise ValueError(f"probabilities has {len(chances)} entries; expected {len(self.brackets)}.")
         self.probabilities = chances
         self.truth = None if truth is None else read_brackets("truth", truth, n)[0]
-        self.tags = None if tags is None else [str(tag) for tag in label_list(tags)]
-        if self.tags is not None and len(self.tags) != n:
-            raise ValueError(f"tags has {len(self.tags)} entries; expected {n}, one for each word.")
+        self.tags = None if tags is None else one_for_each("tags", [str(tag) for tag in label_list(tags)], n)
         self.direction = check_direction(direction)
         self.tops, self.missed = nested("brackets", self.brackets, chances, self.truth, n)
         seen = [label for label, _, _ in [*self.brackets, *(self.truth or [])]]
@@ -145,7 +143,8 @@ class TreeDisplay(DrawnDisplay):
         found = parsed(model, [sentence], None if truth is None else [truth], None if words is None else [words])
         if found.are_arcs:
             raise ValueError("TreeDisplay shows brackets; the model predicts heads. ArcDisplay shows them.")
-        return cls(**shown_tree(found, 0, model.classes_), direction=direction)
+        classes = [label for label in label_list(model.classes_) if label]
+        return cls(**found.shown(0), classes=classes, direction=direction)
 
     def _summary(self) -> str:
         known = f", {sum(self.wrong)} wrong, {len(self.missed)} missed" if self.truth is not None else ""
@@ -172,15 +171,3 @@ class TreeDisplay(DrawnDisplay):
 
     def _title(self) -> str:
         return f"Constituent tree: {self._summary()}"
-
-
-def shown_tree(found: Parsed, at: int, classes: Any) -> dict[str, Any]:
-    """Return what is shown of one of several sentences that a model has parsed."""
-    return {
-        "words": found.words[at],
-        "brackets": found.predicted[at],
-        "probabilities": None if found.chances is None else found.chances[at],
-        "truth": None if found.truth is None else found.truth[at],
-        "tags": found.tags[at],
-        "classes": [label for label in label_list(classes) if label],
-    }

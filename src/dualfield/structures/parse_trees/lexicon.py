@@ -9,8 +9,8 @@ import numpy as np
 
 from dualfield.data.arrays import Codes
 from dualfield.data.word_shapes import word_shape
-from dualfield.structures.grammar_rules import GrammarRules
-from dualfield.structures.grammar_shape import GrammarShape, Terminals
+from dualfield.structures.parse_trees.grammar_rules import GrammarRules
+from dualfield.structures.parse_trees.grammar_shape import GrammarShape, Terminals
 
 ANY = "*"  # the terminal of all words where every word may have every tag
 

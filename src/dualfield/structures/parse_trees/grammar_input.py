@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-from dualfield.structures.grammar_rules import RuleBuilder
+from dualfield.structures.parse_trees.grammar_rules import RuleBuilder
 
 _MOST_RULES = 1_000_000
 _ITEM = re.compile(r"'([^']*)'|\"([^\"]*)\"|(\||->|→)|(\[[^\]]*\])|([^\s|'\"\[\]]+)")

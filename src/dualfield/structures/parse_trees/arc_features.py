@@ -27,7 +27,7 @@ def default_arc_texts(n_columns: int) -> AnchoredTexts:
 
     Examples
     --------
-    >>> from dualfield.structures.arc_features import default_arc_texts
+    >>> from dualfield.structures.parse_trees.arc_features import default_arc_texts
     >>> default_arc_texts(1).texts[:3]
     ('%n', '%x[head]/%d', '%x[head]/%n')
     """

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from dualfield.data.brackets import BracketReader, checked_name, escaped_word, nested
+from dualfield.data.parse_trees.brackets import BracketReader, checked_name, escaped_word, nested
 
 __all__ = ["Constituent", "ParseTree"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dualfield.data.trees import Constituent, ParseTree
+from dualfield.data.parse_trees.trees import Constituent, ParseTree
 
 __all__ = ["clean_tree", "join_unaries", "split_unaries"]
 
@@ -160,7 +160,7 @@ def joined_constituents(tree: ParseTree) -> list[Constituent]:
     Examples
     --------
     >>> from dualfield.data import ParseTree
-    >>> from dualfield.data.tree_cleaning import joined_constituents
+    >>> from dualfield.data.parse_trees.tree_cleaning import joined_constituents
     >>> [tuple(one) for one in joined_constituents(ParseTree.from_brackets("(S (VP (VB go)))"))]
     [('S+VP', 0, 1)]
     """

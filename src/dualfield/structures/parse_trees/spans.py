@@ -13,10 +13,10 @@ from dualfield.data.arrays import Codes
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
 from dualfield.structures.base import Structure
-from dualfield.structures.bracket_agreement import bracket_agreement
 from dualfield.structures.opened import Opened
-from dualfield.structures.span_features import DEFAULT, read_features, span_rows, taken_apart, width_of
-from dualfield.structures.span_shape import EMPTY, FORMS, SpanShape
+from dualfield.structures.parse_trees.bracket_agreement import bracket_agreement
+from dualfield.structures.parse_trees.span_features import DEFAULT, read_features, span_rows, taken_apart, width_of
+from dualfield.structures.parse_trees.span_shape import EMPTY, FORMS, SpanShape
 
 __all__ = ["Spans"]
 

@@ -1,0 +1,1 @@
+"""Drawings of the trees of sentences: brackets and arcs."""
