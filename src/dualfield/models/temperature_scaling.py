@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from dualfield.data.arrays import Floats
 from dualfield.data.records import Fields, Record
-from dualfield.structures import Scores, Single, Structure
+from dualfield.structures import Scores, Structure
+from dualfield.structures.registry import structure_of
 
 __all__ = ["Calibration", "choose_temperature", "held_out_rows"]
 
@@ -127,7 +128,8 @@ def held_out_rows(classes: NDArray[Any], scores: Floats, y: Any) -> HeldOut:
     if unknown:
         raise ValueError(f"y has labels not seen in training: {unknown}.")
     codes = np.array([code_of[label] for label in targets.tolist()], dtype=np.int32)
-    return HeldOut(Single(len(classes)), Scores(scores, np.arange(len(scores) + 1)), codes)
+    rows = Scores(scores, np.arange(len(scores) + 1))
+    return HeldOut(structure_of("held_out_rows", "single").for_labels(classes.tolist(), codes, rows.shape), rows, codes)
 
 
 def choose_temperature(parts: Sequence[HeldOut], n_jobs: int | None = None) -> Calibration:
