@@ -107,7 +107,7 @@ nb::object solve(const BoundBlocks& blocks, MaybeNumbers start, double tolerance
                  std::size_t fixed, const std::string& folder, const std::string& state_file, nb::object callbacks) {
     const BlockDualSettings settings{tolerance, most_passes, seed, n_threads, patience, l1_ratio};
     const StreamSettings streaming{
-        .bytes = memory, .fixed = fixed, .n_threads = n_threads, .n_mixed = 1, .is_kept_twice = !state_file.empty()};
+        .bytes = memory, .fixed = fixed, .n_threads = n_threads, .is_kept_twice = !state_file.empty()};
     const double* begin = blocks.checked(start);
     StateFile store(blocks.blocks().n_blocks(), folder, state_file);
     return run_solver(std::move(callbacks), [&](const Callbacks& native) {

@@ -129,6 +129,17 @@ def test_as_many_passes_as_in_memory(tmp_path):
     assert abs(streamed.objective_ - held.objective_) <= streamed.dual_gap_ + held.dual_gap_
 
 
+def test_large_blocks_are_mixed(tmp_path):
+    # Where the sentences of a block follow each other in every sweep, this takes more than twice the passes.
+    X, y = sentences(25_000, n_words=20_000)
+    corpus = compiled(tmp_path, X, y, parts=1)
+    assert corpus.n_examples / corpus.n_blocks > 40
+    settings = {"C": 0.5, "min_freq": 2, "tol": 1e-3, "solver": "block_dual"}
+    held = CRF(**settings).fit(X, y)
+    passes = [passes_to(CRF(**settings, random_state=seed).fit(corpus), 1e-3) for seed in range(3)]
+    assert np.median(passes) <= 1.25 * passes_to(held, 1e-3)
+
+
 SETTINGS = {
     "all features": {"features": "all"},
     "rare ones left out": {"min_freq": 3},
