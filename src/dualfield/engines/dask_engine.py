@@ -58,13 +58,14 @@ class DaskEngine(Engine):
         """Send a task for each partition."""
         known = names_of(parts, names)
         items = parts.items if isinstance(parts, Handles) else tuple(self._future_of(part) for part in parts)
+        homes = self._homes(items) if keep else [None] * len(items)
         token = uuid.uuid4().hex[:12]
         # One task with the value inside, however many partitions: workers get it from each other.
         given = [self._submit(_same, one, key=f"shared{at}-{token}") for at, one in enumerate(shared)]
         label = getattr(function, "__name__", type(function).__name__)
         futures = [
-            self._submit(function, part, *mine, *given, key=f"{label}-part{at:05d}-{token}")
-            for at, (part, mine) in enumerate(zip(items, owned(items, each), strict=True))
+            self._submit(function, part, *mine, *given, key=f"{label}-part{at:05d}-{token}", home=home)
+            for at, (part, mine, home) in enumerate(zip(items, owned(items, each), homes, strict=True))
         ]
         return Handles(tuple(futures), known)
 
@@ -111,11 +112,23 @@ class DaskEngine(Engine):
         """Return what a partition is here: delayed values are computed on the cluster."""
         return self.client.compute(part) if hasattr(part, "__dask_graph__") else part
 
-    def _submit(self, function: Callable[..., Any], *given: Any, key: str) -> Any:
+    def _homes(self, items: Sequence[Any]) -> list[str | None]:
+        """Return a worker for each partition: neighbours have the same, so that most of a sum is added where it is.
+
+        It is a wish, not a rule: other workers take what is left over or lost. What is on a worker already stays there.
+        """
+        threads = sorted(self.client.nthreads().items())
+        workers = [address for address, count in threads for _ in range(count)]
+        if not workers or any(hasattr(item, "key") for item in items):
+            return [None] * len(items)
+        return [workers[at * len(workers) // len(items)] for at in range(len(items))]
+
+    def _submit(self, function: Callable[..., Any], *given: Any, key: str, home: str | None = None) -> Any:
+        place = {} if home is None else {"workers": [home], "allow_other_workers": True}
         with warnings.catch_warnings():
             # Dask would rather have large values scattered, which nobody can bring back.
             warnings.filterwarnings("ignore", message="Sending large graph", category=UserWarning)
-            return self.client.submit(function, *given, key=key, pure=False)
+            return self.client.submit(function, *given, key=key, pure=False, **place)
 
     def _fetch(self, future: Any, names: tuple[str, ...]) -> Any:
         """Return a result; what happened to the cluster is told in one sentence."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from dualfield.data import CompiledCorpus
 from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_number
 from dualfield.data.partial_labels import read_labels
@@ -346,47 +347,60 @@ class CRF(StructuredPredictor, Estimator):
         old = self._previous() if self.warm_start else None
         for name in ("evidence_", *PARTITION_ATTRIBUTES):
             self.__dict__.pop(name, None)
+        owner = type(self).__name__
         if is_streamed(X, self.solver, client):
-            if isinstance(self.C, str):
-                raise ValueError(
-                    "The 'C' parameter of CRF must be a number with a CompiledCorpus. Got 'evidence' instead."
-                )
-            self.C_ = float(self.C)
-            penalty = ElasticNet(float(self.l1_ratio)) if self.l1_ratio > 0.0 else None
             given = {"y": y, "sample_weight": sample_weight, "lengths": lengths, "monitor": monitor}
-            solution, corpus = run_on_corpus(
-                self,
-                X,
-                solver,
-                penalty,
-                float(self.temperature),
-                old=old,
-                checkpoint=checkpoint,
-                memory=memory,
-                **given,
-            )
-            self._keep(corpus.model(solution.parameters, float(self.temperature)), solution)
+            solution = self._fit_corpus(X, solver, old, checkpoint, memory, given)
             warn_unless_converged(solution, float(self.tol))
             return self
         check_memory(memory)
-        parts = kernel_partitions(self, X, y)
-        if parts is not None:
-            refuse_weights(type(self).__name__, sample_weight=sample_weight, lengths=lengths)
-            solution = fit_kernel_partitions(
-                self, parts, client, float(self.temperature), monitor=monitor, checkpoint=checkpoint
-            )
+        if (parts := kernel_partitions(self, X, y)) is not None:
+            refuse_weights(owner, sample_weight=sample_weight, lengths=lengths)
+            looking_on = {"monitor": monitor, "checkpoint": checkpoint}
+            solution = fit_kernel_partitions(self, parts, client, float(self.temperature), **looking_on)
             self.C_ = float(self.C)
-            warn_unless_converged(solution, float(self.tol))
-            return self
-        if is_partitioned(X, y):
-            refuse_weights(type(self).__name__, sample_weight=sample_weight, lengths=lengths)
+        elif is_partitioned(X, y):
+            refuse_weights(owner, sample_weight=sample_weight, lengths=lengths)
             solution = fit_partitions(self, X, solver, client, monitor, Checkpoint.of(checkpoint))
             self.C_ = float(self.C)
-            warn_unless_converged(solution, float(self.tol))
-            return self
-        refuse_client(type(self).__name__, client)
-        self._fit_read(self._read(X, y, sample_weight, lengths), solver, old, monitor, Checkpoint.of(checkpoint))
+        else:
+            refuse_client(owner, client)
+            data = self._read(X, y, sample_weight, lengths)
+            solution = self._fit_sentences(data, solver, old, monitor, checkpoint)
+        warn_unless_converged(solution, float(self.tol))
         return self
+
+    def _fit_corpus(
+        self, corpus: CompiledCorpus, solver: Any, old: Any, checkpoint: Any, memory: float | None, given: Any
+    ) -> Solution[Floats]:
+        if isinstance(self.C, str):
+            raise ValueError("The 'C' parameter of CRF must be a number with a CompiledCorpus. Got 'evidence' instead.")
+        self.C_, temperature = float(self.C), float(self.temperature)
+        penalty = ElasticNet(float(self.l1_ratio)) if self.l1_ratio > 0.0 else None
+        solution, data = run_on_corpus(
+            self, corpus, solver, penalty, temperature, old=old, checkpoint=checkpoint, memory=memory, **given
+        )
+        self._keep(data.model(solution.parameters, temperature), solution)
+        return solution
+
+    def _fit_sentences(
+        self, data: TrainingData, solver: Any, old: StructuredModel | None, monitor: Any, checkpoint: Any
+    ) -> Solution[Floats]:
+        if isinstance(self.C, str):
+            table, best = evidence_search(clone(self).set_params(C=1.0, warm_start=False, verbose=0), data)
+            self.evidence_, self.C_ = table, table.best.C
+            data, old = replace(data, weights=self.C_ * data.weights), best.model_
+        else:
+            self.C_ = float(self.C)
+        if self.kernel is None:
+            start = None if old is None else carry_over(old, data)
+            return self._fit_data(data, start, solver, monitor, Checkpoint.of(checkpoint))
+        temperature = float(self.temperature)
+        solution, expansions = run_with_kernel(
+            self, data, temperature, solver, old, monitor=monitor, checkpoint=checkpoint
+        )
+        self._keep(data.model(solution.parameters, temperature, expansions), solution)
+        return solution
 
     def evidence(
         self,
