@@ -69,8 +69,7 @@ def same(part: Any) -> Any:
 
 def evaluation_seconds(engine: Engine, parts: list[PartProblem], whole: Objective) -> tuple[float, bytes]:
     """The median time of an evaluation, the first of them left out, and the gradient."""
-    touched = sum(part.places.size for part in parts)
-    problem = PartitionedObjective(engine, engine.map(same, parts, keep=True), whole.score_map, n_touched=touched)
+    problem = PartitionedObjective(engine, engine.map(same, parts, keep=True), whole.score_map)
     w, seconds, gradient = np.where(whole.score_map.used, 0.01, 0.0), [], np.zeros(0)
     for _ in range(EVALUATIONS + 1):
         before = time.perf_counter()
@@ -110,7 +109,7 @@ def measure_workers(n_tokens: int) -> dict[str, Any]:
         "seconds": seconds,
         "two_beside_one": seconds["2"] / seconds["1"],
         "scheduling": seconds["1"] / alone - 1.0,
-        "bytes_of_a_touched_weight": sum(one.nbytes for one in sent) / sum(one.values.size for one in sent),
+        "bytes_of_a_touched_weight": sum(one.nbytes for one in sent) / sum(part.places.size for part in parts),
         "megabytes_up": sum(one.nbytes for one in sent) / 1e6,
     }
 

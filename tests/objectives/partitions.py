@@ -65,6 +65,6 @@ def same(part: Any) -> Any:
 
 
 def partitioned(engine: Engine, parts: list[PartProblem], whole: Objective) -> PartitionedObjective:
-    touched = sum(part.places.size for part in parts)
+    touched = sum(part.bytes_up for part in parts)
     handles = engine.map(same, parts, keep=True)
     return PartitionedObjective(engine, handles, whole.score_map, whole.regulariser, 1.0, touched)

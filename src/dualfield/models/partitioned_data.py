@@ -45,8 +45,8 @@ class PartitionedData:
         As in a model.
     loss : Loss
         T and Δ.
-    n_touched : tuple of int
-        How many weights each partition touches.
+    bytes_up : tuple of int
+        Bytes that each partition sends in an exchange.
     n_examples, n_nodes : int
         Of all partitions.
     """
@@ -60,14 +60,14 @@ class PartitionedData:
     pair_vocabulary: Vocabulary | None
     template: Template | None
     loss: Loss
-    n_touched: tuple[int, ...]
+    bytes_up: tuple[int, ...]
     n_examples: int
     n_nodes: int
 
     def objective(self, regulariser: Regulariser | None) -> PartitionedObjective:
         """Return what is minimised."""
         return PartitionedObjective(
-            self.engine, self.parts, self.score_map, regulariser, self.loss.temperature, sum(self.n_touched)
+            self.engine, self.parts, self.score_map, regulariser, self.loss.temperature, sum(self.bytes_up)
         )
 
     def digests(self) -> list[str]:
@@ -148,7 +148,7 @@ def read_partitions(settings: Any, source: PartSource, engine: Engine, temperatu
         pair_vocabulary=found.pair_vocabulary if score_map.pair is not None else None,
         template=source.template,
         loss=loss,
-        n_touched=tuple(size[0] for size in sizes),
+        bytes_up=tuple(size[0] for size in sizes),
         n_examples=sum(size[1] for size in sizes),
         n_nodes=sum(size[2] for size in sizes),
     )
@@ -315,7 +315,7 @@ def _problem(
 
 def _size(part: PartProblem) -> tuple[int, int, int, bool]:
     nodes = part.examples.nodes
-    return part.places.size, nodes.n_examples, nodes.n_nodes, bool(part.examples.weights.any())
+    return part.bytes_up, nodes.n_examples, nodes.n_nodes, bool(part.examples.weights.any())
 
 
 def _digest(part: PartProblem) -> str:

@@ -13,7 +13,7 @@ from dualfield.data.arrays import Floats, Ints
 from dualfield.losses import Loss
 from dualfield.objectives.examples import Examples
 from dualfield.objectives.objective import Objective
-from dualfield.objectives.touched import TouchedValues
+from dualfield.objectives.touched import TouchedValues, touched_bytes
 from dualfield.scores import FeatureTable, LinearScores
 
 
@@ -74,6 +74,11 @@ class PartProblem:
     def is_empty(self) -> bool:
         """Whether there are no examples."""
         return self.examples.nodes.n_nodes == 0
+
+    @property
+    def bytes_up(self) -> int:
+        """Bytes of the vector that it sends in an exchange."""
+        return touched_bytes(self.places.size, self.size)
 
     def evaluate(self, w: Floats) -> tuple[float, float, float, TouchedValues]:
         """Return losses, their magnitude and slack, and their gradient at the weights that it touches.
@@ -137,9 +142,9 @@ class PartProblem:
         Returns
         -------
         TouchedValues
-            12 bytes for each.
+            12 bytes for each, or 8 for every parameter of the model where that is less.
         """
-        return TouchedValues(self.places, here[self.own], self.size)
+        return TouchedValues(self.places, here[self.own], self.size).shortest()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "objective"}

@@ -8,7 +8,7 @@ from dualfield.data.arrays import Floats
 from dualfield.engines import Engine, Handles
 from dualfield.objectives.part_problem import PartProblem
 from dualfield.objectives.primal_gap import primal_and_gap
-from dualfield.objectives.touched import BYTES, add_values
+from dualfield.objectives.touched import add_values
 from dualfield.regularisers import Regulariser, SquaredNorm
 from dualfield.scores import LinearScores
 
@@ -24,8 +24,9 @@ class PartitionedObjective:
         P(w) = R(w) + \sum_k L_k(w), \qquad \nabla L(w) = \sum_k \nabla L_k(w)
 
     Each :math:`L_k` and its gradient are computed by native code where partition k is, on the columns that it has, and
-    come back as index and value of the weights that it touches: 12 bytes each. The sums have a fixed order, so that
-    the same partitions give the same bits wherever they are. For solvers it is the same as :class:`Objective`.
+    come back as index and value of the weights that it touches, 12 bytes each, or as 8 bytes for every weight where
+    that is less. The sums have a fixed order, so that the same partitions give the same bits wherever they are. For
+    solvers it is the same as :class:`Objective`.
 
     Parameters
     ----------
@@ -39,8 +40,8 @@ class PartitionedObjective:
         R of the formula; None: half the squared norm.
     temperature : float, default=1.0
         T of the formula, the same as in the partitions.
-    n_touched : int, default=0
-        How many weights all partitions touch together, of which a weight counts once for each partition.
+    bytes_of_round : int, default=0
+        Bytes that all partitions together send in an exchange.
 
     Attributes
     ----------
@@ -86,11 +87,11 @@ class PartitionedObjective:
         score_map: LinearScores,
         regulariser: Regulariser | None = None,
         temperature: float = 1.0,
-        n_touched: int = 0,
+        bytes_of_round: int = 0,
     ) -> None:
         self.engine, self.parts, self.score_map, self.temperature = engine, parts, score_map, temperature
         self.regulariser = SquaredNorm(score_map.n_parameters) if regulariser is None else regulariser
-        self._n_touched = n_touched
+        self._bytes_of_round = bytes_of_round
         self.n_rounds = self.bytes_up = 0
 
     @property
@@ -162,7 +163,7 @@ class PartitionedObjective:
             The sums.
         """
         self.n_rounds += 1
-        self.bytes_up += BYTES * self._n_touched
+        self.bytes_up += self._bytes_of_round
         return self.engine.tree_sum(self.engine.map(function, self.parts, *shared), add_values)
 
     def gap(

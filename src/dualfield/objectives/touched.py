@@ -13,6 +13,11 @@ from dualfield.data.arrays import Floats
 BYTES = 12  # of an index and a value
 
 
+def touched_bytes(n_places: int, size: int) -> int:
+    """Return the bytes of a vector of this size with so many entries: listed, or whole where that is shorter."""
+    return min(BYTES * n_places, 8 * size)
+
+
 @dataclass(frozen=True, eq=False)
 class TouchedValues:
     """A vector that is zero but for some entries: the weights whose features a partition has.
@@ -39,6 +44,11 @@ class TouchedValues:
     size: int
 
     @property
+    def where(self) -> Any:
+        """An index of its entries."""
+        return slice(None) if self.places is None else self.places
+
+    @property
     def nbytes(self) -> int:
         """Bytes that travel."""
         return int(self.values.nbytes + (0 if self.places is None else self.places.nbytes))
@@ -57,6 +67,18 @@ class TouchedValues:
         whole[self.places] = self.values
         return whole
 
+    def shortest(self) -> TouchedValues:
+        """Return the same vector as a whole one, where that is shorter than a list of places.
+
+        Returns
+        -------
+        TouchedValues
+            Of :func:`touched_bytes`.
+        """
+        if self.nbytes > touched_bytes(self.values.size, self.size):
+            return TouchedValues(None, self.dense(), self.size)
+        return self
+
     @staticmethod
     def sum_of(vectors: tuple[TouchedValues, ...]) -> TouchedValues:
         """Add up vectors from left to right; the sum lists places as long as that is shorter.
@@ -71,17 +93,16 @@ class TouchedValues:
         TouchedValues
             The sum.
         """
-        total = vectors[0].dense()
-        touched = np.zeros(total.size, dtype=bool)
-        for at, vector in enumerate(vectors):
-            where: Any = slice(None) if vector.places is None else vector.places
-            touched[where] = True
-            if at:
-                total[where] += vector.values
-        places = np.flatnonzero(touched)
-        if BYTES * places.size >= total.nbytes:
+        total, is_dense = vectors[0].dense(), any(vector.places is None for vector in vectors)
+        for vector in vectors[1:]:
+            total[vector.where] += vector.values
+        if is_dense:
             return TouchedValues(None, total, total.size)
-        return TouchedValues(places.astype(np.int32), total[places], total.size)
+        touched = np.zeros(total.size, dtype=bool)
+        for vector in vectors:
+            touched[vector.where] = True
+        places = np.flatnonzero(touched).astype(np.int32)
+        return TouchedValues(places, total[places], total.size).shortest()
 
 
 def add_values(*children: tuple[Any, ...]) -> tuple[Any, ...]:
