@@ -10,6 +10,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dualfield/core/parallel.hpp"
@@ -86,26 +87,57 @@ class Objective::Curvature {
     }
 
     // One part after another: its covariances with all others, as a vector over the weights, are added to the rows of
-    // the weights that score the part.
+    // the weights that score the part. Only weights that score some part of the example are looked at.
     void project(std::size_t example, std::size_t n, double* covariance, double* hessian) {
         const std::size_t size = problem_.size();
-        double* unit = unit_.require(std::max<std::size_t>(n, 1));
-        double *row = row_.require(size), *places = places_.require(size);
+        list_weights(example, n);
+        const std::size_t m = active_.size();
+        double *row = zeros(size), *own = row_.require(std::max<std::size_t>(m, 1));
+        double* local = local_.require(std::max<std::size_t>(checked_product(m, m), 1));
+        std::fill_n(local, m * m, 0.0);
+        for (std::size_t part = 0; part < n; ++part) {
+            if (begins_[part] == begins_[part + 1]) continue;
+            problem_.scores->add(example, laid_out(example, covariance + part * n), 1.0, row, scratch_.data());
+            for (std::size_t k = 0; k < m; ++k) {
+                own[k] = row[active_[k]];
+                row[active_[k]] = 0.0;
+            }
+            for (std::size_t at = begins_[part]; at < begins_[part + 1]; ++at) {
+                double* to = local + place_[scored_[at].first] * m;
+                for (std::size_t k = 0; k < m; ++k) to[k] += scored_[at].second * own[k];
+            }
+        }
+        for (std::size_t j = 0; j < m; ++j)
+            for (std::size_t k = 0; k < m; ++k) hessian[active_[j] * size + active_[k]] += local[j * m + k];
+    }
+    // The weights that score each part, with their factors, and all of them together.
+    void list_weights(std::size_t example, std::size_t n) {
+        const std::size_t size = problem_.size();
+        double *unit = unit_.require(std::max<std::size_t>(n, 1)), *places = zeros(size);
         std::fill_n(unit, n, 0.0);
+        begins_.assign(1, 0);
+        scored_.clear();
+        active_.clear();
+        place_.assign(size, 0);
         for (std::size_t part = 0; part < n; ++part) {
             unit[part] = 1.0;
-            std::fill_n(places, size, 0.0);
             problem_.scores->add(example, laid_out(example, unit), 1.0, places, scratch_.data());
             unit[part] = 0.0;
-            scored_.clear();
-            for (std::size_t j = 0; j < size; ++j)
-                if (places[j] != 0.0) scored_.push_back(j);
-            if (scored_.empty()) continue;
-            std::fill_n(row, size, 0.0);
-            problem_.scores->add(example, laid_out(example, covariance + part * n), 1.0, row, scratch_.data());
-            for (const std::size_t j : scored_)
-                for (std::size_t k = 0; k < size; ++k) hessian[j * size + k] += places[j] * row[k];
+            for (std::size_t j = 0; j < size; ++j) {
+                if (places[j] == 0.0) continue;
+                scored_.emplace_back(j, places[j]);
+                places[j] = 0.0;
+                if (!std::exchange(place_[j], 1)) active_.push_back(j);
+            }
+            begins_.push_back(scored_.size());
         }
+        std::sort(active_.begin(), active_.end());
+        for (std::size_t k = 0; k < active_.size(); ++k) place_[active_[k]] = k;
+    }
+    // A vector over the weights; whoever adds to it takes that off again.
+    double* zeros(std::size_t size) {
+        if (zeros_.size() < size) zeros_.assign(size, 0.0);
+        return zeros_.data();
     }
     // Numbers of all parts of an example, table by table, then those of shared ones.
     PartSums laid_out(std::size_t example, double* at) const {
@@ -124,8 +156,11 @@ class Objective::Curvature {
     Worker worker_;
     ChunkScores direction_;
     std::unique_ptr<Slope> slope_;
-    Buffer scratch_, unit_, row_, places_, covariance_;
-    std::vector<std::size_t> scored_;
+    Buffer scratch_, unit_, row_, local_, covariance_;
+    std::vector<double> zeros_;                           // [size]
+    std::vector<std::pair<std::size_t, double>> scored_;  // of all parts, one after another: weight and factor
+    std::vector<std::size_t> begins_;                     // [n parts + 1]: in scored_
+    std::vector<std::size_t> active_, place_;             // weights that score any part, and where they are in it
 };
 
 bool Objective::hessian_product(const double* w, const double* v, double* product) {

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
+from threadpoolctl import threadpool_limits
 
 from dualfield.data.arrays import Floats
 from dualfield.objectives.objective import Objective
@@ -91,8 +92,10 @@ def log_determinant(objective: Objective, w: Floats, *, exact: bool | None = Non
 def _of_matrix(hessian: Floats) -> LogDeterminant:
     """Return that of a matrix: by its Cholesky factor, and the trace of its inverse."""
     whole = hessian + np.eye(len(hessian))
-    factor = scipy.linalg.cholesky(whole, lower=True, check_finite=False)
-    inverse = scipy.linalg.solve_triangular(factor, np.eye(len(whole)), lower=True, check_finite=False)
+    # Many BLAS threads gain nothing on so few weights, and differ in the last bit.
+    with threadpool_limits(1, user_api="blas"):
+        factor = scipy.linalg.cholesky(whole, lower=True, check_finite=False)
+        inverse, _ = scipy.linalg.lapack.dtrtri(factor, lower=1)
     value = 2.0 * float(np.log(np.diag(factor)).sum())
     return LogDeterminant(value, 0.0, len(whole) - float((inverse**2).sum()))
 
