@@ -101,7 +101,7 @@ const Callbacks kSilent{[](const Progress&) { return true; }, {}, nullptr};
 LinearSolution solve(const Source& source, bool is_hinge, std::size_t bytes, std::size_t n_threads = 1) {
     StateFile store(source.n_blocks(), std::filesystem::temp_directory_path().string(), "");
     const BlockDualSettings settings{.tolerance = is_hinge ? 1e-3 : 1e-5, .n_threads = n_threads};
-    const StreamSettings streaming{.bytes = bytes, .n_threads = n_threads};
+    const StreamSettings streaming{.bytes = bytes, .n_threads = n_threads, .n_mixed = 2};  // of ten blocks
     return is_hinge ? solve_streamed_hinge(source, store, nullptr, settings, streaming, kSilent)
                     : solve_streamed_dual(source, store, nullptr, settings, streaming, kSilent);
 }
