@@ -366,7 +366,8 @@ class CRF(StructuredPredictor, Estimator):
         else:
             refuse_client(owner, client)
             data = self._read(X, y, sample_weight, lengths)
-            solution = self._fit_sentences(data, solver, old, monitor, checkpoint)
+            self._fit_read(data, solver, old, monitor, Checkpoint.of(checkpoint))
+            return self
         warn_unless_converged(solution, float(self.tol))
         return self
 
@@ -381,25 +382,6 @@ class CRF(StructuredPredictor, Estimator):
             self, corpus, solver, penalty, temperature, old=old, checkpoint=checkpoint, memory=memory, **given
         )
         self._keep(data.model(solution.parameters, temperature), solution)
-        return solution
-
-    def _fit_sentences(
-        self, data: TrainingData, solver: Any, old: StructuredModel | None, monitor: Any, checkpoint: Any
-    ) -> Solution[Floats]:
-        if isinstance(self.C, str):
-            table, best = evidence_search(clone(self).set_params(C=1.0, warm_start=False, verbose=0), data)
-            self.evidence_, self.C_ = table, table.best.C
-            data, old = replace(data, weights=self.C_ * data.weights), best.model_
-        else:
-            self.C_ = float(self.C)
-        if self.kernel is None:
-            start = None if old is None else carry_over(old, data)
-            return self._fit_data(data, start, solver, monitor, Checkpoint.of(checkpoint))
-        temperature = float(self.temperature)
-        solution, expansions = run_with_kernel(
-            self, data, temperature, solver, old, monitor=monitor, checkpoint=checkpoint
-        )
-        self._keep(data.model(solution.parameters, temperature, expansions), solution)
         return solution
 
     def evidence(
