@@ -3,7 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "dualfield/structures/dependency.hpp"
+#include "dualfield/structures/parse_trees/dependency.hpp"
 #include "register.hpp"
 #include "structure_arrays.hpp"
 

@@ -3,7 +3,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
-#include "dualfield/structures/factor_graph.hpp"
+#include "dualfield/structures/graphs/factor_graph.hpp"
 #include "register.hpp"
 #include "structure_arrays.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "dualfield/structures/grammar.hpp"
+#include "dualfield/structures/parse_trees/grammar.hpp"
 #include "register.hpp"
 #include "structure_arrays.hpp"
 

@@ -1,8 +1,8 @@
 // Graphs as Python passes them: exact ones, relaxations, and hypergraphs.
 #include <nanobind/stl/optional.h>
 
-#include "dualfield/structures/graph.hpp"
-#include "dualfield/structures/relaxed_graph.hpp"
+#include "dualfield/structures/graphs/graph.hpp"
+#include "dualfield/structures/graphs/relaxed_graph.hpp"
 #include "register.hpp"
 #include "structure_arrays.hpp"
 

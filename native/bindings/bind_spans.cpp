@@ -1,6 +1,6 @@
 // Labelled bracketings as Python passes them.
-#include "dualfield/structures/span_rows.hpp"
-#include "dualfield/structures/spans.hpp"
+#include "dualfield/structures/parse_trees/span_rows.hpp"
+#include "dualfield/structures/parse_trees/spans.hpp"
 #include "register.hpp"
 #include "structure_arrays.hpp"
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "dualfield/structures/chain.hpp"
+#include "dualfield/structures/chains/chain.hpp"
 #include "dualfield/structures/single.hpp"
 #include "dualfield/structures/slope.hpp"
 #include "register.hpp"

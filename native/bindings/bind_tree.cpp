@@ -1,7 +1,7 @@
 // Trees as Python passes them.
 #include <nanobind/stl/optional.h>
 
-#include "dualfield/structures/tree.hpp"
+#include "dualfield/structures/graphs/tree.hpp"
 #include "register.hpp"
 #include "structure_arrays.hpp"
 

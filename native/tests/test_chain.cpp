@@ -7,8 +7,8 @@
 
 #include "check.hpp"
 #include "dualfield/core/parallel.hpp"
-#include "dualfield/structures/chain.hpp"
-#include "dualfield/structures/chain_queries.hpp"
+#include "dualfield/structures/chains/chain.hpp"
+#include "dualfield/structures/chains/chain_queries.hpp"
 #include "dualfield/structures/single.hpp"
 #include "dualfield/vector/routines.hpp"
 

@@ -4,8 +4,8 @@
 #include <limits>
 #include <vector>
 
-#include "../src/structures/forest_bound.hpp"
-#include "../src/structures/forests.hpp"
+#include "../src/structures/graphs/forest_bound.hpp"
+#include "../src/structures/graphs/forests.hpp"
 #include "check.hpp"
 
 using namespace dualfield;

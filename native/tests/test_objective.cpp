@@ -12,7 +12,7 @@
 #include "dualfield/solvers/dual/block_dual.hpp"
 #include "dualfield/solvers/dual/flow_swap.hpp"
 #include "dualfield/solvers/primal/online.hpp"
-#include "dualfield/structures/chain.hpp"
+#include "dualfield/structures/chains/chain.hpp"
 #include "dualfield/vector/routines.hpp"
 
 using namespace dualfield;

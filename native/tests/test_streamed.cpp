@@ -12,7 +12,7 @@
 #include "dualfield/solvers/dual/flow_swap.hpp"
 #include "dualfield/solvers/streamed/streamed_dual.hpp"
 #include "dualfield/streaming/state_file.hpp"
-#include "dualfield/structures/chain.hpp"
+#include "dualfield/structures/chains/chain.hpp"
 
 using namespace dualfield;
 

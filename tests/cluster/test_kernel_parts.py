@@ -47,8 +47,8 @@ def assert_same(one: KernelLogisticRegression, other: KernelLogisticRegression) 
 @pytest.fixture
 def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sample of few rows: some passes are needed."""
-    monkeypatch.setattr("dualfield.models.point_training._LEAST_ROWS", 100)
-    monkeypatch.setattr("dualfield.models.point_training._ROWS_PER_POINT", 2)
+    monkeypatch.setattr("dualfield.models.kernel.point_training._LEAST_ROWS", 100)
+    monkeypatch.setattr("dualfield.models.kernel.point_training._ROWS_PER_POINT", 2)
 
 
 @pytest.mark.usefixtures("few_rows")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dualfield import LatentChain, StructuredSVM
-from dualfield.models.latent_data import StateData
+from dualfield.models.latent.data import StateData
 from tests.reference.latent import chain_features, completions, hamming, labellings
 
 

@@ -28,11 +28,11 @@ from dualfield.estimators.base import Estimator
 from dualfield.estimators.loading import ESTIMATORS
 from dualfield.features import Template
 from dualfield.kernels import Kernel
-from dualfield.models.bayes_net import BayesNet
-from dualfield.models.graphical import GraphicalModel
-from dualfield.models.hmm import HiddenMarkovModel
-from dualfield.models.kernel_classifier import KernelClassifier
-from dualfield.models.latent import SubstateModel
+from dualfield.models.generative.bayes_net import BayesNet
+from dualfield.models.generative.hmm import HiddenMarkovModel
+from dualfield.models.graphical.model import GraphicalModel
+from dualfield.models.kernel.classifier import KernelClassifier
+from dualfield.models.latent.model import SubstateModel
 from dualfield.models.structured import StructuredModel
 from dualfield.models.temperature_scaling import Calibration
 from dualfield.scores import Expansion

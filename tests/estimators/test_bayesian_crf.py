@@ -152,7 +152,7 @@ def test_power_ep_says_when_it_did_not_converge():
     ("options", "limit", "message"),
     [
         ({}, "dualfield.solvers.bayes.variational._MOST_ITERATIONS", "The variational fit did not converge in 1 steps"),
-        ({"inference": "hmc"}, "dualfield.models.bayesian_training._R_HAT", "do not agree: R-hat is 1.*inference='vb'"),
+        ({"inference": "hmc"}, "dualfield.models.bayes.training._R_HAT", "do not agree: R-hat is 1.*inference='vb'"),
     ],
 )
 def test_other_inference_says_when_it_did_not_converge(monkeypatch, options, limit, message):

@@ -245,7 +245,7 @@ def test_lists_of_seen_tuples_are_the_same_as_tables(loss: str, tying: str, monk
     test = random.normal(size=(25, 2))
     labels = model.predict(test)
     chances = model.predict_proba(test) if loss == "log" else None
-    monkeypatch.setattr("dualfield.models.clique_graph.FactorGraph", partial(_narrow, FactorGraph))
+    monkeypatch.setattr("dualfield.models.graphical.clique_graph.FactorGraph", partial(_narrow, FactorGraph))
     np.testing.assert_array_equal(model.predict(test), labels)
     if chances is not None:
         np.testing.assert_allclose(model.predict_proba(test), chances, atol=1e-12)

@@ -219,7 +219,7 @@ def test_small_chunks_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
         for unseen in ("backoff", "-inf", 0.0)
     ]
     whole = [model.predict(test) for model in models]
-    monkeypatch.setattr("dualfield.models.clique_readers._NUMBERS_OF_A_CHUNK", 50)
+    monkeypatch.setattr("dualfield.models.graphical.clique_readers._NUMBERS_OF_A_CHUNK", 50)
     assert [model.predict(test) for model in models] == whole
 
 

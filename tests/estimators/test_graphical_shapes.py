@@ -236,7 +236,7 @@ def test_small_chunks_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     model = ConditionalGraphicalModel(Graph(), loss="log").fit(X, y)
     labels, bounds = model.predict(X, return_bound=True)
     probabilities = model.predict_proba(X)
-    monkeypatch.setattr("dualfield.models.clique_readers._NUMBERS_OF_A_CHUNK", 40)
+    monkeypatch.setattr("dualfield.models.graphical.clique_readers._NUMBERS_OF_A_CHUNK", 40)
     again, same = model.predict(X, return_bound=True)
     assert again == labels
     np.testing.assert_allclose(same.score, bounds.score, atol=1e-12)

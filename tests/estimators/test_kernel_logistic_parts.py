@@ -79,8 +79,8 @@ def test_the_minimum_is_that_of_the_inducing_point_problem(C: float, with_bias: 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_every_gap_on_the_way_holds(n_classes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A small sample makes many steps; no dual value is above the minimum, nor any objective below it."""
-    monkeypatch.setattr("dualfield.models.point_training._LEAST_ROWS", 60)
-    monkeypatch.setattr("dualfield.models.point_training._ROWS_PER_POINT", 1)
+    monkeypatch.setattr("dualfield.models.kernel.point_training._LEAST_ROWS", 60)
+    monkeypatch.setattr("dualfield.models.kernel.point_training._ROWS_PER_POINT", 1)
     X, y = points(1200, n_classes)
     Z = X[::80]
     fits = [
@@ -206,8 +206,8 @@ def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
 
 
 def test_the_limit_on_passes_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dualfield.models.point_training._LEAST_ROWS", 50)
-    monkeypatch.setattr("dualfield.models.point_training._ROWS_PER_POINT", 1)
+    monkeypatch.setattr("dualfield.models.kernel.point_training._LEAST_ROWS", 50)
+    monkeypatch.setattr("dualfield.models.kernel.point_training._ROWS_PER_POINT", 1)
     X, y = points(2000, 2)
     with pytest.warns(ConvergenceWarning, match="passes"):
         model = KernelLogisticRegression(kernel_approx=20, C=10.0, tol=1e-9, max_iter=3, gamma=GAMMA).fit(cut(X, y))

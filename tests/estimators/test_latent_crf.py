@@ -7,7 +7,7 @@ import pytest
 from scipy.special import logsumexp
 
 from dualfield import CRF, LatentChain, LatentCRF, LatentMulticlass
-from dualfield.models.latent_data import StateData
+from dualfield.models.latent.data import StateData
 from tests.estimators.latent_problems import flattened
 from tests.reference.latent import chain_features, completions, hidden_rhythm, labellings
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from dualfield import CRF, LatentChain, LatentCRF, LatentMulticlass, LatentPosition, LatentStructuredSVM, StructuredSVM
-from dualfield.models.latent_data import StateData
+from dualfield.models.latent.data import StateData
 from dualfield.objectives.latent_custom import check_latent_model
 from dualfield.structures import Chain
 from tests.reference.latent import bags, hidden_rhythm

@@ -9,7 +9,7 @@ import pytest
 from scipy.special import logsumexp
 
 from dualfield import CRF, CRFCV
-from dualfield.models.evidence import laplace_evidence
+from dualfield.models.bayes.evidence import laplace_evidence
 from dualfield.objectives.log_determinant import log_determinant
 from dualfield.structures import Graph, Tree
 from tests.estimators.tagging import sentences

@@ -183,7 +183,7 @@ def test_posteriors_of_sentences(C):
 
 
 def test_the_bound_is_below_the_evidence():
-    from dualfield.models.evidence import laplace_evidence
+    from dualfield.models.bayes.evidence import laplace_evidence
 
     posterior, mode = problem(3.0)
     evidence = laplace_evidence(posterior.objective, posterior.whole(mode).copy(), 3.0).log_evidence

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "dualfield/structures/arc_task.hpp"
+#include "dualfield/structures/parse_trees/arc_task.hpp"
 #include "vector.hpp"
 
 namespace dualfield {

@@ -12,7 +12,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "dualfield/structures/chain_scores.hpp"
+#include "dualfield/structures/chains/chain_scores.hpp"
 #include "rows.hpp"
 
 namespace dualfield {

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include "dualfield/structures/chain_slope.hpp"
+#include "dualfield/structures/chains/chain_slope.hpp"
 #include "vector.hpp"
 
 namespace dualfield {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "dualfield/structures/junction.hpp"
+#include "dualfield/structures/graphs/junction.hpp"
 #include "interleaved.hpp"
 #include "lanes.hpp"
 #include "rows.hpp"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "dualfield/structures/junction.hpp"
+#include "dualfield/structures/graphs/junction.hpp"
 #include "factor_rows.hpp"
 #include "lanes.hpp"
 

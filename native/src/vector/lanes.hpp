@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "dualfield/structures/elimination.hpp"
-#include "dualfield/structures/junction.hpp"
+#include "dualfield/structures/graphs/elimination.hpp"
+#include "dualfield/structures/graphs/junction.hpp"
 #include "vector.hpp"
 
 namespace dualfield {

@@ -9,11 +9,11 @@
 #include <span>
 #include <type_traits>
 
-#include "dualfield/structures/arc_task.hpp"
-#include "dualfield/structures/chain_slope.hpp"
-#include "dualfield/structures/junction.hpp"
-#include "dualfield/structures/split_task.hpp"
-#include "dualfield/structures/tree_task.hpp"
+#include "dualfield/structures/chains/chain_slope.hpp"
+#include "dualfield/structures/graphs/junction.hpp"
+#include "dualfield/structures/graphs/tree_task.hpp"
+#include "dualfield/structures/parse_trees/arc_task.hpp"
+#include "dualfield/structures/parse_trees/split_task.hpp"
 #include "dualfield/vector/routines.hpp"
 
 // Sanitizers watch the baseline code: it is the same source.

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "dualfield/structures/split_task.hpp"
+#include "dualfield/structures/parse_trees/split_task.hpp"
 #include "vector.hpp"
 
 namespace dualfield {

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "chain_algebra.hpp"
-#include "dualfield/structures/chain_passes.hpp"
+#include "dualfield/structures/chains/chain_passes.hpp"
 
 namespace dualfield {
 namespace {

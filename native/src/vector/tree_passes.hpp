@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "dualfield/structures/tree_task.hpp"
+#include "dualfield/structures/graphs/tree_task.hpp"
 #include "junction_passes.hpp"
 
 namespace dualfield {

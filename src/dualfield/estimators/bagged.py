@@ -11,8 +11,8 @@ from dualfield.data.checks import check_integer, fixed_random_state
 from dualfield.estimators.base import Estimator, fitting
 from dualfield.estimators.crf import CRF
 from dualfield.estimators.prediction import StructuredPredictor
-from dualfield.models.bootstrap import fit_bootstrap
-from dualfield.models.ensemble import EnsembleModel
+from dualfield.models.bayes.bootstrap import fit_bootstrap
+from dualfield.models.bayes.ensemble import EnsembleModel
 from dualfield.persistence.parameters import Parts
 from dualfield.solvers.convergence import warn_unless_converged
 

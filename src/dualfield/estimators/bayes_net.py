@@ -21,7 +21,7 @@ from dualfield.data.records import Record
 from dualfield.estimators.base import Estimator, fitted, fitting
 from dualfield.estimators.calibrating import chosen
 from dualfield.estimators.checks import check_floor, table_rule, table_solver
-from dualfield.models.bayes_net import BayesNet
+from dualfield.models.generative.bayes_net import BayesNet
 from dualfield.models.labelling_order import LabellingOrder, labelling_order
 from dualfield.models.temperature_scaling import Calibration, HeldOut
 from dualfield.objectives import NetworkPlanes

@@ -14,8 +14,8 @@ from dualfield.estimators.base import Estimator, fitted, fitting
 from dualfield.estimators.crf import CRF
 from dualfield.estimators.prediction import StructuredPredictor
 from dualfield.features import Template
-from dualfield.models.bayesian import BayesianModel
-from dualfield.models.bayesian_training import infer, not_converged
+from dualfield.models.bayes.model import BayesianModel
+from dualfield.models.bayes.training import infer, not_converged
 from dualfield.solvers.convergence import warn_of_convergence
 from dualfield.structures import Structure
 from dualfield.tuning.evidence import check_evidence

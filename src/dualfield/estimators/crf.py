@@ -29,8 +29,8 @@ from dualfield.estimators.prediction import StructuredPredictor
 from dualfield.estimators.running import check_memory, is_streamed, run, run_on_corpus, run_with_kernel
 from dualfield.features import Template
 from dualfield.losses import Loss
+from dualfield.models.bayes.evidence import EvidenceTable
 from dualfield.models.carry_over import carry_over
-from dualfield.models.evidence import EvidenceTable
 from dualfield.models.part_sources import is_partitioned
 from dualfield.models.structured import StructuredModel
 from dualfield.models.training_data import TrainingData, read_training_data, template_of

@@ -16,7 +16,7 @@ from dualfield.estimators.graphical_data import read_training
 from dualfield.estimators.graphical_parameters import DEFAULT_C, check_combined, check_parameters, score_kinds
 from dualfield.estimators.graphical_prediction import GraphicalPredictor
 from dualfield.kernels import Kernel
-from dualfield.models.graphical import GraphicalModel
+from dualfield.models.graphical.model import GraphicalModel
 from dualfield.objectives.clique_problems import CliqueTask, clique_problems
 from dualfield.solvers import Status, StopRule
 from dualfield.solvers.convergence import warn_of_convergence

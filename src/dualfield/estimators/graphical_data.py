@@ -19,8 +19,8 @@ from dualfield.estimators.graphical_parameters import (
     unseen_score,
 )
 from dualfield.features.reading import read_examples
-from dualfield.models.clique_graph import put_together, seen_tuples
-from dualfield.models.graphical import GraphicalModel
+from dualfield.models.graphical.clique_graph import put_together, seen_tuples
+from dualfield.models.graphical.model import GraphicalModel
 from dualfield.objectives.clique_problems import LabelledExamples, padded_codes
 from dualfield.scores.cliques import (
     ChainLayout,

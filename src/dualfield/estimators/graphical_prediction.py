@@ -15,9 +15,9 @@ from dualfield.data.shapes import Shape
 from dualfield.estimators.graphical_data import read_input
 from dualfield.estimators.graphical_parameters import combined_weights
 from dualfield.metrics.accuracy import share_right
-from dualfield.models.clique_readers import Answer
-from dualfield.models.clique_scores import CliqueTable
-from dualfield.models.graphical import GraphicalModel
+from dualfield.models.graphical.clique_readers import Answer
+from dualfield.models.graphical.clique_scores import CliqueTable
+from dualfield.models.graphical.model import GraphicalModel
 from dualfield.models.labelling_order import LabellingOrder, labelling_order
 
 
@@ -181,7 +181,7 @@ class GraphicalPredictor:
         -------
         dict
             From order, the number of nodes minus 1, to
-            :class:`dualfield.models.clique_scores.CliqueTable`.
+            :class:`dualfield.models.graphical.clique_scores.CliqueTable`.
 
         Examples
         --------

@@ -21,12 +21,12 @@ from dualfield.estimators.checks import check_floor, table_rule, table_solver
 from dualfield.estimators.prediction import StructuredPredictor
 from dualfield.estimators.running import check_memory, run
 from dualfield.models.corpus_training import storage_of
-from dualfield.models.hmm import HiddenMarkovModel, missing_mass, single
-from dualfield.models.hmm_corpus import CorpusMargins, HMMCorpus, read_hmm_corpus
-from dualfield.models.hmm_reference import check_positive, check_smoothing, reference_tables
-from dualfield.models.hmm_training import HMMData, read_training
-from dualfield.models.margin_training import MarginTraining
-from dualfield.models.state_filter import StateFilter
+from dualfield.models.generative.hmm import HiddenMarkovModel, missing_mass, single
+from dualfield.models.generative.hmm_corpus import CorpusMargins, HMMCorpus, read_hmm_corpus
+from dualfield.models.generative.hmm_reference import check_positive, check_smoothing, reference_tables
+from dualfield.models.generative.hmm_training import HMMData, read_training
+from dualfield.models.generative.margin_training import MarginTraining
+from dualfield.models.generative.state_filter import StateFilter
 from dualfield.scores.tables import Tables, logarithms, normalised
 from dualfield.solvers import Simplicial, Solution, Status
 from dualfield.solvers.convergence import warn_unless_converged

@@ -33,9 +33,9 @@ from dualfield.io.point_files import PointFile, point_paths
 from dualfield.kernels import Kernel
 from dualfield.kernels.gamma import check_kernel, chosen_gamma
 from dualfield.kernels.mercer import check_mercer, refusals
-from dualfield.models.kernel_classifier import KernelClassifier
+from dualfield.models.kernel.classifier import KernelClassifier
+from dualfield.models.kernel.point_training import fit_point_parts
 from dualfield.models.labelling_order import LabellingOrder, labelling_order
-from dualfield.models.point_training import fit_point_parts
 from dualfield.models.temperature_scaling import Calibration
 from dualfield.objectives import KernelSoftmax
 from dualfield.objectives.counted_points import CountedPoints

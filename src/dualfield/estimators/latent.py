@@ -18,8 +18,8 @@ from dualfield.engines.shared_tasks import call_all, runs_here
 from dualfield.estimators.base import Estimator, fitting
 from dualfield.estimators.latent_prediction import LatentPredictor, hidden_record, read_hidden
 from dualfield.estimators.structured_svm import StructuredSVM
-from dualfield.models.latent import BagModel, CustomLatent
-from dualfield.models.latent_tasks import BagTask, CustomTask, StateTask
+from dualfield.models.latent.model import BagModel, CustomLatent
+from dualfield.models.latent.tasks import BagTask, CustomTask, StateTask
 from dualfield.objectives.latent import Completion
 from dualfield.objectives.latent_bags import LatentPosition
 from dualfield.objectives.latent_custom import LatentModel

@@ -19,8 +19,8 @@ from dualfield.estimators.calibrating import chosen
 from dualfield.estimators.crf import CRF
 from dualfield.estimators.latent_prediction import LatentPredictor
 from dualfield.models.labelling_order import LabellingOrder, labelling_order
-from dualfield.models.latent_data import StateData
-from dualfield.models.latent_start import given_states, hard_em
+from dualfield.models.latent.data import StateData
+from dualfield.models.latent.start import given_states, hard_em
 from dualfield.models.temperature_scaling import Calibration
 from dualfield.objectives.latent import Completion
 from dualfield.objectives.latent_chain import StateProblem

@@ -14,7 +14,7 @@ from dualfield.data.records import Fields, Record
 from dualfield.estimators.base import fitted
 from dualfield.estimators.prediction import FittedTagger
 from dualfield.metrics.accuracy import share_right
-from dualfield.models.latent import BagModel, CustomLatent, SubstateModel
+from dualfield.models.latent.model import BagModel, CustomLatent, SubstateModel
 from dualfield.solvers import Status, Trace
 from dualfield.solvers.latent.records import LatentStatus, LatentTrace
 from dualfield.structures.checks import n_threads

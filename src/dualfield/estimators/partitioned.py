@@ -9,7 +9,7 @@ from dualfield.data.point_parts import PointPart, client_of_parts, point_parts
 from dualfield.engines import engine_of
 from dualfield.estimators.running import run
 from dualfield.io.partition_files import partition_files, read_file
-from dualfield.models.kernel_parts import KernelPartsFit, fit_kernel_parts
+from dualfield.models.kernel.parts import KernelPartsFit, fit_kernel_parts
 from dualfield.models.part_sources import PartSource, client_of, files_of, is_partitioned, part_source
 from dualfield.models.partitioned_data import PartitionedData, read_partitions
 from dualfield.persistence.checkpoint import Checkpoint

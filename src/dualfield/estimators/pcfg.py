@@ -14,8 +14,8 @@ from dualfield.estimators.base import Estimator, fitting
 from dualfield.estimators.checks import check_floor, table_rule, table_solver
 from dualfield.estimators.prediction import StructuredPredictor
 from dualfield.estimators.running import run
-from dualfield.models.margin_training import MarginTraining
-from dualfield.models.pcfg import PCFGData, RuleLayout, pcfg_model, read_pcfg_data, reference_rules
+from dualfield.models.generative.margin_training import MarginTraining
+from dualfield.models.generative.pcfg import PCFGData, RuleLayout, pcfg_model, read_pcfg_data, reference_rules
 from dualfield.models.structured import StructuredModel
 from dualfield.solvers import Simplicial, Solution, Status
 from dualfield.solvers.convergence import warn_unless_converged

@@ -16,7 +16,7 @@ from dualfield.data.arrays import Floats
 from dualfield.data.checks import fixed_random_state
 from dualfield.models.carry_over import carry_over
 from dualfield.models.corpus_training import CorpusData, read_corpus, storage_of
-from dualfield.models.kernel_training import fit_with_kernel
+from dualfield.models.kernel.training import fit_with_kernel
 from dualfield.models.partitioned_data import PartitionedData
 from dualfield.models.structured import StructuredModel
 from dualfield.models.training_data import TrainingData

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from dualfield.data.checks import check_choice
-from dualfield.models.evidence import Evidence, EvidenceTable, laplace_evidence
+from dualfield.models.bayes.evidence import Evidence, EvidenceTable, laplace_evidence
 from dualfield.models.training_data import TrainingData
 from dualfield.tuning.grid import Grid
 from dualfield.tuning.path import fit_path

@@ -10,7 +10,7 @@
 
 #include "dualfield/scores/linear_map.hpp"
 #include "dualfield/streaming/block_source.hpp"
-#include "dualfield/structures/chain.hpp"
+#include "dualfield/structures/chains/chain.hpp"
 
 namespace dualfield {
 

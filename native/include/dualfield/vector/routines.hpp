@@ -15,7 +15,7 @@
 #include "dualfield/kernels/kernel.hpp"
 #include "dualfield/scores/linear_map.hpp"
 #include "dualfield/scores/shrinkage.hpp"
-#include "dualfield/structures/chain_passes.hpp"
+#include "dualfield/structures/chains/chain_passes.hpp"
 #include "dualfield/vector/smo_rows.hpp"
 #include "dualfield/vector/softmax_rows.hpp"
 

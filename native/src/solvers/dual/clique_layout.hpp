@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "dualfield/objectives/problem.hpp"
-#include "dualfield/structures/junction_parts.hpp"
+#include "dualfield/structures/graphs/junction_parts.hpp"
 
 namespace dualfield {
 

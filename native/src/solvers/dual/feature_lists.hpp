@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "dualfield/objectives/problem.hpp"
-#include "dualfield/structures/chain.hpp"
+#include "dualfield/structures/chains/chain.hpp"
 #include "dualfield/text/vocabulary.hpp"
 
 namespace dualfield {

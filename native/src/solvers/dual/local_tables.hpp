@@ -27,7 +27,7 @@
 #include "dualfield/core/layout.hpp"
 #include "dualfield/core/memory.hpp"
 #include "dualfield/objectives/problem.hpp"
-#include "dualfield/structures/relaxed_graph.hpp"
+#include "dualfield/structures/graphs/relaxed_graph.hpp"
 #include "dualfield/vector/routines.hpp"
 #include "feature_squares.hpp"
 

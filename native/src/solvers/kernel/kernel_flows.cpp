@@ -9,8 +9,8 @@
 #include "../dual/chain_flow.hpp"
 #include "../dual/flow_paths.hpp"
 #include "../dual/segment_swap.hpp"
-#include "dualfield/structures/chain.hpp"
-#include "dualfield/structures/chain_block.hpp"
+#include "dualfield/structures/chains/chain.hpp"
+#include "dualfield/structures/chains/chain_block.hpp"
 #include "kernel_parts.hpp"
 #include "kernel_proof.hpp"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "../dual/soft_dual.hpp"
-#include "dualfield/structures/chain.hpp"
+#include "dualfield/structures/chains/chain.hpp"
 #include "kernel_parts.hpp"
 
 namespace dualfield {

@@ -14,8 +14,8 @@
 #include "../dual/flow_paths.hpp"
 #include "../dual/segment_swap.hpp"
 #include "dualfield/core/buffer.hpp"
-#include "dualfield/structures/chain.hpp"
-#include "dualfield/structures/chain_block.hpp"
+#include "dualfield/structures/chains/chain.hpp"
+#include "dualfield/structures/chains/chain_block.hpp"
 
 namespace dualfield {
 

@@ -1,0 +1,1 @@
+"""Kernel machines: classifiers of points, and structures with kernels on partitions."""
