@@ -59,15 +59,18 @@ def importance(objective, w, C, n_draws=4000, rounds=4, seed=0):
     return logsumexp(weights) - np.log(n_draws), np.exp(2 * logsumexp(weights) - logsumexp(2 * weights))
 
 
-@pytest.mark.parametrize("C", [1.0, 3.0, 30.0])
-def test_close_to_importance_sampling(C):
+@pytest.mark.parametrize(
+    ("C", "n_seeds", "nats", "least_effective"), [(1.0, 2, 0.5, 1000), (3.0, 5, 1.0, 1000), (30.0, 2, 1.5, 500)]
+)
+def test_close_to_importance_sampling(C, n_seeds, nats, least_effective):
+    """T3.6: within one nat at C = 3; a broader prior leaves a posterior that is less of a Gaussian."""
     errors = []
-    for seed in range(3):
+    for seed in range(n_seeds):
         objective, w = problem(C, seed)
         want, n_effective = importance(objective, w, C)
-        assert n_effective > 200
+        assert n_effective > least_effective
         errors.append(laplace_evidence(objective, w, C).log_evidence - want)
-    assert max(map(abs, errors)) < 1.5
+    assert max(map(abs, errors)) < nats
     assert np.ptp(errors) < 0.6  # flat enough to choose by
 
 
