@@ -220,6 +220,22 @@ def test_tokens_must_have_the_columns_of_training():
     CRF("dependency").fit([[word for word, _ in words] for words in X], heads_of(y))
 
 
+def test_tags_are_taken_from_the_first_column_that_has_some(tmp_path):
+    X, y = treebank(20)
+    new, _ = treebank(10, seed=1)
+    without = [[(word, "_", tag, "_", "_") for word, tag in words] for words in (*X, *new)]
+    usual, model = CRF("dependency").fit(X, y), CRF("dependency").fit(without[: len(X)], y)
+    assert np.array_equal(model.parameters_, usual.parameters_)
+    model.save(tmp_path / "model")
+    again = dualfield.load(tmp_path / "model")
+    assert again.structure_ == model.structure_ != usual.structure_
+    # The column is that of training: new sentences do not choose another one.
+    tagged = [[(word, "X", tag, "_", "_") for word, tag in words] for words in new]
+    assert usual.predict(new) == model.predict(without[len(X) :]) == again.predict(tagged)
+    nothing = [[(word, "_") for word, _ in words] for words in X]
+    assert CRF("dependency").fit(nothing, y).predict(nothing)  # no column has any
+
+
 def test_features_by_functions_and_by_arrays():
     X, y = treebank(20)
 

@@ -58,6 +58,8 @@ class ArcShape(Shape):
         The sentences, where they came with more than tokens.
     n_columns : int, default=None
         How many columns tokens have.
+    tags : int, default=None
+        Which of them has the tags that the default features are made of.
     tokens : list of lists, default=None
         The tokens of sentences, for texts about them.
 
@@ -80,6 +82,7 @@ class ArcShape(Shape):
     is_labelled: bool | None = None
     sentences: Sequence[DependencySentence] | None = None
     n_columns: int | None = None
+    tags: int | None = None
     tokens: Sequence[Any] | None = None
 
     @property

@@ -20,7 +20,7 @@ from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
 from dualfield.structures.base import Structure
 from dualfield.structures.opened import Opened
-from dualfield.structures.parse_trees.arc_features import ARGUMENT, default_arc_texts
+from dualfield.structures.parse_trees.arc_features import ARGUMENT, default_arc_texts, tag_column
 from dualfield.structures.parse_trees.arc_shape import ARC, EMPTY, NON_PROJECTIVE, ArcShape, n_words_of
 
 __all__ = ["Dependency"]
@@ -64,7 +64,8 @@ class Dependency(Structure):
         for the direction, ``"%n"`` for direction and distance, ``"%b[1]"`` for each value of column 1 between the two.
         A function of a sentence, a head, -1 for the root, and a child, counted from 0, that returns attributes; a model
         with a function cannot be saved. None: X has a row for each arc. "default": a first-order set of words, tags
-        (column 1), their neighbours, what is between, distance and direction.
+        (column 1, or the first one behind it that is not ``_`` in all training sentences), their neighbours, what is
+        between, distance and direction.
 
     Examples
     --------
@@ -107,6 +108,7 @@ class Dependency(Structure):
             )
         self.n_labels = len(self.labels or ())
         self._n_columns: int | None = None
+        self._tags: int | None = None  # the column of tags, once the default features are made
         given = None if isinstance(arc_features, str) and arc_features == "default" else arc_features
         self._features = read_row_features(given, ANCHORS, ARGUMENT)
 
@@ -167,17 +169,22 @@ class Dependency(Structure):
             tokens = read_sentences(tokens)
         width = next((1 if isinstance(token, str) else len(token) for one in tokens for token in one), None)
         anchors, offsets = arc_anchors([len(one) for one in tokens])
-        features = self._features
+        features, tags = self._features, self._tags
         if features is None:
-            features = default_arc_texts(self._n_columns or width or 1)
+            tags = tags or tag_column(tokens, width or 1)
+            features = default_arc_texts(self._n_columns or width or 1, tags)
         return Opened(
             AnchoredRows(tokens, anchors, features, offsets=offsets, names=ANCHORS),
             None,
-            self._connect(kept, width, tokens),
+            self._connect(kept, width, tokens, tags),
         )
 
     def _connect(
-        self, sentences: Sequence[DependencySentence] | None, n_columns: int | None, tokens: Sequence[Any] | None
+        self,
+        sentences: Sequence[DependencySentence] | None,
+        n_columns: int | None,
+        tokens: Sequence[Any] | None,
+        tags: int | None = None,
     ) -> Any:
         def connect(offsets: NDArray[np.int64]) -> ArcShape:
             n_arcs = np.diff(offsets)
@@ -193,6 +200,7 @@ class Dependency(Structure):
                 is_labelled=self.is_labelled,
                 sentences=sentences,
                 n_columns=n_columns,
+                tags=tags,
                 tokens=tokens,
             )
 
@@ -209,7 +217,8 @@ class Dependency(Structure):
             raise ValueError(f"structure has the labels {self.labels!r:.200}; y has {labels!r:.200}.")
         # Trees that are asked about later are not changed.
         found = Dependency(labels, self.root, arc_features=self.arc_features)
-        found._n_columns = shape.n_columns if isinstance(shape, ArcShape) else None
+        if isinstance(shape, ArcShape):
+            found._n_columns, found._tags = shape.n_columns, shape.tags
         return found
 
     def agreement(self, predicted: Any, y: Any) -> float | None:
@@ -234,6 +243,7 @@ class Dependency(Structure):
             "arc_features": None if texts is None else list(texts),
             "has_default_features": self.arc_features is not None and texts is None,
             "n_columns": self._n_columns,
+            "tags": self._tags,
         }
 
     @classmethod
@@ -249,12 +259,14 @@ class Dependency(Structure):
             found = cls(labels, root, non_projective=crossing, arc_features=features)
         if record.has("n_columns"):
             found._n_columns = record.integer("n_columns", 1)
+        if record.has("tags"):
+            found._tags = record.integer("tags", 1)
         return found
 
     def _settings(self) -> tuple[Any, ...]:
         texts = self._features
         features = texts.texts if isinstance(texts, AnchoredTexts) else self.arc_features
-        return self.labels, self.root, self.non_projective, features, self._n_columns
+        return self.labels, self.root, self.non_projective, features, self._n_columns, self._tags
 
     def __eq__(self, other: object) -> bool:
         return self._settings() == other._settings() if isinstance(other, Dependency) else NotImplemented
