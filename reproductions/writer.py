@@ -76,7 +76,7 @@ def _environment(settings: Settings) -> dict[str, str | int]:
 def _setting(paper: Paper, settings: Settings) -> list[str]:
     """Return the paragraphs that stand above everything."""
     made = ", ".join(f"{name} {value}" for name, value in _environment(settings).items())
-    paragraphs = [f"The paper: {paper.citation}", f"Times are wall-clock seconds. {paper.machine}"]
+    paragraphs = [f"The paper: {paper.citation}", f"Times are wall-clock seconds, those headed CPU s processor time. {paper.machine}"]
     if settings.quick:
         paragraphs.append(
             "This was a quick run, on tiny subsets and short grids: it shows that everything works. Its figures are "
