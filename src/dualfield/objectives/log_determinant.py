@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
-from threadpoolctl import threadpool_limits
 
 from dualfield.data.arrays import Floats
+from dualfield.engines.blas_threads import one_blas_thread
 from dualfield.objectives.objective import Objective
 
 __all__ = ["LogDeterminant", "log_determinant"]
@@ -93,7 +93,7 @@ def _of_matrix(hessian: Floats) -> LogDeterminant:
     """Return that of a matrix: by its Cholesky factor, and the trace of its inverse."""
     whole = hessian + np.eye(len(hessian))
     # Many BLAS threads gain nothing on so few weights, and differ in the last bit.
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         factor = scipy.linalg.cholesky(whole, lower=True, check_finite=False)
         inverse, _ = scipy.linalg.lapack.dtrtri(factor, lower=1)
     value = 2.0 * float(np.log(np.diag(factor)).sum())

@@ -8,9 +8,9 @@ from typing import Protocol
 
 import numpy as np
 import scipy.sparse
-from threadpoolctl import threadpool_limits
 
 from dualfield.data.arrays import Floats
+from dualfield.engines.blas_threads import one_blas_thread
 from dualfield.objectives.latent import Completion
 from dualfield.solvers.base import Solution, Status, StopRule
 from dualfield.solvers.planes.simplex_master import SimplexMaster
@@ -103,7 +103,7 @@ class InnerCuts:
         Solution[Floats]
             The best point met, `start` among them, and its gap.
         """
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             return self._minimise(completion, start, rule)
 
     def _minimise(self, completion: Completion, start: Floats | None, rule: StopRule) -> Solution[Floats]:
@@ -211,7 +211,7 @@ class InnerDescent:
             return 0.5 * float(w @ w) + loss - float(w @ completion.features), w + gradient - completion.features
 
         began, status, n_iter = time.perf_counter(), Status.ITERATION_LIMIT, 0
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             run = LimitedMemory(
                 evaluate, np.zeros(self._problem.n_parameters) if start is None else start, self._memory
             )

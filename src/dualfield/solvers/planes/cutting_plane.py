@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from dualfield.data.arrays import Floats
+from dualfield.engines.blas_threads import one_blas_thread
 from dualfield.objectives import PlaneProblem
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
 from dualfield.solvers.needs import Need, losses_of_planes, squared_norm
@@ -145,7 +145,7 @@ class CuttingPlane(Solver):
         suited(self, objective)
         course = PlaneCourse(objective, rule, callbacks)
         # Small dense systems gain nothing from many BLAS threads, and would differ in the last bit.
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             return course.follow(self._looks(objective, start, course), self.name)
 
     def _looks(self, problem: PlaneProblem, start: Floats | Cuts | None, course: PlaneCourse) -> Looks:

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from dualfield.data.arrays import Floats
+from dualfield.engines.blas_threads import one_blas_thread
 from dualfield.objectives import PlaneProblem, Planes
 from dualfield.regularisers import PlaneRegulariser
 from dualfield.solvers.base import Progress, Solution, Status, StopRule
@@ -190,7 +190,7 @@ class SimplicialParts:
             What all parts together have reached; iterations are those of this one.
         """
         # Small dense systems gain nothing from many BLAS threads, and would differ in the last bit.
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             solution = self._course.follow(self._part(work), Simplicial.name)
         return dataclasses.replace(solution, dual=self._run.dual())
 

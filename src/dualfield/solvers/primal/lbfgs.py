@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, overload
 
-from threadpoolctl import threadpool_limits
-
 from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_number
+from dualfield.engines.blas_threads import one_blas_thread
 from dualfield.objectives import KernelSoftmax, Objective, PartitionedObjective
 from dualfield.solvers.base import KernelPoint, Progress, Solution, StopRule
 from dualfield.solvers.callbacks import Callbacks
@@ -139,7 +138,7 @@ class LBFGS(Solver):
             return solve_representer(objective, rule, start, callbacks, self.memory or _MEMORY)
         is_partitioned = isinstance(objective, PartitionedObjective)
         # Long inner products on many BLAS threads gain little, lose much on a busy machine, and differ in the last bit.
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             if self.begin == "average" and start is None and Callbacks.of(callbacks).resume is None:
                 start = averaged_start(objective, int(random_state or 0))
             memory = self.memory or (_MEMORY_ON_PARTITIONS if is_partitioned else _MEMORY)
