@@ -62,15 +62,19 @@ class BoundObjective {
         }
         return product.release();
     }
-    auto hessian(const std::vector<Numbers>& points) {
+    auto hessian(const std::vector<Numbers>& points, const Input<std::int64_t, 1>& places) {
         std::vector<const double*> all;
         for (const Numbers& w : points) all.push_back(problem_.checked(w));
         require(!all.empty(), "there must be a point");
-        const std::size_t size = points[0].size();
-        Output<double> found({size, size});
+        const std::span<const std::int64_t> wanted(places.data(), places.size());
+        for (std::size_t j = 0; j < wanted.size(); ++j)
+            require(wanted[j] >= 0 && wanted[j] < static_cast<std::int64_t>(points[0].size()) &&
+                        (j == 0 || wanted[j] > wanted[j - 1]),
+                    "places must rise within the parameters");
+        Output<double> found({wanted.size(), wanted.size()});
         {
             const nb::gil_scoped_release unlocked;
-            require_finite(objective_.hessian(all, found.data()));
+            require_finite(objective_.hessian(all, wanted, found.data()));
         }
         return found.release();
     }
@@ -291,7 +295,8 @@ void register_problems(nb::module_& module) {
              "Returns the loss, its gradient, the size of what was subtracted from each other, and the slack.")
         .def("hessian_product", &BoundObjective::hessian_product, "w"_a.noconvert(), "v"_a.noconvert(),
              "The second derivatives at w, times v.")
-        .def("hessian", &BoundObjective::hessian, "points"_a, "All second derivatives, as the mean over some points.");
+        .def("hessian", &BoundObjective::hessian, "points"_a, "places"_a.noconvert(),
+             "The second derivatives by the parameters at some places, as the mean over some points.");
     module.def("tag", &tag_all, "problem"_a, "w"_a.noconvert(), "n_threads"_a, "with_cost"_a = false,
                "Best labels of all nodes, with the cost of wrong ones if it is asked for.");
     module.def("score_own", &score_all, "problem"_a, "w"_a.noconvert(), "n_threads"_a,

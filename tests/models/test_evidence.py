@@ -40,7 +40,7 @@ def importance(objective, w, C, n_draws=4000, rounds=4, seed=0):
     The mode is far from the mean where the prior is broad: a Gaussian around the mode would miss most of the mass.
     """
     used, rng = np.flatnonzero(objective.score_map.used), np.random.default_rng(seed)
-    mean, covariance = w[used], C * np.linalg.inv(np.eye(used.size) + objective.hessian(w)[np.ix_(used, used)])
+    mean, covariance = w[used], C * np.linalg.inv(np.eye(used.size) + objective.hessian(w, used))
     for _ in range(rounds):
         root = np.linalg.cholesky(1.4 * covariance)
         z = rng.standard_normal((n_draws, used.size))

@@ -40,7 +40,9 @@ def test_all_second_derivatives(form):
     objective, w = problem.loss(), problem.random_parameters(5)
     hessian = objective.hessian(w)
     np.testing.assert_array_equal(problem.loss(n_threads=2).hessian(w), hessian)
-    np.testing.assert_allclose(hessian, hessian.T, atol=1e-12)
+    np.testing.assert_array_equal(hessian, hessian.T)
+    some = np.flatnonzero(objective.score_map.used)[::2]
+    np.testing.assert_allclose(objective.hessian(w, some), hessian[np.ix_(some, some)], rtol=1e-12, atol=1e-14)
     if objective.convex:
         assert np.linalg.eigvalsh(hessian).min() > -1e-12
     for seed in range(4):
@@ -73,3 +75,12 @@ def test_hinge_losses_have_none():
     assert not objective.has_hessian
     with pytest.raises(ValueError, match="the temperature is 0"):
         objective.hessian_product(problem.random_parameters(0), problem.random_parameters(1))
+
+
+def test_places_rise_within_the_parameters():
+    problem = random_problem(0)
+    objective, w = problem.loss(), problem.random_parameters(0)
+    assert objective.hessian(w, np.zeros(0, dtype=np.int64)).shape == (0, 0)
+    for places in ([1, 1], [2, 1], [-1], [w.size]):
+        with pytest.raises(ValueError, match="places must rise within the parameters"):
+            objective.hessian(w, np.array(places))

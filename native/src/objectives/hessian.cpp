@@ -5,7 +5,9 @@
 // with Cov_i the covariance of the parts of example i, which its structure gives a direction at a time. Where examples
 // are labelled in part, the covariance among the labellings that are allowed is subtracted.
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -22,6 +24,8 @@ namespace dualfield {
 // What one thread computes with.
 class Objective::Curvature {
   public:
+    static constexpr std::uint32_t kNoRow = 0xffffffffu;
+
     Curvature(const Objective& objective)
         : objective_(objective),
           problem_(objective.problem_),
@@ -35,6 +39,7 @@ class Objective::Curvature {
         if (problem_.temperature == 0.0)
             throw std::invalid_argument("the temperature is 0: there are no second derivatives");
         scratch_.require(problem_.scores->scratch_size());
+        for (std::size_t i = 0; i < problem_.n_examples(); ++i) most_parts_ = std::max(most_parts_, n_parts(i));
     }
 
     // product += H_i v of some examples; false where a score is not finite.
@@ -57,13 +62,22 @@ class Objective::Curvature {
         return add(-1.0);
     }
 
-    // hessian [size][size] += the mean of H_i at some points.
-    bool add(std::span<const double* const> points, std::size_t example, double* hessian) {
+    // What is asked for: for each weight the row of the matrix that it has, if any, and where sums of examples go. Two
+    // sums find room in one matrix, one on each side of the diagonal, which is kept apart.
+    struct Sum {
+        std::span<const std::uint32_t> rows;
+        std::size_t size;
+        double* matrix;  // [size][size]
+        bool above;
+        double* diagonal;  // [size]
+    };
+    // Adds the mean of H_i at some points.
+    bool add(std::span<const double* const> points, std::size_t example, const Sum& out) {
         const Examples one{example, example + 1};
-        const std::size_t n = layout_.n_own(example) + layout_.n_shared, cells = checked_product(n, n);
+        const std::size_t n = n_parts(example);
         const double scale = problem_.weights[example] / (problem_.temperature * static_cast<double>(points.size()));
-        double* all = covariance_.require(std::max<std::size_t>(cells, 1));
-        std::fill_n(all, cells, 0.0);
+        double* all = covariance_.require(checked_product(most_parts_, most_parts_));
+        std::fill_n(all, n * n, 0.0);
         for (const double* w : points) {
             worker_.chunk.compute(w, 1.0, one, true);
             if (!begin(example)) return false;
@@ -73,7 +87,8 @@ class Objective::Curvature {
             if (!begin(example)) return false;
             slope_->add_covariance(layout_, example, -scale, all);
         }
-        project(example, n, all, hessian);
+        list_weights(example, out);
+        project(n, all, out);
         return true;
     }
 
@@ -86,68 +101,74 @@ class Objective::Curvature {
         return status == Status::ok;
     }
 
-    // One part after another: its covariances with all others, as a vector over the weights, are added to the rows of
-    // the weights that score the part. Only weights that score some part of the example are looked at.
-    void project(std::size_t example, std::size_t n, double* covariance, double* hessian) {
-        const std::size_t size = problem_.size();
-        list_weights(example, n);
-        const std::size_t m = active_.size();
-        double *row = zeros(size), *own = row_.require(std::max<std::size_t>(m, 1));
-        double* local = local_.require(std::max<std::size_t>(checked_product(m, m), 1));
-        std::fill_n(local, m * m, 0.0);
+    std::size_t n_parts(std::size_t example) const { return layout_.n_own(example) + layout_.n_shared; }
+
+    // A' Cov A: the covariances of each part with the scores that the weights make, then their sums over the parts that
+    // each weight scores. Most weights score one part of an example: the first one of each is treated apart.
+    void project(std::size_t n, const double* covariance, const Sum& sum) {
+        const std::size_t m = rows_.size();
+        double* moved = moved_.require(std::max<std::size_t>(checked_product(n, m), 1));  // [part][m]
+        const std::uint32_t *rows = rows_.data(), *firsts = parts_.data();
+        const double* factors = factors_.data();
         for (std::size_t part = 0; part < n; ++part) {
-            if (begins_[part] == begins_[part + 1]) continue;
-            problem_.scores->add(example, laid_out(example, covariance + part * n), 1.0, row, scratch_.data());
-            for (std::size_t k = 0; k < m; ++k) {
-                own[k] = row[active_[k]];
-                row[active_[k]] = 0.0;
-            }
-            for (std::size_t at = begins_[part]; at < begins_[part + 1]; ++at) {
-                double* to = local + place_[scored_[at].first] * m;
-                for (std::size_t k = 0; k < m; ++k) to[k] += scored_[at].second * own[k];
-            }
+            if (!is_scored_[part]) continue;
+            const double* row = covariance + part * n;
+            double* out = moved + part * m;
+            for (std::size_t k = 0; k < m; ++k) out[k] = factors[k] * row[firsts[k]];
+            for (std::size_t at = m; at < parts_.size(); ++at) out[owners_[at - m]] += factors[at] * row[parts_[at]];
         }
-        for (std::size_t j = 0; j < m; ++j)
-            for (std::size_t k = 0; k < m; ++k) hessian[active_[j] * size + active_[k]] += local[j * m + k];
-    }
-    // The weights that score each part, with their factors, and all of them together.
-    void list_weights(std::size_t example, std::size_t n) {
-        const std::size_t size = problem_.size();
-        double *unit = unit_.require(std::max<std::size_t>(n, 1)), *places = zeros(size);
-        std::fill_n(unit, n, 0.0);
-        begins_.assign(1, 0);
-        scored_.clear();
-        active_.clear();
-        place_.assign(size, 0);
-        for (std::size_t part = 0; part < n; ++part) {
-            unit[part] = 1.0;
-            problem_.scores->add(example, laid_out(example, unit), 1.0, places, scratch_.data());
-            unit[part] = 0.0;
-            for (std::size_t j = 0; j < size; ++j) {
-                if (places[j] == 0.0) continue;
-                scored_.emplace_back(j, places[j]);
-                places[j] = 0.0;
-                if (!std::exchange(place_[j], 1)) active_.push_back(j);
-            }
-            begins_.push_back(scored_.size());
+        double* total = total_.require(std::max<std::size_t>(m, 1));
+        std::size_t rest = m;
+        for (std::size_t j = 0; j < m; ++j) {
+            const std::size_t begin = sum.above ? j : 0, end = sum.above ? m : j + 1;
+            const auto take = [&](std::size_t at) {
+                const double *row = moved + parts_[at] * m, factor = factors[at];
+                for (std::size_t k = begin; k < end; ++k) total[k] += factor * row[k];
+            };
+            std::fill(total + begin, total + end, 0.0);
+            take(j);
+            for (; rest < parts_.size() && owners_[rest - m] == j; ++rest) take(rest);
+            sum.diagonal[rows[j]] += total[j];
+            total[j] = 0.0;
+            double* out = sum.matrix + rows[j] * sum.size;
+            for (std::size_t k = begin; k < end; ++k) out[rows[k]] += total[k];
         }
-        std::sort(active_.begin(), active_.end());
-        for (std::size_t k = 0; k < active_.size(); ++k) place_[active_[k]] = k;
     }
-    // A vector over the weights; whoever adds to it takes that off again.
-    double* zeros(std::size_t size) {
-        if (zeros_.size() < size) zeros_.assign(size, 0.0);
-        return zeros_.data();
-    }
-    // Numbers of all parts of an example, table by table, then those of shared ones.
-    PartSums laid_out(std::size_t example, double* at) const {
-        PartSums sums;
-        for (std::size_t g = 0; g < layout_.tables.size(); ++g) {
-            sums.own[g] = at;
-            at += layout_.tables[g].n_rows(example) * layout_.tables[g].width;
+    // The weights that are asked for and score some part, each with its parts and factors.
+    void list_weights(std::size_t example, const Sum& sum) {
+        problem_.scores->list_weights(example, weights_);
+        const std::size_t n = weights_.begins.size() - 1;
+        const auto for_rows = [&](auto use) {
+            for (std::size_t part = 0; part < n; ++part)
+                for (std::size_t at = weights_.begins[part]; at < weights_.begins[part + 1]; ++at)
+                    if (const std::uint32_t row = sum.rows[weights_.entries[at].weight]; row != kNoRow)
+                        use(part, row, weights_.entries[at].factor);
+        };
+        counts_.resize(sum.size, 0);
+        rows_.clear();
+        is_scored_.assign(n, 0);
+        for_rows([&](std::size_t part, std::uint32_t row, double) {
+            if (counts_[row]++ == 0) rows_.push_back(row);
+            is_scored_[part] = 1;
+        });
+        std::sort(rows_.begin(), rows_.end());
+        // The first part of every row, then all others, row by row.
+        const auto m = static_cast<std::uint32_t>(rows_.size());
+        owners_.clear();
+        next_.resize(sum.size);
+        for (std::uint32_t k = 0; k < m; ++k) {
+            next_[rows_[k]] = {k, m + static_cast<std::uint32_t>(owners_.size())};
+            owners_.insert(owners_.end(), counts_[rows_[k]] - 1, k);
+            counts_[rows_[k]] = 0;
         }
-        sums.shared = at;
-        return sums;
+        parts_.resize(m + owners_.size());
+        factors_.resize(parts_.size());
+        for_rows([&](std::size_t part, std::uint32_t row, double factor) {
+            Next& next = next_[row];
+            const std::uint32_t at = next.first == kNoRow ? next.other++ : std::exchange(next.first, kNoRow);
+            parts_[at] = static_cast<std::uint32_t>(part);
+            factors_[at] = factor;
+        });
     }
 
     const Objective& objective_;
@@ -156,11 +177,18 @@ class Objective::Curvature {
     Worker worker_;
     ChunkScores direction_;
     std::unique_ptr<Slope> slope_;
-    Buffer scratch_, unit_, row_, local_, covariance_;
-    std::vector<double> zeros_;                           // [size]
-    std::vector<std::pair<std::size_t, double>> scored_;  // of all parts, one after another: weight and factor
-    std::vector<std::size_t> begins_;                     // [n parts + 1]: in scored_
-    std::vector<std::size_t> active_, place_;             // weights that score any part, and where they are in it
+    Buffer scratch_, covariance_, moved_, total_;
+    PartWeights weights_;
+    std::size_t most_parts_ = 1;
+    // Of the weights that score any part: their rows; a part of each, then the others and whose they are.
+    std::vector<std::uint32_t> rows_, parts_, owners_;
+    std::vector<double> factors_;
+    struct Next {
+        std::uint32_t first, other;
+    };
+    std::vector<Next> next_;               // [size]: where the next part of a row goes
+    std::vector<std::uint32_t> counts_;    // [size]: zeros between examples
+    std::vector<std::uint8_t> is_scored_;  // [n parts]
 };
 
 bool Objective::hessian_product(const double* w, const double* v, double* product) {
@@ -174,22 +202,29 @@ bool Objective::hessian_product(const double* w, const double* v, double* produc
     return is_finite;
 }
 
-bool Objective::hessian(std::span<const double* const> points, double* hessian) {
-    // Two sums, whatever the number of threads.
-    const std::size_t n = problem_.n_examples(), cells = checked_product(problem_.size(), problem_.size());
-    const std::size_t middle = n / 2;
+bool Objective::hessian(std::span<const double* const> points, std::span<const std::int64_t> places, double* hessian) {
+    const std::size_t n = problem_.n_examples(), size = places.size(), middle = n / 2;
+    std::vector<std::uint32_t> rows(problem_.size(), Curvature::kNoRow);
+    for (std::size_t j = 0; j < size; ++j) rows[static_cast<std::size_t>(places[j])] = static_cast<std::uint32_t>(j);
     std::vector<std::unique_ptr<Curvature>> all;
     for (std::size_t i = 0; i < n_threads_; ++i) all.push_back(std::make_unique<Curvature>(*this));
-    Buffer other;
-    other.require(std::max<std::size_t>(cells, 1));
+    std::fill_n(hessian, checked_product(size, size), 0.0);
+    std::array<std::vector<double>, 2> diagonals{std::vector<double>(size), std::vector<double>(size)};
     std::atomic<bool> is_finite = true;
+    // Two sums, whatever the number of threads.
     parallel_for(2, n_threads_, [&](std::size_t worker, std::size_t half) {
-        double* out = half == 0 ? hessian : other.data();
-        std::fill_n(out, cells, 0.0);
+        const Curvature::Sum sum{rows, size, hessian, half == 0, diagonals[half].data()};
         for (std::size_t i = half == 0 ? 0 : middle; i < (half == 0 ? middle : n); ++i)
-            if (!all[worker]->add(points, i, out)) is_finite = false;
+            if (!all[worker]->add(points, i, sum)) is_finite = false;
     });
-    for (std::size_t j = 0; j < cells; ++j) hessian[j] += other.data()[j];
+    for (std::size_t j = 0; j < size; ++j) hessian[j * size + j] = diagonals[0][j] + diagonals[1][j];
+    // By squares, which stay in the caches.
+    constexpr std::size_t kSquare = 32;
+    for (std::size_t top = 0; top < size; top += kSquare)
+        for (std::size_t left = top; left < size; left += kSquare)
+            for (std::size_t i = top; i < std::min(size, top + kSquare); ++i)
+                for (std::size_t j = std::max(i + 1, left); j < std::min(size, left + kSquare); ++j)
+                    hessian[i * size + j] = hessian[j * size + i] = hessian[i * size + j] + hessian[j * size + i];
     return is_finite;
 }
 

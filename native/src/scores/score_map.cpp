@@ -6,6 +6,35 @@
 #include "dualfield/vector/routines.hpp"
 
 namespace dualfield {
+namespace {
+
+// Calls use(output, weight, value) for every weight that adds to the outputs of a row.
+template <class Use>
+void for_weights(const ScoreMap::Table& table, std::size_t row, Use use) {
+    const LinearMap& map = *table.map;
+    const std::size_t width = map.width(), n_vectors = width / kLanes;
+    const auto column = [&](std::size_t c, double value) {
+        const LinearMap::Place place = map.places()[c];
+        if (place.count != LinearMap::kWhole) {
+            for (std::size_t i = place.start; i < place.start + place.count; ++i)
+                use(static_cast<std::size_t>(map.listed_outputs()[i]), map.listed_begin() + i, value);
+            return;
+        }
+        for (std::size_t k = 0; k < map.n_outputs(); ++k)
+            if (map.masks()[place.start * n_vectors + k / kLanes] >> (k % kLanes) & 1u)
+                use(k, place.start * width + k, value);
+    };
+    const FeatureRows& rows = table.rows;
+    if (rows.dense) {
+        for (std::size_t c = 0; c < rows.n_columns; ++c)
+            if (const double value = rows.dense[row * rows.n_columns + c]; value != 0.0) column(c, value);
+    } else {
+        for (std::int64_t q = rows.indptr[row]; q < rows.indptr[row + 1]; ++q)
+            column(static_cast<std::size_t>(rows.indices[q]), rows.values ? rows.values[q] : 1.0);
+    }
+}
+
+}  // namespace
 
 ScoreMap::ScoreMap(const PartLayout& parts, std::vector<Table> tables, const double* shared_mask)
     : parts_(parts), tables_(std::move(tables)), shared_mask_(shared_mask), begins_{0} {
@@ -94,6 +123,31 @@ double ScoreMap::move(std::size_t example, const PartSums& sums, double scale, d
         grown +=
             routines().add_masked(sums.shared, shared_mask_, scale, parts_.n_shared, w + shared_begin(), shrinkage);
     return grown;
+}
+
+void ScoreMap::list_weights(std::size_t example, PartWeights& out) const {
+    out.begins.assign(1, 0);
+    out.entries.clear();
+    std::vector<std::size_t> next;
+    for (std::size_t g = 0; g < tables_.size(); ++g) {
+        const std::size_t first = parts_.tables[g].feature_row(example), width = parts_.tables[g].width;
+        for (std::size_t r = first; r < first + parts_.tables[g].n_rows(example); ++r) {
+            // By counting: how many weights each part of the row has, then where they go.
+            next.assign(width + 1, 0);
+            for_weights(tables_[g], r, [&](std::size_t part, std::size_t, double) { ++next[part + 1]; });
+            next[0] = out.entries.size();
+            std::partial_sum(next.begin(), next.end(), next.begin());
+            out.begins.insert(out.begins.end(), next.begin() + 1, next.end());
+            out.entries.resize(next.back());
+            for_weights(tables_[g], r, [&](std::size_t part, std::size_t weight, double value) {
+                out.entries[next[part]++] = {begins_[g] + weight, value};
+            });
+        }
+    }
+    for (std::size_t c = 0; c < parts_.n_shared; ++c) {
+        if (shared_mask_[c] != 0.0) out.entries.push_back({shared_begin() + c, shared_mask_[c]});
+        out.begins.push_back(out.entries.size());
+    }
 }
 
 void ScoreMap::prefetch(std::size_t example) const {

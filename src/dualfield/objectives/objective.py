@@ -266,20 +266,22 @@ class Objective:
         """
         return self._losses.hessian_product(w, v)
 
-    def hessian(self, w: Floats) -> Floats:
+    def hessian(self, w: Floats, places: NDArray[np.int64] | None = None) -> Floats:
         """Return all second derivatives of the losses, without the penalty: for few parameters.
 
         The covariances of the parts of each example are added up over the points first, and taken to the parameters
-        once. Memory grows with the square of the parameters, and of the parts of an example.
+        once. Memory grows with the square of the places, and of the parts of an example.
 
         Parameters
         ----------
         w : array of shape (n_parameters,) or (n_points, n_parameters)
             Parameters; of several points the mean is returned.
+        places : int array of shape (m,), default=None
+            The parameters that have rows and columns, rising; None: all, those without a feature among them.
 
         Returns
         -------
-        array of shape (n_parameters, n_parameters)
+        array of shape (m, m)
             Symmetric and positive semidefinite where all labels are known.
 
         Examples
@@ -288,11 +290,12 @@ class Objective:
         >>> from dualfield.solvers import prototypes
         >>> objective = prototypes.objective(temperature=1.0)
         >>> places = np.flatnonzero(objective.score_map.used)[:2]
-        >>> objective.hessian(np.zeros(objective.n_parameters))[np.ix_(places, places)]
+        >>> objective.hessian(np.zeros(objective.n_parameters), places)
         array([[ 0.25, -0.25],
                [-0.25,  0.25]])
         """
-        return self._losses.hessian([np.ascontiguousarray(point) for point in np.atleast_2d(w)])
+        wanted = np.arange(self.n_parameters) if places is None else np.ascontiguousarray(places, dtype=np.int64)
+        return self._losses.hessian([np.ascontiguousarray(point) for point in np.atleast_2d(w)], wanted)
 
     def gap(
         self, w: Floats, loss: float, gradient: Floats, magnitude: float = 0.0, slack: float = 0.0

@@ -64,11 +64,12 @@ class Objective {
     };
     double loss_and_gradient(const double* w, double* gradient, Doubt* doubt = nullptr);
 
-    // The second derivatives sum_i c_i A_i' Cov_i A_i / T of the losses: times a vector, product [size], and all of
-    // them, hessian [size][size], as the mean over some points. See hessian.cpp. Throws std::invalid_argument where the
-    // temperature is zero or the structure does not answer; false where the scores are not finite.
+    // The second derivatives sum_i c_i A_i' Cov_i A_i / T of the losses: times a vector, product [size], and by
+    // the weights at some places, which rise, as the mean over some points: hessian [places][places]. See hessian.cpp.
+    // Throws std::invalid_argument where the temperature is zero or the structure does not answer; false where the
+    // scores are not finite.
     bool hessian_product(const double* w, const double* v, double* product);
-    bool hessian(std::span<const double* const> points, double* hessian);
+    bool hessian(std::span<const double* const> points, std::span<const std::int64_t> places, double* hessian);
 
     // What one thread computes with.
     struct Worker {

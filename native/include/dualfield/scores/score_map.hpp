@@ -16,6 +16,17 @@
 
 namespace dualfield {
 
+// The weights that score each part of an example, and how much of a weight the score has: those of part p are
+// entries[begins[p]] ... entries[begins[p + 1] - 1]. Own parts table by table, then shared ones.
+struct PartWeights {
+    struct Entry {
+        std::size_t weight;
+        double factor;
+    };
+    std::vector<std::size_t> begins;
+    std::vector<Entry> entries;
+};
+
 class ScoreMap {
   public:
     struct Table {
@@ -57,6 +68,8 @@ class ScoreMap {
     void score_nodes(const double* w, std::size_t first, std::size_t last, double* own, double* scratch) const;
     double move_nodes(std::size_t first, std::size_t last, const double* sums, double scale, double* w,
                       double* scratch) const;
+    // A_i of an example, a row for each part. A weight may be listed twice for a part: both factors count.
+    void list_weights(std::size_t example, PartWeights& out) const;
     // Asks for what describes an example that comes soon.
     void prefetch(std::size_t example) const;
 

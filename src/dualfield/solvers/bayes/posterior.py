@@ -82,7 +82,7 @@ class Posterior:
         """Return the second derivatives of minus the log-likelihood, shape (d, d); of several points their mean."""
         points = np.zeros((*x.shape[:-1], self.objective.n_parameters))
         points[..., self.places] = x
-        return self.objective.hessian(points)[np.ix_(self.places, self.places)] / self.variance
+        return self.objective.hessian(points, self.places) / self.variance
 
     def curvature_diagonal(self, x: Floats, seed: int = 0) -> Floats:
         """Return their diagonal: exactly for few weights, else by random signs, and at least 0."""
