@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp, softmax
 
 from dualfield import _native
 from dualfield.data.arrays import Floats
@@ -356,15 +355,18 @@ class KernelSoftmax:
                [ 0.5]])
         """
         full = np.column_stack([np.zeros(self.size), scores]) if self.pinned else scores
-        at = np.arange(self.size)
-        ahead = full - full[at, self.labels][:, None]
-        ahead[at, self.labels] = -np.inf
-        loss = float(self.weights @ np.logaddexp(0.0, logsumexp(ahead, axis=1)))  # small ones keep their digits
-        dual_point = -self.weights[:, None] * softmax(full, axis=1)
+        at, top = np.arange(self.size), full.max(axis=1)
+        powers = np.exp(full - top[:, None])
+        own, behind = powers[at, self.labels], top - full[at, self.labels]
+        powers[at, self.labels] = 0.0
+        others = powers.sum(axis=1)
+        # Log of (own + others) / own: small losses keep their digits, large ones do not divide by what underflowed.
+        likely = others <= own
+        losses = np.where(likely, np.log1p(others / np.where(likely, own, 1.0)), np.log(own + others) + behind)
+        dual_point = powers * (-self.weights / (own + others))[:, None]
         # The label's as the sum of the others: no difference of nearly equal numbers.
-        dual_point[at, self.labels] = 0.0
         dual_point[at, self.labels] = -dual_point.sum(axis=1)
-        return loss, dual_point[:, int(self.pinned) :]
+        return float(self.weights @ losses), dual_point[:, int(self.pinned) :]
 
     def fit_bias(self, scores: Floats, bias: Floats, level: Floats | None = None) -> Floats:
         """Return the best bias for given scores without bias, by Newton's method.

@@ -19,7 +19,7 @@ from dualfield.objectives.kernel_softmax import KernelSoftmax
 from dualfield.objectives.point_facts import PointFacts
 
 # Kernel values of so many bytes are computed at a time: they stay in the cache for the two products.
-_BLOCK_BYTES = 2**22
+_BLOCK_BYTES = 2**21
 _EPS = float(np.finfo(np.float64).eps)
 
 
