@@ -1,7 +1,8 @@
 """Structured models with a kernel on sequences in partitions, in the span of landmarks: how they are trained.
 
-Partitions are opened, and their features K(x, landmarks) K(landmarks, landmarks)^(-1/2) computed, for each evaluation
-anew: none is held longer than that. After that map it is a problem with linear scores.
+Partitions are opened, and their kernel values K(x, landmarks) computed, for each evaluation anew: none is held longer
+than that. The model has linear scores of the features K(x, landmarks) K(landmarks, landmarks)^(-1/2), which are never
+there: the root goes to the weights, and to the gradient.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from dualfield.objectives import Examples, PartitionedObjective
 from dualfield.objectives.part_problem import PartProblem
 from dualfield.objectives.partition_planes import PartitionPlanes
 from dualfield.objectives.point_facts import PointFacts, draw_sample, part_facts
+from dualfield.objectives.touched import TouchedValues
 from dualfield.scores import Expansion, FeatureTable, LinearScores
 from dualfield.scores.kernel import rows_of
 from dualfield.scores.stored import LinearWeights
@@ -82,24 +84,48 @@ class KernelTask:
     n_threads: int
 
     def problem(self, part: PointPart) -> PartProblem:
-        """Open a partition and compute its features."""
+        """Open a partition and compute its kernel values."""
         batch, codes = _coded(part, self.labels)
-        at = np.flatnonzero(self.score_map.used)
-        features = np.zeros((0, self.root.shape[1]))
+        values = np.zeros((0, len(self.root)))
         if batch.n_nodes:
-            with one_blas_thread():
-                features = self.kernel.scores(rows_of(batch), self.landmarks, self.root, self.n_threads)
-        nodes = Batch(batch.offsets, self.root.shape[1], np.ascontiguousarray(features))
-        weights = np.full(nodes.n_examples, self.weight)
-        return PartProblem(
-            examples=Examples(nodes=nodes, labels=codes, weights=weights),
-            score_map=self.score_map,
+            values = self.kernel.values(rows_of(batch), self.landmarks, self.n_threads)
+        nodes = Batch(batch.offsets, len(self.root), np.ascontiguousarray(values))
+        whole, table = self.score_map, FeatureTable.all(len(self.root), len(self.labels))
+        return _SpannedProblem(
+            examples=Examples(nodes=nodes, labels=codes, weights=np.full(nodes.n_examples, self.weight)),
+            score_map=LinearScores(whole.structure, table, None, whole.clique_mask > 0, whole.with_ends),
             loss=self.loss,
-            own=at,
-            places=at.astype(np.int32),
-            size=self.score_map.n_parameters,
+            own=np.zeros(0, np.int64),
+            places=np.zeros(0, np.int32),
+            size=whole.n_parameters,
             n_threads=self.n_threads,
+            root=self.root,
+            whole=whole,
         )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _SpannedProblem(PartProblem):
+    """A partition with kernel values K for features, where the model has K R.
+
+    Weights V of the model are R V here, and a gradient G here is R' G in the model: R, of landmarks by its rank, meets
+    as many columns as there are labels, and not the rows of the partition.
+    """
+
+    root: Floats
+    whole: LinearScores
+
+    def at_home(self, w: Floats) -> Floats:
+        return self._through(self.root, self.whole, w, self.score_map)
+
+    def at_model(self, here: Floats) -> TouchedValues:
+        return TouchedValues(None, self._through(self.root.T, self.score_map, here, self.whole), self.size)
+
+    def _through(self, matrix: Floats, source: LinearScores, given: Floats, target: LinearScores) -> Floats:
+        one, n_labels = source.unpack(given), self.whole.structure.n_labels
+        with one_blas_thread():  # the last bits must not depend on the machine's threads
+            node = matrix @ one.node.reshape(-1, n_labels)
+        return target.pack(node.ravel(), one.cliques, one.start, one.stop)
 
 
 class _Opening(Engine):
