@@ -147,6 +147,10 @@ class Course:
         self.seconds.append(seconds)
         self.trials.append(trials)
 
+    def steps(self) -> list[tuple[float, float]]:
+        """Seconds and objective of each iteration."""
+        return list(zip(self.seconds, self.objectives, strict=True))
+
     def seconds_to(self, target: float) -> float:
         """When the objective was first this small; NaN if never."""
         reached = np.flatnonzero(np.array(self.objectives) <= target)
@@ -166,11 +170,12 @@ def train_crfsuite(
     c2: float = 1.0,
     everything: bool = False,
     transitions: bool = False,
+    min_freq: int = 0,
     most: int | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Course:
     """python-crfsuite's L-BFGS, to its own stop unless iterations are limited; the model goes to a file."""
-    options = {"c1": c1, "c2": c2, "feature.possible_states": everything}
+    options = {"c1": c1, "c2": c2, "feature.possible_states": everything, "feature.minfreq": min_freq}
     options["feature.possible_transitions"] = everything or transitions
     course = Course(clock=clock)
 
