@@ -197,8 +197,6 @@ def test_data():
         model.fit([np.ones((1, 2)), np.ones((0, 2))], ["yes", "no"])
     with pytest.raises(ValueError, match="at least two labels"):
         model.fit(BAGS[0], ["yes", "yes"])
-    with pytest.raises(ValueError, match=r"y must have the label of every node|cost needs the true label"):
-        LatentStructuredSVM().fit([np.eye(2)], [["a", None]])
     with pytest.raises(ValueError, match="order 1"):
         LatentStructuredSVM(StructuredSVM(Chain(order=2))).fit([np.eye(3)], [["a", "b", "a"]])
     with pytest.raises(ValueError, match=r"must have sub-states of the true labels. Node 1 has 2"):

@@ -51,7 +51,8 @@ class LatentStructuredSVM(LatentPredictor, Estimator):
         + \Delta(y_i, y, h) ) - \max_h \langle w, \Phi(x_i, y_i, h) \rangle \bigr]
 
     which bounds the cost of the predictions (Yu and Joachims 2009). R is not convex: a run ends in a point that depends
-    on where it began, so there are several, and the one with the lowest R is kept. In each, R never rises.
+    on where it began, so there are several, and the one with the lowest R is kept. In each, R never rises. Where y_i is
+    known only in part, h also runs over what agrees with it, and Δ is the least cost at each node.
 
     Parameters
     ----------
@@ -60,8 +61,9 @@ class LatentStructuredSVM(LatentPredictor, Estimator):
         None: those of ``StructuredSVM()``. Its ``tol`` is that of the convex problem of each step, its ``max_iter``
         limits the passes of each; None: 1000.
     latent : LatentChain, LatentMulticlass, LatentPosition or LatentModel, default=None
-        What is hidden: sub-states of labels, components of classes, the instance of a bag that matters, or a model of
-        your own, see :class:`dualfield.objectives.latent_custom.LatentModel`. None: ``LatentChain()``.
+        What is hidden: sub-states of labels (of brackets of parse trees, too), components of classes, the instance of a
+        bag that matters, or a model of your own, see :class:`dualfield.objectives.latent_custom.LatentModel`. None:
+        ``LatentChain()``.
     n_restarts : int, default=6
         Runs from different starts, where these are random.
     init : {"random", "em", "weights"} or array, default="random"
@@ -98,7 +100,8 @@ class LatentStructuredSVM(LatentPredictor, Estimator):
     restarts_ : array of shape (n_runs,)
         R of all runs.
     hidden_ : list or array
-        The latent variables of the training examples, completed by the weights.
+        The latent variables of the training examples, completed by the weights: sub-states, or places in
+        ``states_.classes_`` where labels are not all known.
     n_iter_ : int
         Steps of the run that was kept.
     status_ : LatentStatus
@@ -168,7 +171,9 @@ class LatentStructuredSVM(LatentPredictor, Estimator):
             positions a list of matrices, the bags, or one matrix and `lengths`; for a user-defined model a list of
             inputs.
         y : list or array
-            Labels of all nodes, one label for each row or bag, or a list of outputs.
+            Labels of nodes, trees, one label for each row or bag, or a list of outputs. None, or a set of labels, at a
+            node means that its label is not known, or only in part, and so do None or a
+            :class:`dualfield.data.PartialTree` in the place of a tree: the rest is latent.
         sample_weight : array of shape (n_examples,), default=None
             Weights v_i of at least 0.
         lengths : array of int, default=None

@@ -138,14 +138,15 @@ class LatentCRF(LatentPredictor, Estimator):
 
     @fitting
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, lengths: ArrayLike | None = None) -> Self:
-        """Train on labelled sequences, or rows with LatentMulticlass.
+        """Train on labelled sequences, on parse trees, or on rows with LatentMulticlass.
 
         Parameters
         ----------
         X : list, generator, array or sparse matrix
             Sequences as :meth:`dualfield.CRF.fit` takes them; a matrix with LatentMulticlass.
-        y : list of lists of labels, or one label for each row
-            None, or a set of labels, at a node of a sequence means that its label is not known, or only in part.
+        y : list of lists of labels, list of trees, or one label for each row
+            None, or a set of labels, at a node of a sequence means that its label is not known, or only in part; so do
+            None or a :class:`dualfield.data.PartialTree` in the place of a tree.
         sample_weight : array of shape (n_examples,), default=None
             Weights v_i of at least 0.
         lengths : array of int, default=None
@@ -183,7 +184,7 @@ class LatentCRF(LatentPredictor, Estimator):
         self.status_, self.trace_ = best.status, best.trace
         self._model = data.model(best.parameters)
         self.plain_objective_ = None
-        if (data.space.sizes > 1).any():
+        if data.space.is_split:
             plain = data.problem(1.0, 1, plain=True)
             states = np.maximum(data.data.codes, 0)
             known = data.data.allowed is not None
@@ -289,11 +290,12 @@ class LatentCRF(LatentPredictor, Estimator):
         return labelling_order(type(self).__name__, by, per, cut)
 
     def predict(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
-        """Return the most probable label of each node, summed over sub-states.
+        """Return the most probable label of each node, summed over sub-states, or the tree with most right labels.
 
         Labels are chosen node by node, so that a sequence of them may break constraints on neighbours. The most
         probable whole labelling would need a sum over sub-states inside a maximum over labels, for which there is no
-        fast algorithm.
+        fast algorithm. A predicted parse tree is one of the grammar: that in which the expected number of spans with
+        the right label is largest (Goodman 1996).
 
         Parameters
         ----------
@@ -315,8 +317,7 @@ class LatentCRF(LatentPredictor, Estimator):
         >>> model.predict([[0.0, 3.0], [-2.0, 0.0]])
         ['up or down', 'left or right']
         """
-        shape, rows = self.model_.marginals(X, lengths, n_threads(self.n_jobs))
-        return self.model_.named(rows.argmax(axis=1), shape)
+        return self.model_.most_right(X, lengths, n_threads(self.n_jobs))
 
     def _warn(self, best: Solution[Floats] | LatentSolution) -> None:
         if best.status not in (Status.CONVERGED, Status.STOPPED, LatentStatus.SETTLED, LatentStatus.SMALL_STEP):

@@ -89,13 +89,14 @@ class LatentPredictor:
         X, lengths
             As in :meth:`fit`.
         y : list or array, default=None
-            Outputs to complete.
+            Outputs to complete; they may be known only in part.
 
         Returns
         -------
         list or array
-            Sub-states of each node, components of each row, places in each bag (-1 for the background label), or what a
-            user-defined model calls hidden. Which number a sub-state or component has is an accident of the start.
+            Sub-states of each node, components of each row, places in each bag (-1 for the background label), trees
+            whose labels are written label/sub-state, or what a user-defined model calls hidden. Which number a
+            sub-state or component has is an accident of the start.
 
         Examples
         --------
@@ -112,7 +113,7 @@ class LatentPredictor:
         return model.best(X, lengths, threads)[1] if y is None else model.completed(X, y, lengths, threads)
 
     def score(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> float:
-        """Return the share of right labels; with a user-defined model, minus the mean loss.
+        """Return the share of right labels, or F1 of labelled brackets; with a user-defined model, minus the mean loss.
 
         Parameters
         ----------
@@ -139,7 +140,9 @@ class LatentPredictor:
         model = self.model_
         if isinstance(model, CustomLatent):
             return model.score(X, y)
-        return share_right(self.predict(X, lengths=lengths), y, flat=model.is_flat)
+        predicted = self.predict(X, lengths=lengths)
+        found = None if isinstance(model, BagModel) else model.states.structure.agreement(predicted, y)
+        return share_right(predicted, y, flat=model.is_flat) if found is None else found
 
     @property
     def states_(self) -> FittedTagger:

@@ -162,11 +162,13 @@ def read_training_data(
     hinge: bool,
     known: Labels | None = None,
     grown_from: StructuredModel | None = None,
+    is_latent: bool = False,
 ) -> TrainingData:
     """Read and check everything, and lay out the features.
 
     `settings` has the parameters of the estimator; `y` may have been read already. Labels may be `known`, and
-    vocabularies and features be `grown_from` those of an earlier model.
+    vocabularies and features be `grown_from` those of an earlier model. `is_latent` lets costs go with labels that are
+    known only in part.
     """
     owner = type(settings).__name__
     if settings.template == "default":
@@ -213,8 +215,11 @@ def read_training_data(
     if not weights.any():
         raise ValueError("sample_weight and class_weight must leave an example with a weight above zero.")
     cost = structured_cost(settings, labels, hinge=hinge)
-    if cost is not None and allowed is not None:
-        raise ValueError("cost needs the true label of every node: it cannot be used with partly labelled y.")
+    if cost is not None and allowed is not None and not is_latent:
+        raise ValueError(
+            "cost needs the true label of every node: it cannot be used with partly labelled y. Use "
+            "LatentStructuredSVM, for which the rest is hidden."
+        )
     data = TrainingData(
         nodes=nodes,
         pairs=pairs,

@@ -30,7 +30,8 @@ class StateProblem:
         R(w) = \tfrac{1}{2} \|w\|^2 + \sum_i c_i [ M_T(A_i w + \Delta_i) - M_{T'}(A_i w \mid \mathrm{allowed}) ]
 
     with T = T' = 0 for the latent structural SVM and 1 for the hidden-state CRF. The cost of a state is that of its
-    label, so the states of the true label cost nothing.
+    label, so the states of the true label cost nothing. Where a node has several allowed labels, it is the least over
+    them: the cost must not depend on the completion, which R would not be a difference of convex functions with.
 
     Parameters
     ----------
@@ -44,6 +45,8 @@ class StateProblem:
         c_i.
     cost : array of shape (n_states, n_states), default=None
         Cost of a state (column) where another is true (row).
+    is_open : bool, default=False
+        Whether nodes have several allowed labels.
     temperature : float, default=0.0
         T of the first term.
     n_threads : int, default=1
@@ -57,6 +60,7 @@ class StateProblem:
     allowed: NDArray[np.bool_]
     weights: Floats
     cost: Floats | None = None
+    is_open: bool = False
     temperature: float = 0.0
     n_threads: int = 1
 
@@ -81,10 +85,28 @@ class StateProblem:
 
     def loss_and_gradient(self, w: Floats) -> tuple[float, Floats]:
         """Return the first term and a subgradient."""
+        if self.is_open and self.cost is not None:
+            return self._open_loss(w)
         # The native losses subtract a truth. Any allowed labelling will do, if its score is added again.
         objective, features = self._reference
         loss, gradient = objective.loss_and_gradient(w)
         return loss + float(w @ features), gradient + features
+
+    def _open_loss(self, w: Floats) -> tuple[float, Floats]:
+        """Return the same where costs are those of sets of labels, which native losses do not know."""
+        structure, costs = self.score_map.structure, self._least_costs
+        scores = self.score_map.scores(w, self.nodes, self.pairs, self.n_threads)
+        worst = structure.argmax(scores, cost=costs, n_jobs=self.n_threads)
+        values = structure.score(scores, worst, cost=costs, n_jobs=self.n_threads)
+        return float(self.weights @ values), self.features(worst)
+
+    @cached_property
+    def _least_costs(self) -> Floats:
+        """The cost of each state at each node: the least over what is allowed there."""
+        assert self.cost is not None
+        sets, of_node = np.unique(self.allowed, axis=0, return_inverse=True)
+        table = np.array([self.cost[one].min(axis=0) for one in sets])
+        return np.ascontiguousarray(table[of_node.ravel()])
 
     def loss(self, w: Floats) -> float:
         """Return the first term."""

@@ -1,4 +1,4 @@
-"""Labels with sub-states: chains and single nodes whose truth is known only up to its sub-state."""
+"""Labels with sub-states: labellings of which training knows the labels, all or some, and no sub-state."""
 
 from __future__ import annotations
 
@@ -20,16 +20,23 @@ SubStates = int | Sequence[int] | Mapping[Any, int]
 
 @dataclass(frozen=True)
 class LatentChain:
-    """Every label of a sequence has hidden sub-states, with weights and transitions of their own.
+    """Every label has hidden sub-states, with weights and transitions of their own.
 
     A node with label y is in one of the states z = (y, 1), ..., (y, n_y); training knows y and not z. Features,
     transitions and the weights of the ends are those of the model without sub-states, once for each state of the label.
-    Completion is the best sequence of states with the true labels.
+    Completion is the best labelling by states with the true labels. Where these are known only in part, as those of
+    sentences that are bracketed in part, the rest of them is hidden, too.
+
+    Chains of order 1, trees and graphs can have sub-states, and the labels of brackets with ``structure="grammar"``:
+    every rule is split into those of all states of its symbols; symbols that join parts of long rules are not split. A
+    unary chain is a label of its own, ``"S+VP"``.
 
     Parameters
     ----------
     n_substates : int, list of int or dict, default=2
-        Sub-states of each label: of all of them, in the order of the sorted labels, or by label (others have one).
+        Sub-states of each label: of all of them, in the order of the sorted labels, or by label (others have one). The
+        empty label, for no bracket, always has one. With 1 every exact structure will do, and nothing is hidden but
+        what y leaves open.
 
     Examples
     --------
@@ -70,8 +77,11 @@ class StateSpace:
     sizes: NDArray[np.int64]  # [labels]
 
     @classmethod
-    def of(cls, owner: str, name: str, counts: Any, labels: Labels) -> StateSpace:
-        """Make the states that a model asks for, or raise an error that names its parameter."""
+    def of(cls, owner: str, name: str, counts: Any, labels: Labels, empty_label: int | None = None) -> StateSpace:
+        """Make the states that a model asks for, or raise an error that names its parameter.
+
+        The empty label is that of candidates that are no part of the output: it has no sub-states.
+        """
         names = labels.classes.tolist()
         if isinstance(counts, Mapping):
             unknown = sorted(set(counts) - set(names), key=str)
@@ -79,7 +89,7 @@ class StateSpace:
                 raise ValueError(f"The {name!r} parameter of {owner} has labels that y does not have: {unknown}.")
             each = [counts.get(label, 1) for label in names]
         elif isinstance(counts, numbers.Integral):
-            each = [counts] * len(names)
+            each = [1 if code == empty_label else counts for code in range(len(names))]
         else:
             each = list(counts) if isinstance(counts, (Sequence, np.ndarray)) and not isinstance(counts, str) else []
             if len(each) != len(names):
@@ -92,6 +102,11 @@ class StateSpace:
                 raise ValueError(
                     f"The {name!r} parameter of {owner} must have ints in [1, inf). Got {count!r} instead."
                 )
+        if empty_label is not None and each[empty_label] != 1:
+            raise ValueError(
+                f"The {name!r} parameter of {owner} must have 1 for the empty label, no bracket. Got "
+                f"{each[empty_label]!r} instead."
+            )
         return cls(np.array(each, dtype=np.int64))
 
     @property
@@ -109,6 +124,11 @@ class StateSpace:
         """How many there are."""
         return int(self.sizes.sum())
 
+    @property
+    def is_split(self) -> bool:
+        """Whether a label has several states."""
+        return bool((self.sizes > 1).any())
+
     def states(self, codes: NDArray[Any], substates: NDArray[Any] | int) -> NDArray[np.int32]:
         """Return the states of labels with given sub-states."""
         return np.asarray(self.first[codes] + substates, dtype=np.int32)
@@ -122,6 +142,8 @@ class StateSpace:
 
         What is allowed for labels is allowed for their states.
         """
+        if not self.is_split:
+            return labels
         over, label, n = labels.structure.over_states(self.label), self.label, len(self.sizes)
         pair = None
         if labels.pair is not None:

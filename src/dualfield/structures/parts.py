@@ -410,7 +410,10 @@ class Parts(ABC):
                [ True,  True, False],
                [ True,  True,  True]])
         """
-        raise ValueError(f"Sub-states need a chain of order 1 or a tree. Got {self!r}.")
+        raise ValueError(
+            "Sub-states need a chain of order 1, a tree, a graph or a grammar; with n_substates=1 nothing is hidden "
+            f"but what y leaves open. Got {self!r}."
+        )
 
     @property
     def no_pairs(self) -> str | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dualfield.data import Labels
 from dualfield.data.arrays import Floats
@@ -48,15 +48,20 @@ class StateData:
             X, lengths = one_node_each(X, lengths)
             flat = unwrapped(y)
             y = [[label] for label in (flat.tolist() if isinstance(flat, np.ndarray) else flat)]
-        data = read_training_data(base, X, y, sample_weight, lengths, hinge=hinge)
+        data = read_training_data(base, X, y, sample_weight, lengths, hinge=hinge, is_latent=True)
         data.need_exact(type(latent).__name__, "its loss is a difference of maxima or sums over sub-states")
         if single:  # all columns have weights for all classes, as in the model without components
             n = len(data.labels)
             table, none = FeatureTable.all(data.nodes.n_columns, n), np.zeros(n * n, dtype=bool)
             data = replace(data, score_map=LinearScores(data.structure, table, None, none))
         name = "n_components" if single else "n_substates"
-        space = StateSpace.of(type(latent).__name__, name, getattr(latent, name), data.labels)
+        counts, empty = getattr(latent, name), data.structure.empty_label
+        space = StateSpace.of(type(latent).__name__, name, counts, data.labels, empty)
         return cls(data, space, space.score_map(data.score_map), single, arrays)
+
+    def as_hidden(self, states: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return sub-states; where labels are not all known, the states themselves."""
+        return self.space.substates(states) if self.data.allowed is None else states.astype(np.int64)
 
     def problem(self, temperature: float, threads: int, *, plain: bool = False) -> StateProblem:
         """Return the objective; plain: without sub-states."""
@@ -76,16 +81,17 @@ class StateData:
             allowed=allowed,
             weights=data.weights,
             cost=cost,
+            is_open=data.allowed is not None,
             temperature=temperature,
             n_threads=threads,
         )
 
     def model(self, parameters: Floats) -> SubstateModel:
         """Return the model with given weights."""
-        data, space = self.data, self.space
+        data, space, structure = self.data, self.space, self.score_map.structure
         states = StructuredModel(
-            labels=Labels(np.array(state_names(data.labels, space)), "str"),
-            structure=self.score_map.structure,
+            labels=Labels(np.array(state_names(data.labels, space, structure)), "str"),
+            structure=structure,
             vocabulary=data.nodes.vocabulary,
             pair_vocabulary=None if data.pairs is None else data.pairs.vocabulary,
             weights=LinearWeights(self.score_map, parameters),

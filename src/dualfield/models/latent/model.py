@@ -22,7 +22,7 @@ from dualfield.models.temperature_scaling import Calibration, HeldOut
 from dualfield.objectives.latent_bags import BagScores, best_in_bags
 from dualfield.objectives.latent_custom import LatentModel
 from dualfield.objectives.latent_states import StateSpace
-from dualfield.structures import Scores
+from dualfield.structures import Scores, Structure
 from dualfield.structures.custom_answers import read_only
 
 
@@ -69,17 +69,32 @@ class SubstateModel:
         """Return labels and sub-states of the best states."""
         score_map, parameters, nodes, pairs = self.states.scored(*self._opened(X, lengths), n_threads)
         states = _native.tag(score_map.bind(nodes, pairs), parameters, n_threads)
-        return self.named(self.space.label[states], nodes.shape), self.cut(self.space.substates(states), nodes.shape)
+        return self.named(self.space.label[states], nodes.shape), self._hidden(states, nodes.shape)
 
     def completed(self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Any:
-        """Return the sub-states of the best states with given labels."""
+        """Return the sub-states of the best states that agree with given labels."""
         scores = self.scores(X, lengths, n_threads)
-        codes = self.labels.encode(scores.shape.flat_labels(y), None if self.is_flat else scores.offsets)
-        if len(codes) != scores.n_nodes:
-            raise ValueError(f"y must have a label for each of the {scores.n_nodes} rows of X. Got {len(codes)}.")
-        only = scores.only(self.space.label[None, :] == codes[:, None])
-        states = self.states.structure.argmax(only, n_jobs=n_threads)
-        return self.cut(self.space.substates(states), scores.shape)
+        codes, allowed = self._truth(y, scores.shape)
+        if allowed is None:
+            allowed = np.arange(len(self.labels)) == codes[:, None]
+        states = self.states.structure.argmax(scores.only(allowed[:, self.space.label]), n_jobs=n_threads)
+        return self._hidden(states, scores.shape)
+
+    def _truth(self, y: Any, shape: Shape) -> tuple[NDArray[np.int32], NDArray[np.bool_] | None]:
+        """Return the codes of labels, and what nodes may have where these are not all known."""
+        if not self.is_flat:
+            read = shape.read_labels(y, self.labels)
+            return read.codes, read.allowed
+        codes = self.labels.encode(shape.flat_labels(y), None)
+        if len(codes) != shape.n_nodes:
+            raise ValueError(f"y must have a label for each of the {shape.n_nodes} rows of X. Got {len(codes)}.")
+        return codes, None
+
+    def _hidden(self, states: NDArray[np.int32], shape: Shape) -> Any:
+        """Return sub-states, or trees that show them behind labels."""
+        if self.states.structure.empty_label is not None:
+            return shape.decode(self.states.labels, states)
+        return self.cut(self.space.substates(states), shape)
 
     def marginals(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> tuple[Shape, Floats]:
         """Return shapes, and the probability of each label at each node: the sum over its sub-states."""
@@ -88,6 +103,15 @@ class SubstateModel:
         T = 1.0 if found is None else found.temperature
         answer = self.states.structure.marginals(scores, temperature=T, n_jobs=n_threads)
         return scores.shape, np.add.reduceat(answer.node, self.space.first, axis=1)
+
+    def most_right(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Any:
+        """Return the most probable label of each node, or the tree whose labels have the largest sum of them."""
+        shape, rows = self.marginals(X, lengths, n_threads)
+        structure, codes = self.states.structure, rows.argmax(axis=1)
+        if structure.empty_label is not None:  # labels that are chosen alone may be no tree of the grammar
+            states = structure.argmax(Scores(rows[:, self.space.label], shape=shape), n_jobs=n_threads)
+            codes = self.space.label[states]
+        return self.named(codes, shape)
 
     @property
     def calibration(self) -> Calibration | None:
@@ -101,7 +125,9 @@ class SubstateModel:
     def held_out(self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> HeldOut:
         """Return the scores of examples that it was not trained on, and their labels."""
         scores = self.scores(X, lengths, n_threads)
-        codes = self.labels.encode(scores.shape.flat_labels(y), None if self.is_flat else scores.offsets)
+        codes, allowed = self._truth(y, scores.shape)
+        if allowed is not None:
+            raise ValueError("y must have the label of every node: the log-loss is that of true labels.")
         return HeldOut(self.states.structure, scores, codes, self.space.first)
 
     def decision(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Floats:
@@ -152,15 +178,16 @@ class SubstateModel:
         n = states.structure.n_labels
         record.check(n == sum(sizes), f"its structure must have {sum(sizes)} labels. Got {n}.")
         space = StateSpace(np.array(sizes, dtype=np.int64))  # no larger than the weights in the file
-        record.check(states.names == state_names(labels, space), "its states must be those of its labels.")
-        record.check(states.structure.no_pairs is None, "sub-states need a chain of order 1, or a tree.")
+        names = state_names(labels, space, states.structure)
+        record.check(states.names == names, "its states must be those of its labels.")
         return cls(states, labels, space, record.flag("single"), record.flag("arrays"))
 
 
-def state_names(labels: Labels, space: StateSpace) -> list[str]:
-    """Return the names of states: label/sub-state."""
+def state_names(labels: Labels, space: StateSpace, structure: Structure) -> list[str]:
+    """Return the names of states: label/sub-state; brackets that are not split keep their names."""
+    is_bracket = structure.empty_label is not None
     sizes = zip(labels.classes.tolist(), space.sizes.tolist(), strict=True)
-    return [f"{name}/{h}" for name, size in sizes for h in range(size)]
+    return [name if is_bracket and size == 1 else f"{name}/{h}" for name, size in sizes for h in range(size)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import NDArray
 
 from dualfield.data.arrays import Floats
 from dualfield.models.latent.data import StateData
@@ -23,6 +24,8 @@ def hard_em(problem: StateProblem, random_state: Any) -> States:
     variances. The model is only a start: it sees no cost and no other labels.
     """
     states, chain = problem.start(random_state), problem.score_map.structure
+    if chain.no_pairs is not None:
+        raise ValueError(f"init='em' {chain.no_pairs} Use init='random'.")
     offsets, n = problem.nodes.offsets, chain.n_labels
     rows = problem.nodes.to_csr()
     first = offsets[:-1][problem.nodes.lengths > 0]
@@ -46,14 +49,14 @@ def hard_em(problem: StateProblem, random_state: Any) -> States:
 def given_states(owner: str, data: StateData, hidden: Any) -> States:
     """Return the states of sub-states that the user gave, or raise an error that says which one cannot be."""
     codes = data.data.codes
-    if (codes < 0).any():
-        raise ValueError(f"The 'init' parameter of {owner} cannot give sub-states where labels are not known.")
     each = np.asarray(hidden if data.single else np.concatenate([np.asarray(one).ravel() for one in hidden]))
     if each.shape != codes.shape or not np.issubdtype(each.dtype, np.integer):
         raise ValueError(
             f"The 'init' parameter of {owner} must have an int for each of the {len(codes)} nodes. "
             f"Got shape {each.shape} and dtype {each.dtype} instead."
         )
+    if data.data.allowed is not None:
+        return _given_labels(owner, data, each)
     most = data.space.sizes[codes]
     outside = np.flatnonzero((each < 0) | (each >= most))
     if outside.size:
@@ -63,6 +66,25 @@ def given_states(owner: str, data: StateData, hidden: Any) -> States:
             f"label has sub-states 0 to {most[at] - 1}."
         )
     return data.space.states(codes, each)
+
+
+def _given_labels(owner: str, data: StateData, each: NDArray[Any]) -> States:
+    """Return states that the user gave, of labels that are known only in part."""
+    allowed, n = data.problem(1.0, 1).allowed, data.space.n_states
+    wrong = (each < 0) | (each >= n) | ~allowed[np.arange(len(each)), np.clip(each, 0, n - 1)]
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise ValueError(
+            f"The 'init' parameter of {owner} must have states that agree with y, where that is known only in part. "
+            f"Node {at} has {each[at]}, which is not among {np.flatnonzero(allowed[at]).tolist()}."
+        )
+    states = each.astype(np.int32)
+    structure, shape = data.score_map.structure, data.data.nodes.shape
+    scores = structure.score(Scores(np.zeros((len(each), n)), shape=shape), states)
+    if not np.isfinite(scores).all():
+        at = int(np.argmin(np.isfinite(scores)))
+        raise ValueError(f"The 'init' parameter of {owner} must have labellings that are allowed. Example {at} is not.")
+    return states
 
 
 def _emissions(rows: scipy.sparse.csr_array, states: States, n: int) -> Floats:

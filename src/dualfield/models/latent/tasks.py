@@ -50,10 +50,6 @@ class StateTask:
     ) -> None:
         self.base = base
         self.data = StateData.read(base, latent, X, y, sample_weight, lengths, hinge=True)
-        if self.data.data.allowed is not None:
-            raise ValueError(
-                "y must have the label of every node: margins need the whole truth. Use LatentCRF instead."
-            )
         self.problem = self.data.problem(0.0, 1)
 
     @property
@@ -65,6 +61,13 @@ class StateTask:
         """Return a solver for the convex problems of one run."""
         whose = self.problem if problem is None else problem
         cuts, wanted = InnerCuts(whose), self.base.solver
+        if whose.is_open:
+            if wanted == "flow_swap":
+                raise ValueError(
+                    "The 'solver' parameter of the base of LatentStructuredSVM must be 'auto' or 'cutting_plane' where "
+                    "y is known only in part. Got 'flow_swap' instead."
+                )
+            return cuts
         if wanted in ("auto", "flow_swap"):
             objective = whose.objective(whose.start(RandomState(0)))
             if wanted == "flow_swap":
@@ -94,13 +97,13 @@ class StateTask:
 
     def hidden(self, states: NDArray[Any]) -> Any:
         """Return sub-states as users see them."""
-        values, offsets = self.data.space.substates(states), self.data.data.nodes.offsets
+        values, offsets = self.data.as_hidden(states), self.data.data.nodes.offsets
         return values if self.data.single else [values[a:b] for a, b in itertools.pairwise(offsets.tolist())]
 
     def plain(self, rule: StopRule, seed: int) -> float | None:
         """Return the objective of the model without sub-states; None if this is it."""
-        if (self.data.space.sizes == 1).all():
-            return None
+        if self.problem.is_open or not self.data.space.is_split:
+            return None  # where labels are hidden, that is not convex either
         problem = self.data.problem(0.0, 1, plain=True)
         completion = Completion(self.data.data.codes, problem.features(self.data.data.codes))
         return self.inner(problem).minimise(completion, None, rule, seed).objective

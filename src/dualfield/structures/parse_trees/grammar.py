@@ -133,6 +133,7 @@ class Grammar(Structure):
             output=output,
         )
         self.n_labels = 0 if rules is None else len(rules.labels)
+        self._split_from: tuple[GrammarRules, NDArray[np.int64]] | None = None
 
     @classmethod
     def from_treebank(cls, trees: Iterable[Any], **settings: Any) -> Grammar:
@@ -394,10 +395,19 @@ class Grammar(Structure):
         """Return the F1 of labelled brackets."""
         return bracket_agreement(predicted, y)
 
+    def over_states(self, label: NDArray[np.int64]) -> Grammar:
+        """Return the grammar over states that belong to labels: each rule, once for all states of its symbols."""
+        rules, origin = self._known.over_states(label)
+        found = self._of(rules, self.settings)
+        found._split_from = self._known, origin
+        return found
+
     def matched_cliques(self, old: Structure, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Find rules in another grammar, by the names of their symbols."""
+        """Find rules in another grammar, by the names of their symbols, or in the one that was split."""
         if not isinstance(old, Grammar) or old.rules is None:
             return super().matched_cliques(old, labels)
+        if self._split_from is not None and self._split_from[0] is old.rules:
+            return self._split_from[1]
         known = {key: at for at, key in enumerate(old.rules.keys)}
         return np.array([known.get(key, -1) for key in self._known.keys], dtype=np.int64)
 

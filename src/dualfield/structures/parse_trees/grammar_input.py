@@ -8,9 +8,8 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-from dualfield.structures.parse_trees.grammar_rules import RuleBuilder
+from dualfield.structures.parse_trees.grammar_rules import MOST_RULES, RuleBuilder
 
-_MOST_RULES = 1_000_000
 _ITEM = re.compile(r"'([^']*)'|\"([^\"]*)\"|(\||->|→)|(\[[^\]]*\])|([^\s|'\"\[\]]+)")
 
 
@@ -162,9 +161,9 @@ class Normaliser:
         for rule in rules:
             if len(rule.children) > 1 or rule.terminal[0]:
                 self._add(rule)
-            if self.builder.n_rules > _MOST_RULES:
+            if self.builder.n_rules > MOST_RULES:
                 raise ValueError(
-                    f"The grammar has more than {_MOST_RULES} rules of two symbols, for all unary chains. Leave out "
+                    f"The grammar has more than {MOST_RULES} rules of two symbols, for all unary chains. Leave out "
                     "unary rules."
                 )
         for start in starts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +13,8 @@ from dualfield.data.arrays import Floats
 from dualfield.data.records import Fields, Record, packed
 
 Symbols = NDArray[np.int32]
+
+MOST_RULES = 1_000_000
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -91,6 +93,52 @@ class GrammarRules:
         )
         found = np.concatenate(parts, axis=1).T
         return np.ascontiguousarray(np.where(found == 0, -1, found), dtype=np.int32)
+
+    def over_states(self, label: NDArray[np.int64]) -> tuple[GrammarRules, NDArray[np.int64]]:
+        """Return the rules over states, each of which belongs to a label, and the rule that each of them comes from.
+
+        A symbol is split as its label is; one without a label, which stands above words alone, as that of its words. So
+        states determine symbols, and a tree of states has one derivation.
+        """
+        sizes = np.bincount(label, minlength=len(self.labels))
+        if sizes[0] != 1:
+            raise ValueError(f"No bracket, the empty label, must have one sub-state. Got {sizes[0]}.")
+        first, split = np.cumsum(sizes) - sizes, sizes[self.symbol_labels]
+        above_words = np.unique(self.lexical[1:], axis=1)
+        unlabelled = self.symbol_labels[above_words[0]] == 0
+        np.maximum.at(split, above_words[0][unlabelled], sizes[above_words[1][unlabelled]])
+        for symbol, word in above_words.T[sizes[above_words[1]] != split[above_words[0]]].tolist():
+            raise ValueError(
+                f"{self.labels[word]!r}, the label of words, must have as many sub-states as the symbol "
+                f"{self.symbols[symbol]!r} above them: {split[symbol]}. Got {sizes[word]}."
+            )
+        binary, lexical = split[self.binary], split[self.lexical[1]]
+        n_rules = int(binary.prod(axis=0).sum() + lexical.sum())
+        if n_rules > MOST_RULES:
+            raise ValueError(f"The grammar would have {n_rules:,} rules of states, at most {MOST_RULES:,}: split less.")
+        begin = np.cumsum(split) - split
+        a, b, c, of_binary = _combined(begin[self.binary], binary)
+        symbol, of_lexical = _combined(begin[self.lexical[1:2]], lexical[None])
+        word = first[self.lexical[2, of_lexical]] + symbol - begin[self.lexical[1, of_lexical]]
+        root, of_root = _combined(begin[self.roots][None], split[self.roots][None])
+        origin = np.repeat(np.arange(len(self.symbols)), split)
+        which = np.arange(len(origin)) - begin[origin]
+        of_label = np.arange(len(label)) - first[label]
+        ordered = np.lexsort((a, c, b))  # as builders have them
+        rules = GrammarRules(
+            symbols=_distinct(state_name(self.symbols[s], h, split[s]) for s, h in zip(origin, which, strict=True)),
+            labels=tuple(state_name(self.labels[k], h, sizes[k]) for k, h in zip(label, of_label, strict=True)),
+            terminals=self.terminals,
+            symbol_labels=np.where(self.symbol_labels[origin] > 0, first[self.symbol_labels[origin]] + which, 0).astype(
+                np.int32
+            ),
+            binary=np.ascontiguousarray(np.stack([a, b, c])[:, ordered], dtype=np.int32),
+            lexical=np.ascontiguousarray(np.stack([self.lexical[0, of_lexical], symbol, word]), dtype=np.int32),
+            roots=root.astype(np.int32),
+        )
+        n_binary, n_lexical = self.binary.shape[1], self.lexical.shape[1]
+        parts = of_binary[ordered], n_binary + of_lexical, n_binary + n_lexical + of_root
+        return rules, np.concatenate(parts).astype(np.int64)
 
     def record(self) -> Fields:
         """Return the record of the rules."""
@@ -236,6 +284,32 @@ class RuleBuilder:
             taken.add(name)
             found[key] = name
         return found
+
+
+def state_name(name: str, substate: int, n_substates: int) -> str:
+    """Return the name of a state: name/sub-state, unless there is one alone."""
+    return f"{name}/{substate}" if n_substates > 1 else name
+
+
+def _combined(begin: NDArray[np.int64], sizes: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Return all combinations of states of the symbols in each column, and the column that each comes from."""
+    column = np.repeat(np.arange(sizes.shape[1]), sizes.prod(axis=0))
+    left = np.arange(len(column)) - np.repeat(np.cumsum(sizes.prod(axis=0)) - sizes.prod(axis=0), sizes.prod(axis=0))
+    found = []
+    for row, size in zip(begin[::-1], sizes[::-1], strict=True):
+        found.append(row[column] + left % size[column])
+        left = left // size[column]
+    return [*found[::-1], column]
+
+
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names of which those that come again have an apostrophe more."""
+    found: dict[str, None] = {}
+    for name in names:
+        while name in found:
+            name += "'"
+        found[name] = None
+    return tuple(found)
 
 
 def _names(record: Record, name: str) -> tuple[str, ...]:
