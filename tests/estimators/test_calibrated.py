@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.metrics import log_loss
 
 import dualfield
@@ -18,6 +19,8 @@ from dualfield import (
     StructuredSVM,
 )
 from dualfield.estimators import crfsuite
+from dualfield.models.temperature_scaling import HeldOut, choose_temperature
+from dualfield.structures import Scores, Single
 from tests.estimators.tagging import sentences
 
 TRAIN, HELD_OUT, TEST = sentences(40, seed=1), sentences(60, seed=2), sentences(60, seed=3)
@@ -96,6 +99,33 @@ def test_folds_choose_one_temperature():
     assert model.calibration_.temperature > 1.0  # on the training data themselves it would be below
     assert node_log_loss(model, *TEST) < node_log_loss(CRF(C=100.0).fit(X, y), *TEST)
     assert model.calibration_.n_nodes == sum(map(len, y))
+
+
+def test_folds_are_fits_to_the_others():
+    """Examples are read once for all folds; the models are those of a fit to the others alone, with their features."""
+    X, y = TRAIN
+    model = CRF(C=10.0, tol=1e-8, template="U:%x[0,0]\nU:%x[-1,0]", min_freq=2)
+    tokens = [[str(sorted(item)) for item in xseq] for xseq in X]
+    found, losses = model.fit(tokens, y).calibrate(tokens, y, cv=4).calibration_, []
+    for fold in np.array_split(np.arange(len(y)), 4):
+        rest = [at for at in range(len(y)) if at not in fold]
+        other = clone(model).fit([tokens[at] for at in rest], [y[at] for at in rest])
+        rows = np.concatenate(other.predict_proba([tokens[at] for at in fold]))
+        codes = other.labels_.encode([y[at] for at in fold], np.cumsum([0, *(len(y[at]) for at in fold)]))
+        losses.append(-np.log(rows[np.arange(len(codes)), codes]))
+    assert found.log_loss_at_one == pytest.approx(np.concatenate(losses).mean(), rel=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_the_search_finds_the_least_of_a_dense_scan(scale):
+    rng = np.random.default_rng(0)
+    node = scale * rng.normal(size=(200, 3)) * rng.choice([0.1, 1.0, 30.0], size=(200, 1))  # sure and unsure rows
+    codes = np.where(rng.random(200) < 0.6, node.argmax(axis=1), rng.integers(3, size=200)).astype(np.int32)
+    part = HeldOut(Single(3), Scores(node, np.arange(201)), codes)
+    found = choose_temperature([part])
+    scan = [part.losses(scale * np.exp(at), None).mean() for at in np.linspace(-12.0, 12.0, 500)]
+    assert found.log_loss <= min(scan) + 1e-9
+    assert found.log_loss == pytest.approx(part.losses(found.temperature, None).mean(), rel=1e-12)
 
 
 def test_hidden_markov_models_and_searches():

@@ -103,14 +103,14 @@ def test_a_known_temperature_is_found(temperature):
 def test_cross_validation_takes_the_place_of_held_out_data():
     """The temperature has the least log-loss over all folds together, each under the model of the others."""
     X, y = TRAIN
-    model = StructuredSVM().fit(X, y)
+    model = StructuredSVM(tol=1e-8).fit(X, y)
     before = model.parameters_.copy()
     found = model.calibrate(X, y, cv=3).calibration_
     assert np.array_equal(model.parameters_, before)
     assert found.n_nodes == sum(map(len, y))
     folds = [range(20 * at, 20 * at + 20) for at in range(3)]
     rests = [[at for at in range(60) if at not in fold] for fold in folds]
-    models = [StructuredSVM().fit([X[at] for at in rest], [y[at] for at in rest]) for rest in rests]
+    models = [StructuredSVM(tol=1e-8).fit([X[at] for at in rest], [y[at] for at in rest]) for rest in rests]
 
     def loss(temperature):
         parts = []
@@ -121,9 +121,9 @@ def test_cross_validation_takes_the_place_of_held_out_data():
             parts.append(-np.log(rows[np.arange(len(codes)), codes]))
         return np.concatenate(parts).mean()
 
-    assert found.log_loss == pytest.approx(loss(found.temperature), rel=1e-9)
+    assert found.log_loss == pytest.approx(loss(found.temperature), rel=1e-5)
     for factor in (0.5, 0.9, 1.1, 2.0):
-        assert loss(factor * found.temperature) >= found.log_loss
+        assert loss(factor * found.temperature) >= loss(found.temperature)
     held_out = StructuredSVM().fit(X, y).calibrate(*HELD_OUT).calibration_
     assert 0.3 < found.temperature / held_out.temperature < 3.0
 

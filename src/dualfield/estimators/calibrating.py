@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from dualfield.metrics.cross_validation import fitted_folds
 from dualfield.models.structured import StructuredModel
 from dualfield.models.temperature_scaling import Calibration, HeldOut, choose_temperature
 from dualfield.structures.checks import n_threads
+from dualfield.tuning.search import Examples, read_once
 
 
 def calibrated(estimator: Any, X: Any, y: Any, lengths: ArrayLike | None, cv: Any) -> StructuredModel:
@@ -28,7 +30,7 @@ def chosen(
     """Return the temperature that examples choose, or the folds of a cross-validation; read(model, X, y, lengths)."""
     if cv is not None and lengths is not None:
         raise ValueError("The 'cv' parameter of calibrate takes lists of sequences, or rows. Got lengths, too.")
-    folds = [(estimator, X, y)] if cv is None else fitted_folds(estimator, X, y, cv)
+    folds = [(estimator, X, y)] if cv is None else _fitted_folds(estimator, X, y, cv)
     parts = [read(fold, inputs, labels, lengths) for fold, inputs, labels in folds]
     if not sum(len(part.codes) for part in parts):
         raise ValueError("X must have at least one node. Got none.")
@@ -39,3 +41,31 @@ def held_out(estimator: Any, X: Any, y: Any, lengths: ArrayLike | None) -> HeldO
     """Return the scores of examples, and their labels."""
     read: HeldOut = estimator._ask().held_out(estimator._input(X), y, lengths, n_threads(estimator.n_jobs))
     return read
+
+
+def _fitted_folds(estimator: Any, X: Any, y: Any, cv: Any) -> Iterator[tuple[Any, Any, list[Any]]]:
+    """Yield for each fold a model that was trained on the others, and the examples of the fold with their labels.
+
+    Examples are sequences, or rows of a matrix. Those with a label that the others do not have are left out.
+    """
+    from sklearn.base import clone
+    from sklearn.model_selection import check_cv
+
+    base = clone(estimator)
+    data = Examples(given=X, read=X, y=y, weights=None)
+    if hasattr(base, "_fit_data"):
+        data, base = read_once(base.set_params(warm_start=False), X, y)
+    for train, test in check_cv(cv).split(range(len(y)), None):
+        part = data.take(train)
+        model = copy(base).fit(part.read, part.y)
+        known = set(model.classes_)
+        kept = data.take(np.array([at for at in test.tolist() if known.issuperset(_labels(y[at]))], dtype=np.intp))
+        if len(kept.y):
+            yield model, kept.read, kept.y
+
+
+def _labels(one: Any) -> Any:
+    """Return the labels of an example: a sequence, those of an image, or one label."""
+    if isinstance(one, np.ndarray):
+        return one.ravel().tolist()
+    return one if isinstance(one, list | tuple) else [one]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
-
-import numpy as np
 
 
 def cross_val_predict(
@@ -77,27 +74,3 @@ def cross_val_predict(
         for at, one in zip(test, answer, strict=True):
             found[int(at)] = one
     return found
-
-
-def fitted_folds(estimator: Any, X: Any, y: Any, cv: Any) -> Iterator[tuple[Any, Any, list[Any]]]:
-    """Yield for each fold a model that was trained on the others, and the examples of the fold with their labels.
-
-    Examples are sequences, or rows of a matrix. Those with a label that the others do not have are left out.
-    """
-    from sklearn.base import clone
-    from sklearn.model_selection import check_cv
-    from sklearn.utils import _safe_indexing
-
-    for train, test in check_cv(cv).split(range(len(y)), None):
-        model = clone(estimator).fit(_safe_indexing(X, train), _safe_indexing(y, train))
-        known = set(model.classes_)
-        kept = [at for at in test.tolist() if known.issuperset(_labels(y[at]))]
-        if kept:
-            yield model, _safe_indexing(X, kept), _safe_indexing(y, kept)
-
-
-def _labels(one: Any) -> Any:
-    """Return the labels of an example: a sequence, those of an image, or one label."""
-    if isinstance(one, np.ndarray):
-        return one.ravel().tolist()
-    return one if isinstance(one, list | tuple) else [one]

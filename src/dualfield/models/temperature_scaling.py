@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from dualfield.data.arrays import Floats
 from dualfield.data.records import Fields, Record
 from dualfield.structures import Scores, Structure
+from dualfield.structures.checks import n_threads
 from dualfield.structures.registry import structure_of
 
 __all__ = ["Calibration", "choose_temperature", "held_out_rows"]
 
-_GRID = np.linspace(-9.0, 9.0, 37)  # of log T, beside the spread of the scores
+_GRID = np.linspace(-9.0, 9.0, 7)  # of log T, beside the spread of the scores
+_ENOUGH = 1e-5  # of log T: the log-loss is flat there, and differs by its square
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,8 @@ def choose_temperature(parts: Sequence[HeldOut], n_jobs: int | None = None) -> C
     .. math::
         \min_T \; - \frac{1}{N} \sum_t \log p_T(y_t \mid x), \qquad p_T(y \mid x) \propto \exp(\mathrm{score}(y) / T)
 
-    A search over a grid of log T, refined around its best point.
+    A search over a grid of log T, from where all labels are as likely to where only the best one is, refined around
+    its best point.
 
     Parameters
     ----------
@@ -165,21 +168,22 @@ def choose_temperature(parts: Sequence[HeldOut], n_jobs: int | None = None) -> C
     """
     import scipy.optimize  # slow to import, and predictions do without
 
-    n_nodes = sum(len(part.codes) for part in parts)
+    n_nodes, threads = sum(len(part.codes) for part in parts), n_threads(n_jobs)
     values = np.concatenate([part.scores.node.ravel() for part in parts])
     values = values[np.isfinite(values)]
     spread = float(np.std(values)) if values.size else 0.0
 
     def log_loss(log_temperature: float) -> float:
         temperature = float(np.exp(log_temperature))
-        return float(np.concatenate([part.losses(temperature, n_jobs) for part in parts]).mean())
+        return float(np.concatenate([part.losses(temperature, threads) for part in parts]).mean())
 
+    at_one = log_loss(0.0)
     if not spread > 0.0:  # the model says nothing: every temperature is as good
-        return Calibration(1.0, log_loss(0.0), log_loss(0.0), n_nodes)
+        return Calibration(1.0, at_one, at_one, n_nodes)
     grid = np.log(spread) + _GRID
     losses = [log_loss(at) for at in grid]
     best = int(np.argmin(losses))
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
-    found = scipy.optimize.minimize_scalar(log_loss, bounds=(low, high), method="bounded", options={"xatol": 1e-6})
-    at = float(found.x) if found.fun <= losses[best] else float(grid[best])
-    return Calibration(float(np.exp(at)), log_loss(at), log_loss(0.0), n_nodes)
+    found = scipy.optimize.minimize_scalar(log_loss, bounds=(low, high), method="bounded", options={"xatol": _ENOUGH})
+    least, at = min((float(found.fun), float(found.x)), (losses[best], float(grid[best])), (at_one, 0.0))
+    return Calibration(float(np.exp(at)), least, at_one, n_nodes)

@@ -153,10 +153,11 @@ class Structure(Parts):
         ``with_edges``: its marginals are asked edge by edge.
         """
         batch = self._read_scores(scores)
-        edges, with_ends = self._uses(batch)
-        with_edges = self.has_edges and (with_edges or edges)
+        parts = self._parts(batch)
+        with_edges = self.has_edges and (with_edges or parts[1] is not None)
+        with_ends = any(end is not None for end in self._ends(batch))
         native = self.native(batch.shape, with_edges=with_edges, with_ends=with_ends)
-        own, shared = self._arrays(batch, cost, with_edges, with_ends)
+        own, shared = self._arrays(batch, cost, with_edges, with_ends, parts)
         oracle = _native.Oracle(native, own, shared, 1.0 / temperature, n_threads(n_jobs))
         found: _native.Oracle = self._improved(oracle, native, batch, own)
         return found
@@ -167,10 +168,15 @@ class Structure(Parts):
         return per_edge is not None, any(end is not None for end in self._ends(batch))
 
     def _arrays(
-        self, batch: Scores, cost: ArrayLike | None, with_edges: bool, with_ends: bool
+        self,
+        batch: Scores,
+        cost: ArrayLike | None,
+        with_edges: bool,
+        with_ends: bool,
+        parts: tuple[Floats | None, Floats | None] | None = None,
     ) -> tuple[list[Floats | None], Floats | None]:
         """Return the scores of own and of shared parts as a native structure lays them out."""
-        shared, per_edge = self._parts(batch)
+        shared, per_edge = self._parts(batch) if parts is None else parts
         if with_ends:
             cliques = np.zeros(self.n_cliques) if shared is None else shared
             labels = (np.zeros(self.n_labels) if end is None else end for end in self._ends(batch)[: self.n_ends])

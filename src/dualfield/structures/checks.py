@@ -87,7 +87,7 @@ def n_threads(n_jobs: int | None) -> int:
     # True counts as an int, as in scikit-learn.
     if n_jobs is not None and (not isinstance(n_jobs, numbers.Integral) or n_jobs == 0):
         raise ValueError(f"The 'n_jobs' parameter must be None or an int other than 0. Got {n_jobs!r} instead.")
-    if n_jobs in (None, 1) and "joblib" not in sys.modules:  # nobody can have made a context: no need to import it
+    if n_jobs == 1 or (n_jobs is None and "joblib" not in sys.modules):  # no context has a say, or nobody made one
         return 1
     import joblib
 

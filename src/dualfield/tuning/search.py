@@ -55,10 +55,14 @@ class Examples:
 
     def take(self, at: NDArray[np.int64]) -> Examples:
         """Return some of them."""
-        given = _safe_indexing(self.given, at)
+        given = _some(self.given, at)
         read = self.read[at] if isinstance(self.read, Batch) else given
         weights = None if self.weights is None else np.asarray(self.weights)[at]
-        return Examples(given=given, read=read, y=_safe_indexing(self.y, at), weights=weights)
+        return Examples(given=given, read=read, y=_some(self.y, at), weights=weights)
+
+
+def _some(values: Any, at: NDArray[np.int64]) -> Any:
+    return [values[i] for i in at.tolist()] if isinstance(values, list) else _safe_indexing(values, at)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -140,7 +144,7 @@ def search(
     (2, 2)
     """
     base = clone(estimator).set_params(warm_start=False, verbose=0)
-    data, base = _read(base, X, y, sample_weight)
+    data, base = read_once(base, X, y, sample_weight)
     held_out = None if dev is None else _read_dev(base, data, *dev)
     settings, n_folds = grid.settings(), len(splits.folds)
 
@@ -160,8 +164,12 @@ def search(
     return Results(grid.candidates(), scores, fit_times, score_times, scoring[0])
 
 
-def _read(base: Any, X: Any, y: Any, sample_weight: Any) -> tuple[Examples, Any]:
-    """Read examples, once for all fits; return them and an estimator that takes them so."""
+def read_once(base: Any, X: Any, y: Any, sample_weight: Any = None) -> tuple[Examples, Any]:
+    """Read examples, once for all fits; return them and an estimator that takes them so, `base` with its template.
+
+    Columns are those of all examples. Where features are observed, a fit to some of them has weights for what occurs
+    there; else the weights of other columns stay zero.
+    """
     given = X if hasattr(X, "shape") or hasattr(X, "iloc") else X if isinstance(X, Batch) else list(X)
     labels = y if hasattr(y, "shape") else list(y)
     read: Any = given

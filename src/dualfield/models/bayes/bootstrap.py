@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy, deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -47,18 +48,21 @@ def fit_bootstrap(
     >>> len(fit_bootstrap(model, data, 3, 0))
     3
     """
-    return call_all(_fit_draw, (estimator, data, seed), [(at,) for at in range(n_fits)], n_jobs)
+    from sklearn.base import clone
+
+    base = clone(estimator).set_params(n_jobs=1, verbose=0, warm_start=False)
+    return call_all(_fit_draw, (base, data, seed), [(at,) for at in range(n_fits)], n_jobs)
 
 
 def _fit_draw(shared: tuple[Any, TrainingData, int], at: int) -> Solution[Floats]:
     """Fit to one of the draws."""
-    from sklearn.base import clone
-
-    estimator, data, seed = shared
+    base, data, seed = shared
     rng, n = np.random.default_rng([seed, at]), data.nodes.n_examples
     counts = np.bincount(rng.integers(n, size=n), minlength=n)
-    model = clone(estimator).set_params(n_jobs=1, verbose=0, warm_start=False)
-    found: Solution[Floats] = model._fit_data(taken(data, np.flatnonzero(counts), counts), None)
+    chosen = np.flatnonzero(counts)
+    model = copy(base)
+    model.random_state = deepcopy(base.random_state)  # of a generator each fit draws the same numbers
+    found: Solution[Floats] = model._fit_data(taken(data, chosen, counts), None)
     return found
 
 
