@@ -1,9 +1,10 @@
-"""Tasks through joblib that all read the same data: on a Dask cluster the data is sent once, not with every task."""
+"""Tasks, in threads or through joblib, that all read the same data: on a Dask cluster it is sent once."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -43,11 +44,11 @@ def runs_here() -> bool:
 def call_all(
     function: Callable[..., Any], shared: Any, tasks: Sequence[tuple[Any, ...]], n_jobs: int | None = None
 ) -> list[Any]:
-    """Call a function with shared data for each task, side by side through joblib.
+    """Call a function with shared data for each task, side by side.
 
-    In threads, unless a joblib context wants something else. With ``joblib.parallel_config("dask")`` the shared data is
-    the result of one task, which workers get from each other, and which is computed again where a worker that had it is
-    lost. Data that joblib scatters itself would be lost for good.
+    In threads of this process, unless a joblib context wants something else. With ``joblib.parallel_config("dask")``
+    the shared data is the result of one task, which workers get from each other, and which is computed again where a
+    worker that had it is lost. Data that joblib scatters itself would be lost for good.
 
     Parameters
     ----------
@@ -71,13 +72,28 @@ def call_all(
     >>> call_all(pow, 2, [(3,), (4,)])
     [8, 16]
     """
-    from joblib import Parallel, delayed
+    from joblib import Parallel, delayed, effective_n_jobs
 
     holder = Shared(shared)
-    with one_blas_thread(), _sent_once(holder):
-        return list(
-            Parallel(n_jobs=n_jobs, prefer="threads")(delayed(_call)(function, holder, *task) for task in tasks)
-        )
+    with one_blas_thread():
+        if runs_here():
+            return _in_threads(function, holder, tasks, min(int(effective_n_jobs(n_jobs)), len(tasks)))
+        with _sent_once(holder):
+            return list(
+                Parallel(n_jobs=n_jobs, prefer="threads")(delayed(_call)(function, holder, *task) for task in tasks)
+            )
+
+
+def _in_threads(function: Callable[..., Any], holder: Shared, tasks: Sequence[tuple[Any, ...]], n: int) -> list[Any]:
+    """Do the same without joblib, whose threads are looked after every 10 ms: longer than many a fit takes."""
+    if n <= 1:
+        return [_call(function, holder, *task) for task in tasks]
+    with ThreadPoolExecutor(n) as pool:
+        try:
+            return list(pool.map(lambda task: _call(function, holder, *task), tasks))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 @contextmanager
