@@ -44,6 +44,7 @@ def test_answers(inference, tmp_path):
     np.testing.assert_array_equal(np.concatenate(loaded.predict_proba(X)), rows)
     np.testing.assert_array_equal(loaded.posterior_std_, model.posterior_std_)
     assert loaded.log_evidence_ == model.log_evidence_
+    assert inference != "vb" or (loaded.elbo_, loaded.elbo_error_) == (model.elbo_, model.elbo_error_)
     assert loaded.C_ == 1.0
 
 

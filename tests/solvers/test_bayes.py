@@ -7,6 +7,7 @@ import os
 import numpy as np
 import pytest
 import scipy.linalg
+from scipy.stats import multivariate_t
 
 from dualfield import CRF, BaggedTagger, BayesianCRF
 from dualfield.data import Batch
@@ -14,6 +15,7 @@ from dualfield.metrics import token_log_loss
 from dualfield.solvers.bayes.ep_prediction import predictive_scores
 from dualfield.solvers.bayes.gaussian import Gaussian
 from dualfield.solvers.bayes.hamiltonian import draw_hamiltonian, potential_scale_reduction
+from dualfield.solvers.bayes.lower_bound import lower_bound
 from dualfield.solvers.bayes.posterior import Posterior
 from dualfield.solvers.bayes.power_ep import fit_power_ep
 from dualfield.solvers.bayes.variational import fit_diagonal, fit_full
@@ -182,12 +184,52 @@ def test_posteriors_of_sentences(C):
             off(covariance="full")
 
 
-def test_the_bound_is_below_the_evidence():
-    from dualfield.models.bayes.evidence import laplace_evidence
+@pytest.mark.parametrize("C", [0.5, 3.0])
+def test_the_bounds_are_below_the_evidence(C):
+    """Which is the mean of the likelihood times prior over density, by many draws from the Gaussian, as heavy tails."""
+    posterior, mode = problem(C)
+    full, diagonal = fit_full(posterior, mode, 64, 0), fit_diagonal(posterior, mode, 64, 0)
+    evidence, error = importance_sampled(posterior, full.gaussian, 4000)
+    assert error < 0.05
+    for fit in (diagonal, full):
+        assert 0.0 < fit.elbo_error < 0.5
+        assert fit.elbo < evidence + 3.0 * (fit.elbo_error + error)
+    assert full.elbo > evidence - 0.4 - 3.0 * full.elbo_error
+    assert full.elbo > diagonal.elbo - 3.0 * (full.elbo_error + diagonal.elbo_error)
 
-    posterior, mode = problem(3.0)
-    evidence = laplace_evidence(posterior.objective, posterior.whole(mode).copy(), 3.0).log_evidence
-    assert fit_diagonal(posterior, mode, 64, 0).elbo < evidence + 0.2
+
+def importance_sampled(posterior, gaussian, n):
+    """The log-evidence with its standard error, by draws of Student's t with four degrees of freedom."""
+    rng, d, nu, v = np.random.default_rng(5), posterior.size, 4.0, posterior.variance
+    draws = rng.normal(size=(n, d)) / np.sqrt(rng.chisquare(nu, size=(n, 1)) / nu)
+    density = multivariate_t(shape=np.eye(d), df=nu).logpdf(draws) - gaussian.log_determinant / 2.0
+    points = [gaussian.at(z) for z in draws]
+    joint = [-posterior.losses(w)[0] - w @ w / (2.0 * v) - d / 2.0 * np.log(2.0 * np.pi * v) for w in points]
+    logs = np.array(joint) - density
+    ratios = np.exp(logs - logs.max())
+    return logs.max() + np.log(ratios.mean()), ratios.std() / np.sqrt(n) / ratios.mean()
+
+
+def test_the_bound_is_that_of_quadrature():
+    """All parts of the formula, where the prior is not N(0, I)."""
+    X, y = [[["a"]], [["b"]]] * 3, [["x"], ["y"], ["x"], ["y"], ["x"], ["x"]]
+    model = CRF("single", C=2.5).fit([x[0] for x in X], [row[0] for row in y])
+    posterior = Posterior(model._objective(model._read([x[0] for x in X], [row[0] for row in y], None, None)), 2.5)
+    rng, d = np.random.default_rng(0), posterior.size
+    gaussian = Gaussian(rng.normal(size=d), rng.uniform(0.3, 1.5, size=d))
+    points, weights = np.polynomial.hermite_e.hermegauss(12)
+    grid = np.stack(np.meshgrid(*[points] * d, indexing="ij")).reshape(d, -1).T
+    shares = np.prod(np.stack(np.meshgrid(*[weights / np.sqrt(2 * np.pi)] * d, indexing="ij")).reshape(d, -1), axis=0)
+    want = 0.0
+    for z, share in zip(grid, shares, strict=True):
+        w = gaussian.at(z)
+        prior = -w @ w / (2 * posterior.variance) - d / 2 * np.log(2 * np.pi * posterior.variance)
+        q = -z @ z / 2 - d / 2 * np.log(2 * np.pi) - np.log(gaussian.std).sum()
+        want += share * (-posterior.losses(w)[0] + prior - q)
+    found, error = lower_bound(posterior, gaussian, 4000, 1)
+    assert abs(found - want) < 4.0 * error < 0.3
+    root = np.diag(1.0 / gaussian.std)  # the same as a matrix
+    assert lower_bound(posterior, Gaussian(gaussian.mean, gaussian.std, root), 4000, 1)[0] == pytest.approx(found)
 
 
 def test_the_bound_is_stationary():

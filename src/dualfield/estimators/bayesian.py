@@ -93,8 +93,9 @@ class BayesianCRF(StructuredPredictor, Estimator):
         Of the weights, in the order of the score map.
     log_evidence_ : float
         Laplace's approximation of log p(y | X, C).
-    elbo_ : float
-        A lower bound of the log-evidence, with "vb" and a diagonal; else NaN.
+    elbo_, elbo_error_ : float
+        A lower bound of the log-evidence, with "vb": a mean over draws that the fit has not seen, and its standard
+        error; else NaN.
     C_ : float
         The C that was used.
     converged_ : bool
@@ -132,6 +133,7 @@ class BayesianCRF(StructuredPredictor, Estimator):
     posterior_std_: Floats = fitted("std")
     log_evidence_: float = fitted("log_evidence")
     elbo_: float = fitted("elbo")
+    elbo_error_: float = fitted("elbo_error")
     converged_: bool = fitted("converged")
 
     def __init__(

@@ -79,8 +79,8 @@ class BayesianModel(EnsembleModel):
         Answers are averages over draws, or those of one distribution of labellings by expectation propagation.
     log_evidence : float
         Laplace's approximation of log p(y | X, C).
-    elbo : float
-        A lower bound of it, of variational fits; else NaN.
+    elbo, elbo_error : float
+        A lower bound of log p(y | X, C) by draws, and its standard error, of variational fits; else NaN.
     converged : bool
         Whether the inference ended at its tolerance.
     mean, std : array of shape (n_parameters,)
@@ -91,6 +91,7 @@ class BayesianModel(EnsembleModel):
     prediction: str
     log_evidence: float
     elbo: float
+    elbo_error: float
     converged: bool
     mean: Floats
     std: Floats
@@ -156,6 +157,7 @@ class BayesianModel(EnsembleModel):
             "prediction": self.prediction,
             "log_evidence": self.log_evidence,
             "elbo": self.elbo,
+            "elbo_error": self.elbo_error,
             "converged": self.converged,
         }
         if isinstance(draws, WeightDraws):
@@ -173,6 +175,7 @@ class BayesianModel(EnsembleModel):
             "prediction": record.text("prediction", ("draws", "ep")),
             "log_evidence": record.number("log_evidence"),
             "elbo": record.number("elbo"),
+            "elbo_error": record.number("elbo_error"),
             "converged": record.flag("converged"),
         }
         is_drawn = record.has("draws")

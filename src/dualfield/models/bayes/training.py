@@ -102,6 +102,7 @@ def infer(
         "prediction": prediction,
         "log_evidence": log_evidence,
         "elbo": float("nan"),
+        "elbo_error": float("nan"),
     }
     if inference == "hmc":
         found = draw_hamiltonian(posterior, mode, n_predict, seed)
@@ -120,5 +121,6 @@ def infer(
         gaussian, course, converged = swept.gaussian, swept.course, swept.converged
     else:
         fit = (fit_full if covariance == "full" else fit_diagonal)(posterior, mode, n_draws, seed)
-        gaussian, course, converged, facts["elbo"] = fit.gaussian, fit.course, fit.converged, fit.elbo
+        gaussian, course, converged = fit.gaussian, fit.course, fit.converged
+        facts |= {"elbo": fit.elbo, "elbo_error": fit.elbo_error}
     return BayesianModel.of_gaussian(model, gaussian, n_predict, seed, converged=converged, **facts), course, np.nan

@@ -76,6 +76,11 @@ class Gaussian:
         inverse = scipy.linalg.solve_triangular(root, np.eye(len(root)), lower=True)
         return cls(mean, np.sqrt((inverse**2).sum(axis=0)), root)
 
+    @property
+    def log_determinant(self) -> float:
+        """Logarithm of the determinant of the covariances."""
+        return 2.0 * float(np.log(self.std).sum() if self.root is None else -np.log(np.diag(self.root)).sum())
+
     def at(self, z: Floats) -> Floats:
         """Return the weights for normal numbers."""
         if self.root is None:

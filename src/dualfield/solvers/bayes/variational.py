@@ -10,6 +10,7 @@ import scipy.optimize
 
 from dualfield.data.arrays import Floats
 from dualfield.solvers.bayes.gaussian import Gaussian, antithetic
+from dualfield.solvers.bayes.lower_bound import lower_bound
 from dualfield.solvers.bayes.posterior import Posterior
 
 _MOST_ITERATIONS, _FALL = 200, 1e-3  # of the gradient, from that of the start
@@ -29,8 +30,8 @@ class VariationalFit:
     ----------
     gaussian : Gaussian
         The distribution.
-    elbo : float
-        A lower bound on the log-evidence, estimated by the draws; NaN with all covariances.
+    elbo, elbo_error : float
+        A lower bound on the log-evidence, estimated by draws that the fit has not seen, and its standard error.
     course : array
         The largest entry of the gradient in the course of the fit, or how far the mean moved in standard deviations.
     converged : bool
@@ -49,6 +50,7 @@ class VariationalFit:
 
     gaussian: Gaussian
     elbo: float
+    elbo_error: float
     course: Floats
     converged: bool
 
@@ -109,8 +111,9 @@ def fit_diagonal(posterior: Posterior, mode: Floats, n_draws: int, seed: int) ->
         options={"maxiter": _MOST_ITERATIONS, "gtol": _FALL * first, "ftol": 0.0, "maxcor": 10},
     )
     mean, std = mode + unit * found.x[:d], unit * np.exp(found.x[d:])
-    elbo = -float(found.fun) + d / 2.0 - d / 2.0 * np.log(v)
-    return VariationalFit(Gaussian(mean, std), float(elbo), np.array(course), bool(found.status == 0))
+    gaussian = Gaussian(mean, std)
+    bound_and_error = lower_bound(posterior, gaussian, n_draws, seed + 2)
+    return VariationalFit(gaussian, *bound_and_error, np.array(course), bool(found.status == 0))
 
 
 def fit_full(posterior: Posterior, mode: Floats, n_draws: int, seed: int) -> VariationalFit:
@@ -157,5 +160,6 @@ def fit_full(posterior: Posterior, mode: Floats, n_draws: int, seed: int) -> Var
         precision = (precision + curvature) / 2.0
         course.append(far)
         if far < _FULL_ENOUGH:
-            return VariationalFit(Gaussian.of_precision(mean, precision), np.nan, np.array(course), True)
+            gaussian = Gaussian.of_precision(mean, precision)
+            return VariationalFit(gaussian, *lower_bound(posterior, gaussian, n_full, seed + 2), np.array(course), True)
     raise RuntimeError(_NOT_CONVERGED.format(_FULL_STEPS, course[-1] if course else np.nan))
