@@ -3,6 +3,10 @@
 import builtins
 import os
 
+# Before NumPy is imported, here and in what tests start: otherwise every worker has as many BLAS threads as there are
+# cores, which wait for each other most of the time where matrices are small.
+os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
 import pytest
 from hypothesis import HealthCheck, settings
 

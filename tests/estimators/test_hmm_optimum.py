@@ -10,7 +10,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from dualfield import DiscriminativeHMM
-from dualfield.models import margin_training
+from dualfield.models.generative import margin_training
 from dualfield.solvers import Simplicial, Status
 from tests.estimators.hmm_reference import (
     drawn,

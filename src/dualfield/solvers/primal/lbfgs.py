@@ -134,11 +134,12 @@ class LBFGS(Solver):
         """
         check_number("LBFGS", "in_memory", self.in_memory, 0.0)
         suited(self, objective)
-        if isinstance(objective, KernelSoftmax):
-            return solve_representer(objective, rule, start, callbacks, self.memory or _MEMORY)
-        is_partitioned = isinstance(objective, PartitionedObjective)
-        # Long inner products on many BLAS threads gain little, lose much on a busy machine, and differ in the last bit.
+        # Inner products and SciPy's small systems gain little on many BLAS threads, lose much on a busy machine, and
+        # differ in the last bit.
         with one_blas_thread():
+            if isinstance(objective, KernelSoftmax):
+                return solve_representer(objective, rule, start, callbacks, self.memory or _MEMORY)
+            is_partitioned = isinstance(objective, PartitionedObjective)
             if self.begin == "average" and start is None and Callbacks.of(callbacks).resume is None:
                 start = averaged_start(objective, int(random_state or 0))
             memory = self.memory or (_MEMORY_ON_PARTITIONS if is_partitioned else _MEMORY)
