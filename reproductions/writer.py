@@ -17,6 +17,7 @@ from dualfield import __version__
 from dualfield.report import Html, escape, line_chart, page, svg_document, table, write_page
 from reproductions.records import Figure, Findings, Paper, Result, Settings, Table, cell_text
 
+_TIMES = "Times are wall-clock seconds, those headed CPU s processor time. "
 _STYLE = ".figures { display: flex; flex-wrap: wrap; gap: 0 2rem; }\n"
 
 
@@ -76,7 +77,7 @@ def _environment(settings: Settings) -> dict[str, str | int]:
 def _setting(paper: Paper, settings: Settings) -> list[str]:
     """Return the paragraphs that stand above everything."""
     made = ", ".join(f"{name} {value}" for name, value in _environment(settings).items())
-    paragraphs = [f"The paper: {paper.citation}", f"Times are wall-clock seconds, those headed CPU s processor time. {paper.machine}"]
+    paragraphs = [f"The paper: {paper.citation}", _TIMES + paper.machine]
     if settings.quick:
         paragraphs.append(
             "This was a quick run, on tiny subsets and short grids: it shows that everything works. Its figures are "
