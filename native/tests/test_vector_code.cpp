@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "check.hpp"
+#include "dualfield/structures/parse_trees/split_task.hpp"
 #include "dualfield/vector/routines.hpp"
 
 using namespace dualfield;
@@ -76,6 +77,43 @@ TEST(messages_are_logarithms_of_sums) {
         cavity[0] = 0.0;
         table[0] = 1e-260;
         CHECK(!set.send_sums(none));
+    });
+}
+
+TEST(rules_of_a_run_are_summed_and_counted) {
+    for_each_set([](const Routines& set) {
+        std::mt19937_64 generator(3);
+        std::uniform_real_distribution<double> uniform(0.1, 1.0);
+        for (std::size_t n = 1; n < 40; ++n) {
+            const std::vector<std::int32_t> firsts{static_cast<std::int32_t>(2 * n), 0, static_cast<std::int32_t>(n)};
+            std::vector<std::int32_t> rule(3 * n);
+            for (std::size_t q = 0; q < rule.size(); ++q) rule[q] = static_cast<std::int32_t>((q + n) % rule.size());
+            const std::vector<UsedPair> pairs{{2, 0, 1, uniform(generator)}, {0, 0, 1, uniform(generator)}};
+            std::vector<double> weights(3 * n + kLanes, 0.0), sums(n, 1.0), above(n), counts(3 * n, 2.0), found(2);
+            for (std::size_t q = 0; q < 3 * n; ++q) weights[q] = uniform(generator);
+            for (double& one : above) one = uniform(generator);
+            std::vector<double> right_sums = sums, right_counts = counts, right_found(2, 0.0);
+            for (std::size_t at = 0; at < 2; ++at)
+                for (std::size_t a = 0; a < n; ++a) {
+                    const std::size_t q = static_cast<std::size_t>(firsts[pairs[at].pair]) + a;
+                    right_sums[a] += weights[q] * pairs[at].sum;
+                    right_found[at] += weights[q] * above[a];
+                    right_counts[static_cast<std::size_t>(rule[q])] += weights[q] * above[a] * pairs[at].sum;
+                }
+            const auto are_near = [](const std::vector<double>& a, const std::vector<double>& b) {
+                for (std::size_t i = 0; i < a.size(); ++i)
+                    if (!(std::abs(a[i] - b[i]) <= 1e-14 * b[i])) return false;
+                return true;
+            };
+            const RunTask task{firsts.data(), rule.data(), weights.data(), n, found.data()};
+            set.run_up(task, pairs, sums.data());
+            CHECK(are_near(sums, right_sums));
+            set.run_down(task, pairs, above.data(), counts.data());
+            CHECK(are_near(found, right_found) && are_near(counts, right_counts));
+            std::ranges::fill(found, 7.0);
+            set.run_down(task, pairs, above.data(), nullptr);
+            CHECK(are_near(found, right_found));
+        }
     });
 }
 

@@ -88,6 +88,8 @@ constexpr Routines make_routines(const char* name, bool (*is_supported)()) {
             .split_sums = &split_sums,
             .split_maxima = &split_maxima,
             .split_down = &split_down,
+            .run_up = &run_up,
+            .run_down = &run_down,
             .arc_products_up = &arcs_up<ArcProducts>,
             .arc_logarithms_up = &arcs_up<ArcLogarithms>,
             .arc_maxima_up = &arcs_up<ArcMaxima>,

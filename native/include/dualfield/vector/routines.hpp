@@ -27,8 +27,10 @@ struct ChainSlopeTask;   // see chain_slope.hpp
 struct ChainCovarianceTask;
 struct JunctionTask;        // see junction.hpp
 struct SharedExponentials;  // see junction.hpp
+struct RunTask;             // see split_task.hpp
 struct SplitPair;           // see split_task.hpp
 struct TreeTask;            // see tree_task.hpp
+struct UsedPair;            // see split_task.hpp
 
 struct RowBounds {
     double highest;   // -inf if every entry is forbidden
@@ -213,6 +215,10 @@ struct Routines {
     void (*split_sums)(std::span<SplitPair>);
     void (*split_maxima)(std::span<SplitPair>);
     void (*split_down)(std::span<const SplitPair>, const double* factors);
+    // For pairs of one run: adds to sums [n] what their rules make of them; finds what comes to each pair from the
+    // parents, above [n], and counts the rules unless counts is null.
+    void (*run_up)(const RunTask&, std::span<const UsedPair>, double* sums);
+    void (*run_down)(const RunTask&, std::span<const UsedPair>, const double* above, double* counts);
 
     // Passes over projective trees, see arc_task.hpp, which has a word at least.
     using Arcs = void (*)(ArcTask&);

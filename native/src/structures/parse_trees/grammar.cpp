@@ -72,10 +72,8 @@ void GrammarIndex::find_runs() {
         }
         run_of.push_back(-1);
         if (!is_run) continue;
-        const auto [found, is_new] =
-            known.try_emplace({parent[static_cast<std::size_t>(first)], n}, static_cast<std::int32_t>(known.size()));
-        if (is_new) run_first.push_back(parent[static_cast<std::size_t>(first)]);
-        run_of.back() = found->second;
+        const std::pair key(parent[static_cast<std::size_t>(first)], n);
+        run_of.back() = known.try_emplace(key, static_cast<std::int32_t>(known.size())).first->second;
     }
 }
 
@@ -108,6 +106,7 @@ class GrammarStructure::Pass {
     void forget() { scores().forget(); }
     void up_sum() {
         if (is_trivial()) return;
+        scores().weigh();
         is_product_ = state_->products.up();
         if (is_product_)
             total_ = state_->products.total();

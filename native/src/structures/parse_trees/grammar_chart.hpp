@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "dualfield/core/buffer.hpp"
@@ -27,7 +29,8 @@ class GrammarChart {
         n_ = n_words;
         width_ = padded(n_words + 1);
         nothing_ = nothing;
-        used_ = 0;
+        n_chunks_ = 0;
+        free_ = end_ = nullptr;
         const std::size_t size = (n_ + 1) * n_symbols_;
         if (left_.size() < size) {
             left_.resize(size);
@@ -84,52 +87,48 @@ class GrammarChart {
         ++cells_[i * (n_ + 1) + j].size;
     }
 
-    // use(pair, start, right row, first place, place behind the last one) for pairs of symbols that may make up the
-    // span, start being the place of the left one in for_starts; the other places are bounds.
-    template <class Use>
-    void for_pairs(std::size_t i, std::size_t j, Use use) const {
-        const std::int32_t *starts = last_start_.data() + j * n_symbols_, *right = index_->pair_right.data();
+    // A pair of symbols that may make up a span, and bounds of the places where they meet.
+    struct Meeting {
+        std::int32_t pair, first, last;
+    };
+    // Those of a span, by left symbol; valid until the next call.
+    std::span<const Meeting> meetings(std::size_t i, std::size_t j) {
+        const std::int32_t *last_starts = last_start_.data() + j * n_symbols_, *right = index_->pair_right.data();
         const char* is_word = index_->is_word.data();
-        double* const* rows = right_.data() + j * n_symbols_;
-        std::size_t at = 0;
-        for (const Start& start : starting_[i]) {
-            if (static_cast<std::size_t>(start.first_end) >= j) break;  // later ones are longer
-            const auto b = static_cast<std::size_t>(start.symbol);
+        meetings_.resize(index_->n_pairs() + 1);
+        Meeting* to = meetings_.data();
+        for (const auto [symbol, first_end] : starting_[i]) {
+            if (static_cast<std::size_t>(first_end) >= j) break;  // later ones are longer
+            const auto b = static_cast<std::size_t>(symbol);
             const bool is_left_word = is_word[b];
-            for (auto p = static_cast<std::size_t>(index_->by_left[b]),
-                      end = static_cast<std::size_t>(index_->by_left[b + 1]);
-                 p < end; ++p) {
+            for (std::int32_t p = index_->by_left[b]; p < index_->by_left[b + 1]; ++p) {
                 const auto c = static_cast<std::size_t>(right[p]);
-                const std::int32_t last = starts[c];
-                if (last < start.first_end) continue;
+                const std::int32_t last_start = last_starts[c];
                 // Symbols of single words meet others in one place.
-                const std::int32_t first = is_word[c] ? last : start.first_end;
-                const std::int32_t behind = is_left_word ? start.first_end : last;
-                if (first <= behind)
-                    use(p, at, rows[c], static_cast<std::size_t>(first), static_cast<std::size_t>(behind) + 1);
+                const std::int32_t first = is_word[c] ? last_start : first_end;
+                const std::int32_t last = is_left_word ? first_end : last_start;
+                *to = {p, first, last};
+                to += (last_start >= first_end) & (first <= last);  // no branch, which would often be mistaken
             }
-            ++at;
         }
+        return {meetings_.data(), to};
     }
-    // use(start, left row) for the symbols of spans that begin at i and end before j.
-    template <class Use>
-    void for_starts(std::size_t i, std::size_t j, Use use) const {
-        std::size_t at = 0;
-        for (const Start& start : starting_[i]) {
-            if (static_cast<std::size_t>(start.first_end) >= j) break;
-            use(at++, left(i, start.symbol));
-        }
-    }
-    std::size_t n_starts(std::size_t i) const { return starting_[i].size(); }
 
     // Sets what comes from above to a value everywhere.
     void clear_above(double value) {
-        for (std::size_t r = 0; r < used_; ++r) std::fill_n(place(r) + width_, width_, value);
+        for (std::size_t c = 0; c < n_chunks_; ++c) {
+            double *row = chunks_[c].data(), *end = c + 1 < n_chunks_ ? row + chunk_size() : free_;
+            for (; row < end; row += 2 * width_) std::fill_n(row + width_, width_, value);
+        }
     }
 
     // Bounds of a pair, as SplitPair wants them.
-    static std::uint32_t rounded_down(std::size_t place) { return static_cast<std::uint32_t>(place / kLanes * kLanes); }
-    static std::uint32_t rounded_up(std::size_t place) { return static_cast<std::uint32_t>(padded(place)); }
+    static std::uint32_t first_place(const Meeting& pair) {
+        return static_cast<std::uint32_t>(static_cast<std::size_t>(pair.first) / kLanes * kLanes);
+    }
+    static std::uint32_t last_place(const Meeting& pair) {
+        return static_cast<std::uint32_t>(padded(static_cast<std::size_t>(pair.last) + 1));
+    }
 
   private:
     struct Start {
@@ -140,26 +139,24 @@ class GrammarChart {
     };
     static constexpr std::size_t kChunk = std::size_t{1} << 16;  // doubles
 
-    std::size_t per_chunk() const { return std::max<std::size_t>(kChunk / (2 * width_), 1); }
-    double* place(std::size_t r) {
-        const std::size_t chunk = r / per_chunk();
-        return chunks_[chunk].data() + (r % per_chunk()) * 2 * width_;
-    }
+    std::size_t chunk_size() const { return std::max<std::size_t>(kChunk / (2 * width_), 1) * 2 * width_; }
     double* row() {
-        const std::size_t chunk = used_ / per_chunk();
-        if (chunk >= chunks_.size()) chunks_.emplace_back();
-        if (used_ % per_chunk() == 0) chunks_[chunk].require(std::max(kChunk, per_chunk() * 2 * width_));
-        double* found = place(used_++);
-        std::fill_n(found, width_, nothing_);
-        return found;
+        if (free_ == end_) {
+            if (n_chunks_ == chunks_.size()) chunks_.emplace_back();
+            free_ = chunks_[n_chunks_++].require(std::max(kChunk, chunk_size()));
+            end_ = free_ + chunk_size();
+        }
+        std::fill_n(free_, width_, nothing_);
+        return std::exchange(free_, free_ + 2 * width_);
     }
 
     const GrammarIndex* index_ = nullptr;
-    std::size_t n_symbols_ = 0, n_ = 0, width_ = 0, used_ = 0;
-    double nothing_ = 0.0;
-    std::vector<double*> left_, right_;     // [words + 1][symbols]; null: none
+    std::size_t n_symbols_ = 0, n_ = 0, width_ = 0, n_chunks_ = 0;
+    double nothing_ = 0.0, *free_ = nullptr, *end_ = nullptr;  // what is left of the last chunk
+    std::vector<double*> left_, right_;                        // [words + 1][symbols]; null: none
     std::vector<std::int32_t> last_start_;  // [words + 1][symbols]: where the last span of a symbol to a place begins
     std::vector<std::vector<Start>> starting_;
+    std::vector<Meeting> meetings_;
     std::vector<Buffer> chunks_;
     std::vector<Cell> cells_;  // [words + 1][words + 1]
     std::vector<std::int32_t> members_;

@@ -29,6 +29,7 @@ class GrammarLogs {
         n_ = scores_.n_words();
         chart_.begin(index_, n_, -kInfinity);
         values_.assign(index_.n_symbols(), -kInfinity);
+        touched_.resize(index_.n_symbols() + 1);
         labels_.resize(rules_.n_labels);
         for (std::size_t i = 0; i < n_; ++i) {
             scores_.for_lexical(i, [&](std::size_t rule, double score) { add<is_max>(rules_.symbol[rule], score); });
@@ -164,35 +165,33 @@ class GrammarLogs {
     }
     template <bool is_max>
     void add(std::int32_t symbol, double score) {
-        if (!(score > -kInfinity)) return;
         double& value = values_[static_cast<std::size_t>(symbol)];
-        if (!(value > -kInfinity)) touched_.push_back(symbol);
+        touched_[n_touched_] = symbol;
+        n_touched_ += (value == -kInfinity) & (score > -kInfinity);  // no branch, which would often be mistaken
         value = joined<is_max>(value, score);
     }
+    std::span<const std::int32_t> touched() const { return {touched_.data(), n_touched_}; }
     void keep(std::size_t i, std::size_t j) {
         chart_.open(i, j);
-        for (const std::int32_t a : touched_) {
+        for (const std::int32_t a : touched()) {
             double& value = values_[static_cast<std::size_t>(a)];
             if (value > -kInfinity) chart_.put(i, j, a, value);
             value = -kInfinity;
         }
-        touched_.clear();
+        n_touched_ = 0;
     }
 
     template <bool is_max>
     void join(std::size_t i, std::size_t j) {
-        rows_.clear();
-        chart_.for_starts(i, j, [&](std::size_t, const double* row) { rows_.push_back(row); });
+        const std::span<const GrammarChart::Meeting> met = chart_.meetings(i, j);
         pairs_.clear();
-        live_.clear();
-        chart_.for_pairs(
-            i, j, [&](std::size_t p, std::size_t start, const double* right, std::size_t first, std::size_t last) {
-                live_.push_back(static_cast<std::int32_t>(p));
-                pairs_.push_back({rows_[start], right, nullptr, nullptr, GrammarChart::rounded_down(first),
-                                  GrammarChart::rounded_up(last), 0.0, 0.0});
-            });
+        for (const GrammarChart::Meeting& pair : met) {
+            const auto p = static_cast<std::size_t>(pair.pair);
+            pairs_.push_back({chart_.left(i, index_.pair_left[p]), chart_.right(j, index_.pair_right[p]), nullptr,
+                              nullptr, GrammarChart::first_place(pair), GrammarChart::last_place(pair), 0.0, 0.0});
+        }
         routines().split_maxima(pairs_);
-        for (std::size_t at = 0; at < live_.size(); ++at) {
+        for (std::size_t at = 0; at < met.size(); ++at) {
             SplitPair& pair = pairs_[at];
             if (!(pair.value > -kInfinity)) continue;
             if constexpr (!is_max) {
@@ -201,15 +200,15 @@ class GrammarLogs {
                     sum += std::exp(pair.left[k] + pair.right[k] - pair.value);
                 pair.value += std::log(sum);
             }
-            const auto p = static_cast<std::size_t>(live_[at]);
+            const auto p = static_cast<std::size_t>(met[at].pair);
             for (auto q = static_cast<std::size_t>(index_.pair_first[p]),
                       end = static_cast<std::size_t>(index_.pair_first[p + 1]);
                  q < end; ++q)
                 add<is_max>(index_.parent[q], scores_.binary()[q] + pair.value);
         }
-        if (!scores_.is_plain() && !touched_.empty()) {
+        if (!scores_.is_plain() && n_touched_ > 0) {
             scores_.labels_of(i, j, labels_.data());
-            for (const std::int32_t a : touched_) values_[static_cast<std::size_t>(a)] += label_score(a);
+            for (const std::int32_t a : touched()) values_[static_cast<std::size_t>(a)] += label_score(a);
         }
         keep(i, j);
     }
@@ -313,8 +312,8 @@ class GrammarLogs {
     std::size_t n_ = 0;
     double inside_ = 0.0;
     std::vector<double> values_, labels_, shares_;
-    std::vector<std::int32_t> touched_, live_;
-    std::vector<const double*> rows_;
+    std::vector<std::int32_t> touched_;  // [symbols + 1]: n_touched_ of them, and one that is written in vain
+    std::size_t n_touched_ = 0;
     std::vector<SplitPair> pairs_;
     std::vector<Way> ways_;
     std::vector<Node> stack_;

@@ -25,10 +25,9 @@ class GrammarProducts {
         chart_.begin(index_, n_, 0.0);
         cells_.assign((n_ + 1) * (n_ + 1), {});
         sums_.assign(index_.n_symbols(), 0.0);
-        is_touched_.assign(index_.n_symbols(), 0);
-        is_run_seen_.assign(index_.run_first.size(), 0);
-        touched_.clear();
-        runs_.clear();
+        touched_.resize(index_.n_symbols() + 1);
+        pairs_.resize(index_.n_pairs());
+        weights_.resize(index_.n_pairs());
         used_.clear();
         labels_.resize(rules_.n_labels);
         for (std::size_t i = 0; i < n_; ++i)
@@ -94,31 +93,51 @@ class GrammarProducts {
         if (!(highest > -kInfinity)) return true;
         if (lowest - highest < kLeast) return false;
         scores_.for_lexical(i, [&](std::size_t rule, double score) {
-            const auto symbol = static_cast<std::size_t>(rules_.symbol[rule]);
-            if (!(score > -kInfinity)) return;
-            touch(rules_.symbol[rule]);
-            sums_[symbol] += std::exp(score - highest);
+            if (score > -kInfinity) add(static_cast<std::size_t>(rules_.symbol[rule]), std::exp(score - highest));
         });
         keep(i, i + 1, highest, 0.0);
         return true;
     }
 
+    // Symbols get into touched_ when their sums become more than zero.
+    void add(std::size_t symbol, double more) {
+        double& sum = sums_[symbol];
+        const bool was_nothing = sum == 0.0;
+        sum += more;
+        touched_[n_touched_] = static_cast<std::int32_t>(symbol);
+        n_touched_ += was_nothing & (sum > 0.0);  // no branch, which would often be mistaken
+    }
+    void add_run(const RunTask& task, std::span<const UsedPair> pairs, std::size_t first) {
+        const std::size_t before = n_touched_;
+        for (std::size_t a = first; a < first + task.n; ++a)
+            if (sums_[a] == 0.0) touched_[n_touched_++] = static_cast<std::int32_t>(a);
+        routines().run_up(task, pairs, sums_.data() + first);
+        std::size_t n_new = 0;
+        for (const std::int32_t a : touched().subspan(before)) {
+            touched_[before + n_new] = a;
+            n_new += sums_[static_cast<std::size_t>(a)] > 0.0;
+        }
+        n_touched_ = before + n_new;
+    }
+    std::span<const std::int32_t> touched() const { return {touched_.data(), n_touched_}; }
+
     // The numbers of a span, from sums_ at the touched symbols.
     void keep(std::size_t i, std::size_t j, double scale, double most) {
         double top = 0.0, least = kInfinity;
-        for (const std::int32_t a : touched_) {
+        for (const std::int32_t a : touched()) {
             const double sum = sums_[static_cast<std::size_t>(a)];
             top = std::max(top, sum);
             if (sum > 0.0) least = std::min(least, sum);
         }
         chart_.open(i, j);
-        if (top > 0.0) {
-            const double norm = 1.0 / top;
-            cell(i, j) = {scale + most + std::log(top), std::log(least * norm), norm, most, 0, 0};
-            for (const std::int32_t a : touched_)
-                if (const double sum = sums_[static_cast<std::size_t>(a)]; sum > 0.0) chart_.put(i, j, a, sum * norm);
+        const double norm = 1.0 / top;
+        if (top > 0.0) cell(i, j) = {scale + most + std::log(top), std::log(least * norm), norm, most, 0, 0};
+        for (const std::int32_t a : touched()) {
+            double& sum = sums_[static_cast<std::size_t>(a)];
+            if (sum > 0.0) chart_.put(i, j, a, sum * norm);
+            sum = 0.0;
         }
-        forget_touched();
+        n_touched_ = 0;
     }
 
     // factors_[k] = exp(scales of both parts - scale), 0 outside of the span. False if a product may get lost.
@@ -143,31 +162,25 @@ class GrammarProducts {
         double scale;
         if (!read_factors(i, j, scale)) return false;
         if (!(scale > -kInfinity)) return true;
-        const std::size_t width = chart_.width();
-        const double* factors = factors_.data();
-        const std::size_t first_place = GrammarChart::rounded_down(i + 1), last_place = GrammarChart::rounded_up(j);
-        double* scaled = scaled_.require(std::max<std::size_t>(chart_.n_starts(i), 1) * width);
-        chart_.for_starts(i, j, [&](std::size_t start, const double* row) {
-            double* out = scaled + start * width;
-            for (std::size_t k = first_place; k < last_place; ++k) out[k] = row[k] * factors[k];
-        });
-        pairs_.clear();
-        live_.clear();
-        chart_.for_pairs(
-            i, j, [&](std::size_t p, std::size_t start, const double* right, std::size_t first, std::size_t last) {
-                live_.push_back(static_cast<std::int32_t>(p));
-                pairs_.push_back({scaled + start * width, right, nullptr, nullptr, GrammarChart::rounded_down(first),
-                                  GrammarChart::rounded_up(last), 0.0, 0.0});
-            });
-        routines().split_sums(pairs_);
+        const std::span<const GrammarChart::Meeting> met = chart_.meetings(i, j);
+        list_pairs(i, j, met);
+        routines().split_sums({pairs_.data(), met.size()});
         const std::size_t first_pair = used_.size();
-        for (std::size_t at = 0; at < live_.size(); ++at)
-            if (const double sum = pairs_[at].value; sum > 0.0) {
-                used_.push_back({live_[at], pairs_[at].first, pairs_[at].last, sum});
-                add_rules(static_cast<std::size_t>(live_[at]), sum);
-            }
-        for (const std::int32_t run : runs_) is_run_seen_[static_cast<std::size_t>(run)] = 0;
-        runs_.clear();
+        used_.resize(first_pair + met.size());
+        UsedPair* to = used_.data() + first_pair;
+        for (std::size_t at = 0; at < met.size(); ++at) {
+            const SplitPair& pair = pairs_[at];
+            *to = {met[at].pair, static_cast<std::uint16_t>(pair.first / kLanes),
+                   static_cast<std::uint16_t>(pair.last / kLanes), pair.value};
+            to += pair.value > 0.0;
+        }
+        used_.resize(static_cast<std::size_t>(to - used_.data()));
+        for_rules(
+            first_pair, used_.size(),
+            [&](std::size_t first, std::size_t last, double sum, double&) {
+                for (std::size_t q = first; q < last; ++q) add(parent(q), scores_.weights()[q] * sum);
+            },
+            [&](const RunTask& task, std::span<const UsedPair> run, std::size_t first) { add_run(task, run, first); });
         double most = 0.0;
         const bool is_whole = add_labels(i, j, most);
         keep(i, j, scale + scores_.highest(), most);
@@ -176,50 +189,62 @@ class GrammarProducts {
         return is_whole;
     }
 
-    // Adds what the rules of a pair make of its sum.
-    void add_rules(std::size_t p, double sum) {
-        const auto first = static_cast<std::size_t>(index_.pair_first[p]),
-                   n = static_cast<std::size_t>(index_.pair_first[p + 1]) - first;
-        const double* __restrict weights = scores_.weights() + first;
-        const std::int32_t* parent = index_.parent.data() + first;
-        const std::int32_t run = index_.run_of[p];
-        if (run < 0) {
-            for (std::size_t q = 0; q < n; ++q) {
-                touch(parent[q]);
-                sums_[static_cast<std::size_t>(parent[q])] += weights[q] * sum;
+    // Makes pairs_ of those that meet; the rows of left symbols are multiplied by the factors.
+    void list_pairs(std::size_t i, std::size_t j, std::span<const GrammarChart::Meeting> met) {
+        const std::size_t width = chart_.width(), first = (i + 1) / kLanes * kLanes, last = padded(j);
+        const double* factors = factors_.data();
+        double* scaled = scaled_.require(width * (1 + index_.n_symbols()));
+        std::int32_t known = -1;
+        for (std::size_t at = 0; at < met.size(); ++at) {
+            const auto p = static_cast<std::size_t>(met[at].pair);
+            if (index_.pair_left[p] != known) {
+                scaled += known < 0 ? 0 : width;
+                known = index_.pair_left[p];
+                const double* row = chart_.left(i, known);
+                for (std::size_t k = first; k < last; ++k) scaled[k] = row[k] * factors[k];
             }
-            return;
+            pairs_[at] = {scaled,
+                          chart_.right(j, index_.pair_right[p]),
+                          nullptr,
+                          nullptr,
+                          GrammarChart::first_place(met[at]),
+                          GrammarChart::last_place(met[at]),
+                          0.0,
+                          0.0};
         }
-        if (!is_run_seen_[static_cast<std::size_t>(run)]) {
-            is_run_seen_[static_cast<std::size_t>(run)] = 1;
-            runs_.push_back(run);
-            for (std::size_t q = 0; q < n; ++q) touch(parent[q]);
-        }
-        double* __restrict out = sums_.data() + parent[0];
-        for (std::size_t q = 0; q < n; ++q) out[q] += weights[q] * sum;
     }
-    void touch(std::int32_t symbol) {
-        char& is_touched = is_touched_[static_cast<std::size_t>(symbol)];
-        if (!is_touched) touched_.push_back(symbol);
-        is_touched = 1;
-    }
-    void forget_touched() {
-        for (const std::int32_t a : touched_) {
-            sums_[static_cast<std::size_t>(a)] = 0.0;
-            is_touched_[static_cast<std::size_t>(a)] = 0;
+
+    std::size_t parent(std::size_t q) const { return static_cast<std::size_t>(index_.parent[q]); }
+    // one(first rule, behind its last one, sum, weight) for single pairs, many(task, pairs, first parent) for those of
+    // a run; weights are for sums from above.
+    template <class One, class Many>
+    void for_rules(std::size_t begin, std::size_t end, One one, Many many) {
+        for (std::size_t at = begin, next; at < end; at = next) {
+            const auto p = static_cast<std::size_t>(used_[at].pair);
+            const auto first = static_cast<std::size_t>(index_.pair_first[p]),
+                       last = static_cast<std::size_t>(index_.pair_first[p + 1]);
+            const std::int32_t run = index_.run_of[p];
+            next = at + 1;
+            if (run < 0) {
+                one(first, last, used_[at].sum, weights_[at - begin]);
+                continue;
+            }
+            while (next < end && index_.run_of[static_cast<std::size_t>(used_[next].pair)] == run) ++next;
+            many(RunTask{index_.pair_first.data(), index_.rule.data(), scores_.weights(), last - first,
+                         weights_.data() + (at - begin)},
+                 std::span<const UsedPair>(used_.data() + at, next - at), parent(first));
         }
-        touched_.clear();
     }
 
     // Multiplies the sums of a span by what their labels score. False if one gets lost.
     bool add_labels(std::size_t i, std::size_t j, double& most) {
-        if (scores_.is_plain() || touched_.empty()) return true;
+        if (scores_.is_plain() || n_touched_ == 0) return true;
         scores_.labels_of(i, j, labels_.data());
         most = -kInfinity;
-        for (const std::int32_t a : touched_) most = std::max(most, label_score(a));
+        for (const std::int32_t a : touched()) most = std::max(most, label_score(a));
         if (!(most > -kInfinity)) most = 0.0;
         bool is_whole = true;
-        for (const std::int32_t a : touched_) {
+        for (const std::int32_t a : touched()) {
             double& sum = sums_[static_cast<std::size_t>(a)];
             const double score = label_score(a), before = sum;
             sum *= std::exp(score - most);
@@ -235,7 +260,7 @@ class GrammarProducts {
     void part(std::size_t i, std::size_t j) {
         double* own = own_ + scores_.row(i, j) * rules_.n_labels;
         const Cell& here = cell(i, j);
-        bool is_read = scores_.is_plain();
+        bool is_read = scores_.is_plain(), is_any = false;
         for (const std::int32_t a : chart_.members(i, j)) {
             const double above = chart_.above_left(i, j, a) + chart_.above_right(i, j, a);
             const double p = chart_.at(i, j, a) * above;
@@ -247,55 +272,49 @@ class GrammarProducts {
             }
             const double by_label = scores_.is_plain() ? 1.0 : std::exp(label_score(a) - here.most);
             sums_[static_cast<std::size_t>(a)] = above * here.norm * by_label;
-            touch(a);
+            is_any = true;
         }
-        if (touched_.empty()) return;
+        if (!is_any) return;
         double scale;
         read_factors(i, j, scale);
-        gather(i, j);
-        routines().split_down(pairs_, factors_.data());
-        forget_touched();
+        routines().split_down({pairs_.data(), gather(i, j)}, factors_.data());
+        for (const std::int32_t a : chart_.members(i, j)) sums_[static_cast<std::size_t>(a)] = 0.0;
     }
 
-    // The pairs that make up the span, with the weights that come from above; counts their rules.
-    void gather(std::size_t i, std::size_t j) {
+    // The number of pairs that make up the span, with the weights that come from above; counts their rules.
+    std::size_t gather(std::size_t i, std::size_t j) {
         const std::size_t width = chart_.width();
-        pairs_.clear();
-        for (std::size_t at = cell(i, j).first_pair; at < cell(i, j).last_pair; ++at) {
-            const Used& used = used_[at];
-            const auto p = static_cast<std::size_t>(used.pair);
-            const double weight = count_rules(p, used.sum);
-            if (weight * used.sum < kNothing) continue;
+        const Cell& here = cell(i, j);
+        for_rules(
+            here.first_pair, here.last_pair,
+            [&](std::size_t first, std::size_t last, double sum, double& weight) {
+                const double* weights = scores_.weights();
+                weight = 0.0;
+                for (std::size_t q = first; q < last; ++q) weight += weights[q] * sums_[parent(q)];
+                if (!shared_ || !(weight > 0.0)) return;
+                for (std::size_t q = first; q < last; ++q)
+                    shared_[index_.rule[q]] += weights[q] * sums_[parent(q)] * sum;
+            },
+            [&](const RunTask& task, std::span<const UsedPair> run, std::size_t first) {
+                routines().run_down(task, run, sums_.data() + first, shared_);
+            });
+        std::size_t n = 0;
+        for (std::size_t at = here.first_pair; at < here.last_pair; ++at) {
+            const UsedPair& pair = used_[at];
+            const double weight = weights_[at - here.first_pair];
+            if (weight * pair.sum < kNothing) continue;
+            const auto p = static_cast<std::size_t>(pair.pair);
             double *left = chart_.left(i, index_.pair_left[p]), *right = chart_.right(j, index_.pair_right[p]);
-            pairs_.push_back({left, right, left + width, right + width, used.first, used.last, weight, 0.0});
+            pairs_[n++] = {left,
+                           right,
+                           left + width,
+                           right + width,
+                           static_cast<std::uint32_t>(pair.first * kLanes),
+                           static_cast<std::uint32_t>(pair.last * kLanes),
+                           weight,
+                           0.0};
         }
-    }
-    // The weight that comes to a pair from above, through its rules, which are counted.
-    double count_rules(std::size_t p, double sum) {
-        const auto first = static_cast<std::size_t>(index_.pair_first[p]),
-                   n = static_cast<std::size_t>(index_.pair_first[p + 1]) - first;
-        const double* __restrict weights = scores_.weights() + first;
-        const std::int32_t *parent = index_.parent.data() + first, *rule = index_.rule.data() + first;
-        double weight = 0.0;
-        if (index_.run_of[p] < 0) {
-            for (std::size_t q = 0; q < n; ++q) {
-                const double more = weights[q] * sums_[static_cast<std::size_t>(parent[q])];
-                weight += more;
-                if (shared_) shared_[rule[q]] += more * sum;
-            }
-            return weight;
-        }
-        const double* __restrict above = sums_.data() + parent[0];
-        double parts[4] = {0.0, 0.0, 0.0, 0.0};
-        for (std::size_t q = 0; q + 4 <= n; q += 4)
-            for (std::size_t l = 0; l < 4; ++l) parts[l] += weights[q + l] * above[q + l];
-        for (std::size_t q = n / 4 * 4; q < n; ++q) weight += weights[q] * above[q];
-        weight += (parts[0] + parts[1]) + (parts[2] + parts[3]);
-        if (shared_) {
-            double* __restrict counts = shared_ + rule[0];
-            for (std::size_t q = 0; q < n; ++q) counts[q] += weights[q] * above[q] * sum;
-        }
-        return weight;
+        return n;
     }
 
     void spread_word(std::size_t i) {
@@ -320,11 +339,6 @@ class GrammarProducts {
     }
 
     static constexpr double kSmall = 1e-300;
-    struct Used {
-        std::int32_t pair;
-        std::uint32_t first, last;
-        double sum;
-    };
     const GrammarStructure& structure_;
     const GrammarRules& rules_;
     const GrammarIndex& index_;
@@ -334,11 +348,11 @@ class GrammarProducts {
     double inside_ = 0.0;
     double *own_ = nullptr, *shared_ = nullptr;
     std::vector<Cell> cells_;
-    std::vector<double> sums_, labels_;
-    std::vector<std::int32_t> touched_, live_, runs_;
-    std::vector<char> is_touched_, is_run_seen_;
+    std::vector<double> sums_, labels_, weights_;
+    std::vector<std::int32_t> touched_;  // [symbols + 1]: n_touched_ of them, and one that is written in vain
+    std::size_t n_touched_ = 0;
     std::vector<SplitPair> pairs_;
-    std::vector<Used> used_;
+    std::vector<UsedPair> used_;
     Buffer factors_, scaled_;
 };
 

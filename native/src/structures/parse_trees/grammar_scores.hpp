@@ -44,6 +44,13 @@ class GrammarScores {
             }
         if (!required_.empty()) cross_out();
     }
+    // Makes weights(), which maxima do not need.
+    void weigh() {
+        if (has_weights_) return;
+        const std::size_t width = padded(structure_.index().rule.size()) + kLanes;
+        routines().exponentials(binary_.data(), highest_, width, weights_.require(width));
+        has_weights_ = true;
+    }
     // Reads shared scores anew the next time.
     void forget() { factor_ = 0.0; }
 
@@ -97,32 +104,32 @@ class GrammarScores {
     // Of the binary rules that are not forbidden.
     double highest() const { return highest_; }
     double lowest() const { return lowest_; }
-    // exp(binary - highest), in the same order.
+    // exp(binary - highest), in the same order, after weigh; kLanes zeros behind.
     const double* weights() const { return weights_.data(); }
 
   private:
     void read_shared() {
         const GrammarIndex& index = structure_.index();
-        const std::size_t n_binary = index.rule.size(), n = structure_.parts().n_shared, width = padded(n_binary);
-        shared_is_bad_ = false;
-        const auto read = [&](std::size_t part) {
-            const double score = shared_ ? factor_ * shared_[part] : 0.0;
-            shared_is_bad_ |= !(score < kInfinity);
-            return score;
-        };
-        double *binary = binary_.require(std::max<std::size_t>(width, kLanes)),
-               *rest = rest_.require(std::max<std::size_t>(n - n_binary, 1));
-        highest_ = -kInfinity;
-        lowest_ = kInfinity;
-        for (std::size_t q = 0; q < n_binary; ++q) {
-            binary[q] = read(static_cast<std::size_t>(index.rule[q]));
-            highest_ = std::max(highest_, binary[q]);
-            if (binary[q] > -kInfinity) lowest_ = std::min(lowest_, binary[q]);
+        const std::size_t n_binary = index.rule.size(), n = structure_.parts().n_shared,
+                          width = padded(n_binary) + kLanes;
+        double *binary = binary_.require(width), *rest = rest_.require(std::max<std::size_t>(n - n_binary, 1));
+        std::fill_n(binary + n_binary, width - n_binary, -kInfinity);
+        has_weights_ = shared_is_bad_ = false;
+        highest_ = lowest_ = 0.0;
+        if (!shared_) {
+            std::fill_n(binary, n_binary, 0.0);
+            std::fill_n(rest, n - n_binary, 0.0);
+            return;
         }
-        std::fill(binary + n_binary, binary + width, -kInfinity);
-        for (std::size_t part = n_binary; part < n; ++part) rest[part - n_binary] = read(part);
-        if (!(highest_ > -kInfinity)) highest_ = lowest_ = 0.0;
-        routines().exponentials(binary, highest_, width, weights_.require(std::max<std::size_t>(width, kLanes)));
+        const std::int32_t* rule = index.rule.data();
+        for (std::size_t q = 0; q < n_binary; ++q) binary[q] = factor_ * shared_[rule[q]];
+        for (std::size_t part = n_binary; part < n; ++part) rest[part - n_binary] = factor_ * shared_[part];
+        const NumberRange range = routines().range(shared_, n_binary, factor_);
+        shared_is_bad_ = range.bad_number || routines().range(shared_ + n_binary, n - n_binary, factor_).bad_number;
+        if (range.highest > -kInfinity) {
+            highest_ = range.highest;
+            lowest_ = range.lowest;
+        }
     }
 
     void cross_out() {
@@ -142,7 +149,7 @@ class GrammarScores {
     const std::int32_t* terminals_ = nullptr;
     const double *own_ = nullptr, *shared_ = nullptr;
     double factor_ = 0.0, base_ = 0.0, highest_ = 0.0, lowest_ = 0.0;
-    bool is_bad_ = false, shared_is_bad_ = false, is_plain_ = true;
+    bool is_bad_ = false, shared_is_bad_ = false, has_weights_ = false, is_plain_ = true;
     Buffer binary_, weights_, rest_;
     std::vector<Span> required_;
     std::vector<char> crossed_;

@@ -41,7 +41,7 @@ class GrammarIndex {
     std::vector<char> is_word;                        // [symbols]: 1 for those that have lexical rules only
     // Where the rules of a pair are in order and have parents one after another: the number of these parents among all
     // such rows of them; -1 elsewhere.
-    std::vector<std::int32_t> run_of, run_first;
+    std::vector<std::int32_t> run_of;
     std::vector<std::int32_t> by_parent, parents;    // [symbols + 1] and the binary rules of each symbol, in order
     std::vector<std::int32_t> pair_of, place_of;     // of a binary rule: its pair, and its place in the order by pairs
     std::vector<std::int32_t> by_terminal, lexical;  // [terminals + 1] and the lexical rules of each terminal
