@@ -19,7 +19,8 @@ using Names = std::vector<std::string>;
 class BoundGrammar final : public BoundStructure {
   public:
     BoundGrammar(Rows binary, Rows lexical, Codes roots, Codes labels, Offsets offsets, Offsets word_offsets,
-                 Codes terminals, Names label_names, Names terminal_names, Names unknown_names)
+                 Codes terminals, Names label_names, Names terminal_names, Names unknown_names,
+                 std::string unknown_hint)
         : binary_(binary),
           lexical_(lexical),
           roots_(roots),
@@ -27,7 +28,8 @@ class BoundGrammar final : public BoundStructure {
           offsets_(checked_offsets(offsets)),
           word_offsets_(checked_offsets(word_offsets)),
           terminals_(terminals),
-          structure_(checked(std::move(label_names), std::move(terminal_names), std::move(unknown_names)),
+          structure_(checked(std::move(label_names), std::move(terminal_names), std::move(unknown_names),
+                             std::move(unknown_hint)),
                      {offsets_.data(), offsets_.size()}, {word_offsets_.data(), word_offsets_.size()},
                      terminals_.data()) {}
     const Structure& structure() const override { return structure_; }
@@ -39,7 +41,7 @@ class BoundGrammar final : public BoundStructure {
     static void check_codes(std::span<const std::int32_t> codes, std::size_t n, const char* message) {
         for (const std::int32_t code : codes) require(code >= 0 && static_cast<std::size_t>(code) < n, message);
     }
-    GrammarRules checked(Names label_names, Names terminal_names, Names unknown_names) const {
+    GrammarRules checked(Names label_names, Names terminal_names, Names unknown_names, std::string unknown_hint) const {
         require(binary_.shape(0) == 3 && lexical_.shape(0) == 3, "binary and lexical must have three rows");
         const std::size_t n_symbols = labels_.size(), n_labels = label_names.size();
         require(n_labels > 0, "label_names must have an entry");
@@ -66,6 +68,7 @@ class BoundGrammar final : public BoundStructure {
         rules.label_names = std::move(label_names);
         rules.terminal_names = std::move(terminal_names);
         rules.unknown_names = std::move(unknown_names);
+        rules.unknown_hint = std::move(unknown_hint);
         return rules;
     }
     void check_words(std::size_t n_terminals, std::size_t n_unknown) const {
@@ -95,10 +98,10 @@ class BoundGrammar final : public BoundStructure {
 
 void register_grammar(nb::module_& module) {
     nb::class_<BoundGrammar, BoundStructure>(module, "GrammarStructure", "Trees of a context-free grammar.")
-        .def(nb::init<Rows, Rows, Codes, Codes, Offsets, Offsets, Codes, Names, Names, Names>(), "binary"_a.noconvert(),
-             "lexical"_a.noconvert(), "roots"_a.noconvert(), "labels"_a.noconvert(), "offsets"_a.noconvert(),
-             "word_offsets"_a.noconvert(), "terminals"_a.noconvert(), "label_names"_a, "terminal_names"_a,
-             "unknown_names"_a);
+        .def(nb::init<Rows, Rows, Codes, Codes, Offsets, Offsets, Codes, Names, Names, Names, std::string>(),
+             "binary"_a.noconvert(), "lexical"_a.noconvert(), "roots"_a.noconvert(), "labels"_a.noconvert(),
+             "offsets"_a.noconvert(), "word_offsets"_a.noconvert(), "terminals"_a.noconvert(), "label_names"_a,
+             "terminal_names"_a, "unknown_names"_a, "unknown_hint"_a);
 }
 
 }  // namespace dualfield::bindings

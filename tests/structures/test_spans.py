@@ -294,7 +294,7 @@ def test_known_brackets():
 def test_a_sentence_without_a_tree_is_told():
     model = CRF("spans", C=10.0).fit(X, Y)
     nothing = PartialTree([], forbidden=[(0, 3, None)])
-    with pytest.raises(ValueError, match="Example 1 has no allowed labelling: no tree has every bracket that"):
+    with pytest.raises(ValueError, match=r"known\[1\]: every tree has the forbidden bracket \(0, 3\)"):
         model.predict(X[:2], known=[None, nothing])
 
 

@@ -257,5 +257,5 @@ class DiscriminativePCFG(StructuredPredictor, Estimator):
         model, threads = self._ask(), n_threads(self.n_jobs)
         scores = model.scores(X, None, threads)
         if y is not None:
-            scores = scores.only(model.allowed_labels(y, scores.shape, "y"))
+            scores = scores.only(model.possible_labels(y, scores.shape, "y"))
         return model.structure.log_partition(scores, n_jobs=threads)

@@ -24,6 +24,7 @@ from dualfield.features import Template
 from dualfield.features.reading import read_examples
 from dualfield.models.labelling_order import LabellingOrder, labelling_order
 from dualfield.models.listings import RankedLabellings
+from dualfield.models.possible import need_labellings
 from dualfield.models.spans import predict_spans
 from dualfield.models.temperature_scaling import Calibration, HeldOut
 from dualfield.scores import Expansion, LinearScores
@@ -267,9 +268,18 @@ class StructuredModel:
 
     def scores(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1, *, known: Any = None) -> Scores:
         """Return the scores of all labels and transitions, or of those that agree with what is known of the labels."""
+        scores = self._all_scores(X, lengths, n_threads)
+        return scores if known is None else scores.only(self.possible_labels(known, scores.shape))
+
+    def _all_scores(self, X: Any, lengths: ArrayLike | None, n_threads: int) -> Scores:
         read = self.scored(X, lengths, n_threads)
-        scores = read.score_map.scores(read.parameters, read.nodes, read.pairs, n_threads)
-        return scores if known is None else scores.only(self.allowed_labels(known, scores.shape))
+        return read.score_map.scores(read.parameters, read.nodes, read.pairs, n_threads)
+
+    def possible_labels(self, known: Any, shape: Shape, name: str = "known") -> NDArray[np.bool_]:
+        """Return the same as :meth:`allowed_labels`, or raise an error that says what no tree agrees with."""
+        allowed = self.allowed_labels(known, shape, name)
+        need_labellings(self.structure, shape, allowed, name)
+        return allowed
 
     def allowed_labels(self, known: Any, shape: Shape, name: str = "known") -> NDArray[np.bool_]:
         """Return which labels nodes may have, given labels, sets of labels, and None where nothing is known."""
@@ -323,7 +333,8 @@ class StructuredModel:
     def predict_possible(self, X: Any, n_threads: int = 1, *, known: Any = None) -> tuple[list[Any], dict[int, str]]:
         """Return the best labelling of each example, None for those that have none, and why they have none."""
         X = X if isinstance(X, Batch) else list(X)
-        scores = self.scores(X, None, n_threads, known=known)
+        scores = self._all_scores(X, None, n_threads)
+        scores = scores if known is None else scores.only(self.allowed_labels(known, scores.shape))
         reasons = self.structure.why_impossible(scores, n_jobs=n_threads)
         if not reasons:
             return self.decoded(self.structure.argmax(scores, n_jobs=n_threads), scores.shape), reasons

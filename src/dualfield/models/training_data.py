@@ -19,6 +19,7 @@ from dualfield.data.shapes import Shape
 from dualfield.data.weights import example_weights
 from dualfield.features import Template
 from dualfield.features.reading import read_examples
+from dualfield.models.possible import need_labellings
 from dualfield.models.structured import StructuredModel
 from dualfield.objectives import Examples
 from dualfield.scores import LinearScores
@@ -183,6 +184,8 @@ def read_training_data(
     nodes, pairs = _read_nodes(prototype, template, X, lengths, grown_from, growing, threads)
     labels, codes, allowed, left_out = truth.of(nodes.shape)
     structure = prototype.for_labels(labels.classes.tolist(), codes, nodes.shape, constraints, owner)
+    if allowed is not None:
+        need_labellings(structure, nodes.shape, allowed, "y")
     chosen = pair_columns(settings.pair_features, nodes, owner)
     if chosen is not None and not structure.has_edges:
         name = type(structure).__name__

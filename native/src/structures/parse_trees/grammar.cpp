@@ -291,6 +291,7 @@ std::string GrammarStructure::no_labelling(std::size_t example) const {
                 .append(rules_.unknown_names[static_cast<std::size_t>(-1 - codes[i])])
                 .append("', the terminal of word ")
                 .append(std::to_string(i))
+                .append(rules_.unknown_hint)
                 .append(".");
     return std::string("the grammar has no parse of its ")
         .append(std::to_string(n_words(example)))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +40,8 @@ class PartialTree:
             object.__setattr__(self, name, _read(getattr(self, name), f"PartialTree.{name}"))
 
 
-class Bracketing(NamedTuple):
+@dataclass(frozen=True)
+class Bracketing:
     """The brackets of a sentence as users gave them.
 
     Attributes
@@ -51,25 +52,31 @@ class Bracketing(NamedTuple):
         As in :class:`PartialTree`.
     is_complete : bool
         Whether the tree has no other brackets.
-    words : list of str or None
-        Its words, where it came with words.
     form : str
         How it was given: "tree", "brackets", "nltk", "spans" or "partial".
+    words, tags : list of str or None
+        Its words and their tags, where it came with words.
     """
 
+    _: KW_ONLY
     labels: dict[tuple[int, int], str | None]
     forbidden: tuple[tuple[int, int, str | None], ...]
     is_complete: bool
-    words: list[str] | None
     form: str
+    words: list[str] | None = None
+    tags: list[str] | None = None
 
 
 def read_bracketing(given: Any, name: str, *, is_complete: bool = True) -> Bracketing:
     """Read a tree in any form, spans, or a :class:`PartialTree`; spans are all brackets, or some of them."""
     if isinstance(given, PartialTree):
-        return Bracketing(_chained(given.brackets, name), given.forbidden, False, None, "partial")
+        return Bracketing(
+            labels=_chained(given.brackets, name), forbidden=given.forbidden, is_complete=False, form="partial"
+        )
     if isinstance(given, (list, tuple)) and not callable(getattr(given, "label", None)):
-        return Bracketing(_chained(_read(given, name), name), (), is_complete, None, "spans")
+        return Bracketing(
+            labels=_chained(_read(given, name), name), forbidden=(), is_complete=is_complete, form="spans"
+        )
     form = "tree" if isinstance(given, ParseTree) else "brackets" if isinstance(given, str) else "nltk"
     try:
         tree = ParseTree.of(given)
@@ -82,7 +89,8 @@ def read_bracketing(given: Any, name: str, *, is_complete: bool = True) -> Brack
                 f"{name} has a bracket without a label at ({start}, {stop}). dualfield.data.clean_tree removes outer "
                 "brackets."
             )
-    return Bracketing({(start, stop): label for label, start, stop in found}, (), True, tree.words(), form)
+    labels: dict[tuple[int, int], str | None] = {(start, stop): label for label, start, stop in found}
+    return Bracketing(labels=labels, forbidden=(), is_complete=True, form=form, words=tree.words(), tags=tree.tags())
 
 
 def _chained(spans: Iterable[tuple[int, int, str | None]], name: str) -> dict[tuple[int, int], str | None]:

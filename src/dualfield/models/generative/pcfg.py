@@ -14,6 +14,7 @@ from dualfield.data import Batch, Labels
 from dualfield.data.arrays import Codes, Floats, Ints
 from dualfield.data.weights import example_weights
 from dualfield.features.reading import read_examples
+from dualfield.models.possible import need_labellings
 from dualfield.models.structured import StructuredModel
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.scores.stored import LinearWeights
@@ -148,6 +149,8 @@ def read_pcfg_data(owner: str, structure: Structure, X: Any, y: Any, sample_weig
         raise ValueError("X must have at least one word. Got none.")
     labels, codes, allowed, left_out = batch.shape.read_labels(y)
     grammar = structure.for_labels(labels.classes.tolist(), codes, batch.shape, None, owner)
+    if allowed is not None:
+        need_labellings(grammar, batch.shape, allowed, "y")
     weights = example_weights(batch, labels, codes, sample_weight, None, owner)
     weights = weights if left_out is None else np.where(left_out, 0.0, weights)
     if not weights.any():

@@ -22,6 +22,7 @@ from dualfield.structures.base import Structure
 from dualfield.structures.opened import Opened
 from dualfield.structures.parse_trees.ambiguity import check_one_derivation
 from dualfield.structures.parse_trees.binarisation import Binarisation
+from dualfield.structures.parse_trees.blame import with_brackets
 from dualfield.structures.parse_trees.bracket_agreement import bracket_agreement
 from dualfield.structures.parse_trees.grammar_features import Features
 from dualfield.structures.parse_trees.grammar_input import Normaliser, read_nltk, read_productions
@@ -341,6 +342,7 @@ class Grammar(Structure):
                     label_names=list(rules.labels),
                     terminal_names=list(rules.terminals),
                     unknown_names=unknown,
+                    unknown_hint=self.settings.terminals.hint(shape) if unknown else "",
                 ),
             )
         return kept[id(rules)][1]
@@ -390,6 +392,11 @@ class Grammar(Structure):
     @classmethod
     def _of(cls, rules: GrammarRules | None, settings: GrammarSettings) -> Grammar:
         return cls(rules, **{one.name: getattr(settings, one.name) for one in fields(settings)})
+
+    def why_impossible(self, scores: Scores | ArrayLike, *, n_jobs: int | None = None) -> dict[int, str]:
+        """Return which sentences have no tree, and which word or bracket is the cause."""
+        reasons = super().why_impossible(scores, n_jobs=n_jobs)
+        return with_brackets(self, self._read_scores(scores), reasons, self.labels) if reasons else reasons
 
     def agreement(self, predicted: Any, y: Any) -> float | None:
         """Return the F1 of labelled brackets."""

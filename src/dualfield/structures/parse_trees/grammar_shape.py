@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dualfield.data.parse_trees.partial_trees import Bracketing
 from dualfield.data.parse_trees.tree_cleaning import JOIN, split_unaries
 from dualfield.data.parse_trees.trees import ParseTree
-from dualfield.structures.parse_trees.span_shape import SpanShape
+from dualfield.structures.parse_trees.span_shape import NO_TAG, SpanShape
 
 
 class Terminals(NamedTuple):
@@ -63,6 +63,19 @@ class GrammarShape(SpanShape):
             )
         return self
 
+    def _check_words(self, read: Bracketing, i: int, place: str) -> None:
+        super()._check_words(read, i, place)
+        self._check_tags(read, i, place)
+
+    def _check_tags(self, read: Bracketing, i: int, place: str) -> None:
+        """Raise an error where words came without the tags that their tree has."""
+        for token, tag in zip(self.tokens[i] if self.tokens else (), read.tags or (), strict=False):
+            if isinstance(token, str) and tag and tag not in (token, NO_TAG):
+                raise ValueError(
+                    f"X[{i}] has the word {token!r} without a tag, for which {place} has {tag!r}: a grammar with "
+                    "tags='given' needs tokens (word, tag). Use Grammar(tags='predicted') for words alone."
+                )
+
     def terminals(self, column: int) -> Terminals:
         """Return the terminals of all words.
 
@@ -102,10 +115,11 @@ def _entry(token: Any, column: int, sentence: int) -> str:
 class TaggedShape(GrammarShape):
     """The same where tags are part of the output: the label of a word ends in its tag, ``"NN"`` or ``"NP+NN"``."""
 
+    def _check_tags(self, read: Bracketing, i: int, place: str) -> None:
+        """Nothing is wrong with words alone."""
+
     def _read(self, y: Any, name: str, *, is_complete: bool) -> list[Any]:
-        given = list(y)
-        found = super()._read(given, name, is_complete=is_complete)
-        return [_with_tags(one, tree) for one, tree in zip(found, given, strict=True)]
+        return [_with_tags(one) for one in super()._read(y, name, is_complete=is_complete)]
 
     def _formed(self, form: str, i: int, brackets: list[tuple[str, int, int]]) -> Any:
         if form == "spans" or self.tokens is None or not self.n_words[i]:
@@ -125,13 +139,13 @@ class TaggedShape(GrammarShape):
         return tree if form == "tree" else tree.to_brackets() if form == "brackets" else tree.to_nltk()
 
 
-def _with_tags(read: Any, given: Any) -> Any:
+def _with_tags(read: Any) -> Any:
     """Add tags to what was read of a tree."""
-    if not isinstance(read, Bracketing) or read.form not in ("tree", "brackets", "nltk"):
+    if not isinstance(read, Bracketing) or read.tags is None:
         return read
     labels = dict(read.labels)
-    for at, tag in enumerate(ParseTree.of(given).tags()):
+    for at, tag in enumerate(read.tags):
         chain = labels.get((at, at + 1))
         if tag:
             labels[at, at + 1] = f"{chain}{JOIN}{tag}" if chain else tag
-    return read._replace(labels=labels)
+    return replace(read, labels=labels)

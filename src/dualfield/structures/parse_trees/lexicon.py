@@ -41,6 +41,14 @@ class Lexicon(NamedTuple):
             return name
         return ANY if self.kind == "open" else f"<{word_shape(name)}>"
 
+    def hint(self, shape: GrammarShape) -> str:
+        """Return what may be wrong where a terminal is not known: words that came without the tags that are given."""
+        if self.tags == "predicted" or not any(isinstance(token, str) for one in shape.tokens or () for token in one):
+            return ""
+        return (
+            "; a token that is a str is its own tag: pass (word, tag), or use Grammar(tags='predicted') for words alone"
+        )
+
     def of_training(self, shape: GrammarShape) -> Terminals:
         """Return the terminals of training data."""
         names, codes = self._names(shape)

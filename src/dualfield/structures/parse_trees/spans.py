@@ -14,9 +14,11 @@ from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
 from dualfield.structures.base import Structure
 from dualfield.structures.opened import Opened
+from dualfield.structures.parse_trees.blame import with_brackets
 from dualfield.structures.parse_trees.bracket_agreement import bracket_agreement
 from dualfield.structures.parse_trees.span_features import DEFAULT, read_features, span_rows, taken_apart, width_of
 from dualfield.structures.parse_trees.span_shape import EMPTY, FORMS, SpanShape
+from dualfield.structures.scores import Scores
 
 __all__ = ["Spans"]
 
@@ -169,6 +171,11 @@ class Spans(Structure):
             made.output = self.output or (shape.forms[0] if shape.forms else None)
             made._n_columns = None if shape.tokens is None else width_of(shape.tokens)
         return made
+
+    def why_impossible(self, scores: Scores | ArrayLike, *, n_jobs: int | None = None) -> dict[int, str]:
+        """Return which sentences have no tree, and which word or bracket is the cause."""
+        reasons = super().why_impossible(scores, n_jobs=n_jobs)
+        return with_brackets(self, self._read_scores(scores), reasons, self.labels) if reasons else reasons
 
     def agreement(self, predicted: Any, y: Any) -> float | None:
         """Return the F1 of labelled brackets, the outermost one included; None for labels of rows."""

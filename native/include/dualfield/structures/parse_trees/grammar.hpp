@@ -22,6 +22,7 @@ struct GrammarRules {
     std::span<const std::int32_t> label;                             // [symbols]: of a span of two words or more
     // For messages; a terminal that no rule has is -1 - its place among the unknown ones.
     std::vector<std::string> label_names, terminal_names, unknown_names;
+    std::string unknown_hint;  // behind what is said of an unknown terminal
 };
 
 // The rules in the orders in which passes need them.
