@@ -24,10 +24,11 @@ def calibrated(estimator: Any, X: Any, y: Any, lengths: ArrayLike | None, cv: An
     return replace(model, calibration=chosen(estimator, X, y, lengths, cv, held_out))
 
 
-def chosen(
-    estimator: Any, X: Any, y: Any, lengths: ArrayLike | None, cv: Any, read: Callable[..., HeldOut]
-) -> Calibration:
-    """Return the temperature that examples choose, or the folds of a cross-validation; read(model, X, y, lengths)."""
+def chosen(estimator: Any, X: Any, y: Any, lengths: ArrayLike | None, cv: Any, read: Callable[..., Any]) -> Calibration:
+    """Return the temperature that examples choose, or the folds of a cross-validation.
+
+    read(model, X, y, lengths) returns a :class:`HeldOut` or what answers the same questions.
+    """
     if cv is not None and lengths is not None:
         raise ValueError("The 'cv' parameter of calibrate takes lists of sequences, or rows. Got lengths, too.")
     folds = [(estimator, X, y)] if cv is None else _fitted_folds(estimator, X, y, cv)
@@ -58,10 +59,22 @@ def _fitted_folds(estimator: Any, X: Any, y: Any, cv: Any) -> Iterator[tuple[Any
     for train, test in check_cv(cv).split(range(len(y)), None):
         part = data.take(train)
         model = copy(base).fit(part.read, part.y)
-        known = set(model.classes_)
-        kept = data.take(np.array([at for at in test.tolist() if known.issuperset(_labels(y[at]))], dtype=np.intp))
-        if len(kept.y):
+        rest, known = data.take(test), set(model.classes_)
+        each = _labels_of_trees(model, rest.read, rest.y) or [_labels(one) for one in rest.y]
+        at = [at for at, own in zip(test.tolist(), each, strict=True) if known.issuperset(own)]
+        if at:
+            kept = data.take(np.array(at, dtype=np.intp))
             yield model, kept.read, kept.y
+
+
+def _labels_of_trees(model: Any, X: Any, y: Any) -> list[Any] | None:
+    """Return the labels of the candidates of each example; None where those of y are the labels of nodes."""
+    if getattr(getattr(model, "structure_", None), "empty_label", None) is None:
+        return None
+    shape = model.decision_scores(X).shape
+    read = shape.read_labels(y)
+    names, rows = read.labels.classes, np.split(read.codes, shape.offsets[1:-1])
+    return [names[np.unique(own[own >= 0])].tolist() for own in rows]
 
 
 def _labels(one: Any) -> Any:

@@ -126,6 +126,8 @@ class ConditionalGraphicalModel(GraphicalPredictor, Estimator):
         Sums over all types; NaN with `base_estimator`.
     n_iter_ : int
         Largest number of iterations.
+    calibration_ : Calibration
+        What :meth:`calibrate` chose, if it was called.
     status_ : Status or None
         The first that is not "converged", if there is one; None with `base_estimator`.
     n_features_in_ : int
@@ -140,8 +142,9 @@ class ConditionalGraphicalModel(GraphicalPredictor, Estimator):
     A model of larger cliques learns which tuples exist. If test sequences repeat those of training it is a lexicon;
     "position" and "-inf" are right only then. On new ones it can be worse than single nodes.
 
-    Probabilities multiply those of cliques that overlap, so nothing makes them calibrated. Choose C by their log-loss
-    on held-out data, and do not trust them on examples unlike those of training.
+    Probabilities multiply those of cliques that overlap, so nothing makes them calibrated but :meth:`calibrate`, which
+    divides scores by one temperature. Choose C by their log-loss on held-out data, and do not trust them on examples
+    unlike those of training.
 
     Examples
     --------

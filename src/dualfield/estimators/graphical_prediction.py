@@ -5,20 +5,24 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Mapping
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
 from dualfield.data.shapes import Shape
+from dualfield.estimators.base import fitted
+from dualfield.estimators.calibrating import chosen
 from dualfield.estimators.graphical_data import read_input
 from dualfield.estimators.graphical_parameters import combined_weights
 from dualfield.metrics.accuracy import share_right
 from dualfield.models.graphical.clique_readers import Answer
 from dualfield.models.graphical.clique_scores import CliqueTable
-from dualfield.models.graphical.model import GraphicalModel
+from dualfield.models.graphical.model import GraphicalModel, HeldOutCliques
 from dualfield.models.labelling_order import LabellingOrder, labelling_order
+from dualfield.models.temperature_scaling import Calibration
 
 
 def _has_probabilities(model: Any) -> bool:
@@ -26,6 +30,19 @@ def _has_probabilities(model: Any) -> bool:
         return model._model.kind_of_probability is not None
     base = model.base_estimator
     return hasattr(base, "predict_proba") if base is not None else bool(model.loss == "log")
+
+
+def _held_out(estimator: Any, X: Any, y: Any, lengths: ArrayLike | None) -> HeldOutCliques:
+    """Return the scores of examples, and their labels."""
+    model: GraphicalModel = estimator.model_
+    matrix, where, edges = read_input(estimator, model, X, lengths)
+    if model.n_nodes is not None:
+        codes = model.labels.encode(np.asarray(y).ravel())
+    elif isinstance(where, Shape):
+        codes = model.labels.encode(where.flat_labels(y), where.offsets)
+    else:
+        codes = model.labels.encode(y, np.concatenate([[0], np.cumsum(where)]))
+    return model.held_out(matrix, where, edges, codes, **estimator._settings())
 
 
 class GraphicalPredictor:
@@ -40,6 +57,7 @@ class GraphicalPredictor:
     """
 
     model_: Any
+    calibration_: Calibration = fitted("calibration", is_optional=True)
     combine: Literal["sum"] | Mapping[int, float]
     backoff_cost: float
     n_jobs: int | None
@@ -83,8 +101,9 @@ class GraphicalPredictor:
     def predict_proba(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
         """Return the probability of each label at each node, from the product of the probabilities of all cliques.
 
-        Nothing makes these calibrated, see the notes of the class. A warning tells of examples with cliques that the
-        model does not know. Graphs that are too wide for exact answers are refused: bounds have no probabilities.
+        Nothing makes these calibrated but :meth:`calibrate`, see the notes of the class. A warning tells of examples
+        with cliques that the model does not know. Graphs that are too wide for exact answers are refused: bounds have
+        no probabilities.
 
         Parameters
         ----------
@@ -120,6 +139,40 @@ class GraphicalPredictor:
             assert model.n_nodes is not None
             return answer.probabilities.reshape(-1, model.n_nodes, len(model.labels))
         return shape.arranged([answer.probabilities[a:b] for a, b in itertools.pairwise(shape.offsets)])
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def calibrate(self, X: Any, y: Any, *, lengths: ArrayLike | None = None, cv: Any = None) -> Self:
+        """Choose the temperature of all probabilities by data that the model was not trained on.
+
+        As :meth:`dualfield.CRF.calibrate`: the sum over the cliques is divided by the T with which the log-loss of the
+        labels of nodes is smallest. Cliques that overlap count what they share twice, so that T is mostly above 1.
+
+        Parameters
+        ----------
+        X, lengths
+            As in :meth:`fit`.
+        y : list of lists of labels, or array of shape (n, n_nodes)
+            True labels.
+        cv : int, splitter or iterable, default=None
+            Where there are no held-out data: folds as in scikit-learn, of the training data.
+
+        Returns
+        -------
+        ConditionalGraphicalModel
+            The model itself.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield import ConditionalGraphicalModel
+        >>> X, y = [np.array([[0.0], [1.0]]), np.array([[1.0], [0.0]])], [["a", "b"], ["b", "a"]]
+        >>> model = ConditionalGraphicalModel(1, loss="log").fit(X, y)
+        >>> model.calibrate([np.array([[0.0], [0.4]])], [["a", "a"]]).calibration_.temperature > 1.0
+        True
+        """
+        found = chosen(self, X, y, lengths, cv, _held_out)
+        self._model = replace(self.model_, calibration=found)
+        return self
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def rank_for_labelling(

@@ -15,6 +15,7 @@ from dualfield import _native
 from dualfield.data import Batch, Labels, Vocabulary
 from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_column_names
+from dualfield.data.impossible import impossible_message, warn_impossible
 from dualfield.data.mapped_vocabulary import read_vocabulary
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
@@ -448,9 +449,20 @@ class StructuredModel:
         return predict_spans(self.structure, scores, self.names, outside, min_proba, T, n_threads)
 
     def held_out(self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> HeldOut:
-        """Return the scores of examples that it was not trained on, and their labels."""
+        """Return the scores of examples that it was not trained on, and their labels.
+
+        Sentences that a grammar cannot parse are left out, and a warning says which they are.
+        """
         scores = self.scores(X, lengths, n_threads)
         self.need_exact("calibrate", scores)
+        if self.structure.counts_impossible and not isinstance(X, Batch):
+            reasons = self.structure.why_impossible(scores, n_jobs=n_threads)
+            if len(reasons) == scores.n_examples:
+                raise ValueError(impossible_message(reasons, scores.n_examples))
+            if reasons:
+                warn_impossible(reasons, scores.n_examples)
+                kept = [i for i in range(scores.n_examples) if i not in reasons]
+                return self.held_out([X[i] for i in kept], [y[i] for i in kept], None, n_threads)
         return HeldOut(self.structure, scores, self.encoded(y, scores.shape))
 
     def k_best(

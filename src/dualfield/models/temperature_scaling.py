@@ -89,6 +89,15 @@ class HeldOut:
     codes: NDArray[np.int32]
     first_states: NDArray[np.int64] | None = None
 
+    @property
+    def values(self) -> Floats:
+        """What the temperature divides: the scores of labels, or those of cliques where labels have none."""
+        for table in (self.scores.node, self.scores.transition):
+            found = np.zeros(0) if table is None else table[np.isfinite(table)]
+            if found.size and np.ptp(found) > 0.0:
+                return found
+        return np.zeros(0)
+
     def losses(self, temperature: float, n_jobs: int | None) -> Floats:
         """Return -log p(label) of each node at a temperature."""
         rows = self.structure.marginals(self.scores, temperature=temperature, n_jobs=n_jobs).node
@@ -134,7 +143,7 @@ def held_out_rows(classes: NDArray[Any], scores: Floats, y: Any) -> HeldOut:
     return HeldOut(structure_of("held_out_rows", "single").for_labels(classes.tolist(), codes, rows.shape), rows, codes)
 
 
-def choose_temperature(parts: Sequence[HeldOut], n_jobs: int | None = None) -> Calibration:
+def choose_temperature(parts: Sequence[Any], n_jobs: int | None = None) -> Calibration:
     r"""Find the temperature at which the marginals of the true labels have the smallest log-loss.
 
     .. math::
@@ -146,7 +155,8 @@ def choose_temperature(parts: Sequence[HeldOut], n_jobs: int | None = None) -> C
     Parameters
     ----------
     parts : sequence of HeldOut
-        Held-out examples; several parts are those of the folds of a cross-validation, each with a model of its own.
+        Held-out examples, or others with ``codes``, ``values`` and ``losses``; several parts are those of the folds of
+        a cross-validation, each with a model of its own.
     n_jobs : int, default=None
         Number of threads.
 
@@ -169,8 +179,7 @@ def choose_temperature(parts: Sequence[HeldOut], n_jobs: int | None = None) -> C
     import scipy.optimize  # slow to import, and predictions do without
 
     n_nodes, threads = sum(len(part.codes) for part in parts), n_threads(n_jobs)
-    values = np.concatenate([part.scores.node.ravel() for part in parts])
-    values = values[np.isfinite(values)]
+    values = np.concatenate([part.values for part in parts])
     spread = float(np.std(values)) if values.size else 0.0
 
     def log_loss(log_temperature: float) -> float:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
+from dualfield.data.arrays import Floats
 from dualfield.data.tables import Columns
 from dualfield.metrics import CalibrationBins, calibration_bins, token_log_loss
 from dualfield.metrics.calibration import confidences
@@ -88,19 +91,17 @@ class CalibrationChangeDisplay(Display):
         >>> display.temperature == model.temperature
         True
         """
-        if not hasattr(model, "decision_scores") or not hasattr(model, "predict_proba"):
+        if hasattr(model, "decision_scores") and hasattr(model, "predict_proba"):
+            chosen, truth, both = _of_scores(model, X, y)
+        elif hasattr(model, "calibration_"):
+            chosen, truth, both = _of_probabilities(model, X, y)
+        else:
             raise ValueError(
-                "CalibrationChangeDisplay needs a model whose scores have a temperature: a CRF or a StructuredSVM "
-                f"after calibrate(X, y). Got {type(model).__name__} instead."
+                "CalibrationChangeDisplay needs a model whose scores have a temperature, such as a CRF or a "
+                f"StructuredSVM after calibrate(X, y). Got {type(model).__name__} instead."
             )
-        chosen = model.model_.probability_temperature
-        scores, classes = model.decision_scores(X), label_list(model.classes_)
-        truth = as_sequences(scores.shape.flat_labels(y))
-        cuts = np.cumsum([len(labels) for labels in truth])[:-1]
-        bins, losses = [], []
-        trained_at = 1.0 if model.model_.temperature is None else model.model_.temperature
-        for temperature in (trained_at, chosen):
-            rows = np.split(model.structure_.marginals(scores, temperature=temperature).node, cuts)
+        classes, bins, losses = label_list(model.classes_), [], []
+        for rows in both:
             bins.append(calibration_bins(*confidences(truth, rows, classes), n_bins=n_bins))
             losses.append(token_log_loss(truth, rows, classes))
         return cls(bins[0], bins[1], chosen, (losses[0], losses[1]))
@@ -175,3 +176,28 @@ class CalibrationChangeDisplay(Display):
             for temperature, error, loss in zip(*self._columns().values(), strict=True)
         ]
         return Html(f'<div class="charts">{picture}{table(list(self._columns()), rows)}</div>')
+
+
+_Change = tuple[float, list[list[Any]], list[list[Floats]]]  # temperature, labels, probabilities before and after
+
+
+def _of_scores(model: Any, X: Any, y: Any) -> _Change:
+    """Ask the structure of a model for marginals at both temperatures."""
+    scores, chosen = model.decision_scores(X), float(model.model_.probability_temperature)
+    truth = as_sequences(scores.shape.flat_labels(y))
+    cuts = np.cumsum([len(labels) for labels in truth])[:-1]
+    trained_at = 1.0 if model.model_.temperature is None else model.model_.temperature
+    tables = (model.structure_.marginals(scores, temperature=T).node for T in (trained_at, chosen))
+    return chosen, truth, [np.split(table, cuts) for table in tables]
+
+
+def _of_probabilities(model: Any, X: Any, y: Any) -> _Change:
+    """Ask a model, and a copy of it without a temperature of its own."""
+    before, truth = copy.copy(model), as_sequences(y)
+    before._model = replace(model.model_, calibration=None)
+    both = []
+    for one in (before, model):
+        found = one.predict_proba(X)
+        is_flat = isinstance(found, np.ndarray) and found.ndim == 2
+        both.append([np.reshape(table, (-1, np.shape(table)[-1])) for table in ([found] if is_flat else found)])
+    return float(model.calibration_.temperature), truth, both

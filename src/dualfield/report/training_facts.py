@@ -53,6 +53,13 @@ def model_facts(model: Any) -> Iterator[Fact]:
         yield "objective", rounded(model.objective_, 6)
     if math.isfinite(getattr(model, "dual_gap_", math.nan)):
         yield "duality gap", rounded(model.dual_gap_, 3)
+    if hasattr(model, "calibration_"):
+        found = model.calibration_
+        yield (
+            "temperature of probabilities",
+            f"{rounded(found.temperature, 3)}, by calibrate: log-loss {rounded(found.log_loss, 3)} for each label, "
+            f"{rounded(found.log_loss_at_one, 3)} at 1",
+        )
 
 
 def gap_sentences(model: Any) -> str:

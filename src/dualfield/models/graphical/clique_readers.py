@@ -6,8 +6,9 @@ example together. So a labelling without unseen tuples wins wherever there is on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,21 +26,41 @@ _NUMBERS_OF_A_CHUNK = 2**24
 
 @dataclass
 class Answer:
-    """Labels of all nodes, probabilities and bounds if asked for, and which examples the models do not know well."""
+    """Labels of all nodes, probabilities and bounds if asked for, and which examples the models do not know well.
+
+    Probabilities are those at one temperature, or `marginals` gives those of some nodes at any.
+    """
 
     labels: NDArray[np.int32]
     probabilities: Floats | None
     bounds: Bounds | None
+    _: KW_ONLY
     is_without: NDArray[np.bool_]  # examples without a labelling of seen tuples
     is_unknown: NDArray[np.bool_]  # examples with a type of clique that training did not have
+    marginals: list[tuple[Any, Callable[[float], Floats]]] | None = None
+    values: list[Floats] = field(default_factory=list)  # scores that temperatures divide
+
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether probabilities are asked for, at one temperature or at any."""
+        return self.probabilities is not None or self.marginals is not None
 
     @classmethod
     def empty(cls, n: int, n_nodes: int, n_labels: int, question: str) -> Answer:
-        """Make room for an answer: labels, and also "probabilities" or "bounds"."""
+        """Make room for an answer: labels, and also "probabilities", "marginals" or "bounds"."""
         probabilities = np.zeros((n_nodes, n_labels)) if question == "probabilities" else None
         bounds = Bounds(np.zeros(n), np.zeros(n)) if question == "bounds" else None
         labels, odd = np.zeros(n_nodes, dtype=np.int32), np.zeros((2, n), dtype=bool)
-        return cls(labels, probabilities, bounds, odd[0], odd[1])
+        marginals: list[Any] | None = [] if question == "marginals" else None
+        return cls(labels, probabilities, bounds, is_without=odd[0], is_unknown=odd[1], marginals=marginals)
+
+    def keep_marginals(self, nodes: Any, scores: CliqueScores, marginals: Callable[[float], Floats], T: float) -> None:
+        """Keep the probabilities of some nodes at a temperature, or what gives them at any."""
+        if self.probabilities is not None:
+            self.probabilities[nodes] = marginals(T)
+        if self.marginals is not None:
+            self.marginals.append((nodes, marginals))
+            self.values += [table[np.isfinite(table)] for table in map(scores.filled, sorted(scores.weights))]
 
     def keep_best(self, part: Index, nodes: Any, best: Best) -> None:
         """Keep the best labellings of some examples, with these nodes."""
@@ -67,9 +88,11 @@ class ChainReader:
 
     bank: CliqueBank
     weights: Mapping[int, float]  # by order
+    _: KW_ONLY
     padding: tuple[int, int]
     tying: Tying
     n_jobs: int | None
+    temperature: float = 1.0
 
     def answer(self, matrix: Any, lengths: Index, *, question: str) -> Answer:
         """Label sequences whose rows lie one after another in a matrix."""
@@ -125,9 +148,9 @@ class ChainReader:
             result.keep_best(part, chosen, best)
             if not level.is_dense:
                 left.append(part[best.is_without])
-            if result.probabilities is not None:
-                marginals = level.probabilities(scores, best.is_without)
-                result.probabilities[chosen] = marginals[layout.is_real, : self.bank.n_labels]
+            if result.has_probabilities:
+                marginals = partial(level.probabilities, scores, best.is_without)
+                result.keep_marginals(chosen, scores, marginals, self.temperature)
         again = np.sort(np.concatenate(left)) if left else np.zeros(0, dtype=np.int64)
         if again.size:  # not possible with the listed tuples alone
             self._answer(matrix, lengths, again, _Level(self, level.order, is_dense=True), result)
@@ -183,10 +206,12 @@ class _Level:
         each = scores.table(1, 0.0)[blank, -1]
         return np.bincount(layout.owner[blank], each, layout.n_examples).astype(np.float64)
 
-    def probabilities(self, scores: CliqueScores, without: NDArray[np.bool_]) -> Floats:
-        """Return the marginals of all nodes."""
+    def probabilities(self, scores: CliqueScores, without: NDArray[np.bool_], temperature: float) -> Floats:
+        """Return the marginals of all nodes that are not blank."""
         parts = self._scores(scores, np.where(without, -scores.barrier, -np.inf))
-        return self.chain.marginals(parts if self.order else parts.node, n_jobs=self.n_jobs).node
+        given = parts if self.order else parts.node
+        found = self.chain.marginals(given, temperature=temperature, n_jobs=self.n_jobs).node
+        return found[self._layout(scores).is_real, : self.bank.n_labels]
 
     def _total(self, parts: Scores, labels: NDArray[np.int32]) -> Floats:
         if isinstance(self.chain, Chain):
@@ -273,6 +298,7 @@ class GraphReader:
     n_nodes: int
     tying: Tying
     is_shared_input: bool
+    temperature: float = 1.0
 
     @property
     def _weights(self) -> dict[int, float]:
@@ -299,10 +325,19 @@ class GraphReader:
                 nodes,
                 Best(labels=labels.ravel(), score=score, is_without=without, is_unknown=scores.is_unknown),
             )
-            if result.probabilities is not None:
-                tables = self._tables(graph, scores, np.where(without, -scores.barrier, -np.inf))
-                result.probabilities[nodes] = graph.node_marginals(tables, width).reshape(-1, width)
+            if result.has_probabilities:
+                marginals = partial(self._marginals, graph, scores, without)
+                result.keep_marginals(nodes, scores, marginals, self.temperature)
         return result
+
+    def _marginals(
+        self, graph: FixedGraph, scores: CliqueScores, without: NDArray[np.bool_], temperature: float
+    ) -> Floats:
+        """Return the probabilities of the labels of all nodes."""
+        tables = self._tables(graph, scores, np.where(without, -scores.barrier, -np.inf))
+        width = self.bank.n_labels
+        found = graph.node_marginals([table / temperature for table in tables], width)
+        return np.asarray(found.reshape(-1, width))
 
     def _seen(self) -> dict[tuple[int, ...], NDArray[np.int32]]:
         """Return the tuples that the type of each clique has seen."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dualfield.data.arrays import Floats
 from dualfield.data.shapes import Shape
@@ -46,15 +48,17 @@ class ShapeReader:
     sizes: set[int]  # of cliques that need a model
     tying: Tying
     n_jobs: int | None
+    temperature: float = 1.0
 
     def answer(self, given: ShapeInput, *, question: str) -> Answer:
         """Label examples."""
         shape = given.shape
         result = Answer.empty(shape.n_examples, shape.n_nodes, self.bank.n_labels, question)
         structure, asked = self._question(shape)
-        if result.probabilities is not None and structure.relaxation(asked) is not None:
+        if result.has_probabilities and structure.relaxation(asked) is not None:
+            asking = "predict_proba" if result.marginals is None else "calibrate"
             raise ValueError(
-                "predict_proba needs exact answers: the beliefs of inference='trw' are not probabilities, and can be "
+                f"{asking} needs exact answers: the beliefs of inference='trw' are not probabilities, and can be "
                 "far from them. Raise the budget of the graph, or ask about smaller graphs."
             )
         for part, inputs in self._parts(given):
@@ -62,12 +66,16 @@ class ShapeReader:
             best = self._best(layout, scores, with_score=result.bounds is not None)
             nodes = slice(shape.offsets[part[0]], shape.offsets[part[-1] + 1])
             result.keep_best(part, nodes, best)
-            if result.probabilities is not None:
-                forbidden = np.where(best.is_without, -scores.barrier, -np.inf)
-                asked = self._question(layout)[1]
-                marginals = structure.marginals(self._laid_out(asked, scores, forbidden), n_jobs=self.n_jobs)
-                result.probabilities[nodes] = marginals.node
+            if result.has_probabilities:
+                marginals = partial(self._marginals, layout, scores, best.is_without)
+                result.keep_marginals(nodes, scores, marginals, self.temperature)
         return result
+
+    def _marginals(self, shape: Shape, scores: CliqueScores, without: NDArray[np.bool_], temperature: float) -> Floats:
+        """Return the probabilities of the labels of all nodes."""
+        structure, asked = self._question(shape)
+        parts = self._laid_out(asked, scores, np.where(without, -scores.barrier, -np.inf))
+        return structure.marginals(parts, temperature=temperature, n_jobs=self.n_jobs).node
 
     def tables(self, given: ShapeInput) -> dict[int, CliqueTable]:
         """Return the scores of all cliques by order."""

@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.data import Labels
+from dualfield.data.arrays import Floats
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
 from dualfield.models.graphical.clique_readers import Answer, ChainReader, GraphReader
 from dualfield.models.graphical.clique_scores import CliqueBank, CliqueTable
 from dualfield.models.graphical.clique_shapes import ShapeInput, ShapeReader
+from dualfield.models.temperature_scaling import Calibration
 from dualfield.objectives.clique_problems import needed_sizes
 from dualfield.scores.cliques import Tying, check_graph, graph_cliques
 from dualfield.solvers.kernel.cliques import CliqueModel
@@ -33,6 +35,35 @@ _FEATURES = ("joint", "tied", "tied_separately", "tied_printed")
 _KINDS = ("kernel", "log", "tied")
 
 Form = int | list[tuple[int, ...]] | Pairwise
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutCliques:
+    """What a temperature is chosen by, as :class:`dualfield.models.temperature_scaling.HeldOut`.
+
+    Parameters
+    ----------
+    answer : Answer
+        With the scores of all cliques.
+    codes : int32 array of shape (n_nodes,)
+        The true labels.
+    """
+
+    answer: Answer
+    codes: NDArray[np.int32]
+
+    @property
+    def values(self) -> Floats:
+        """What the temperature divides."""
+        return np.concatenate([np.zeros(0), *self.answer.values])
+
+    def losses(self, temperature: float, n_jobs: int | None) -> Floats:
+        """Return -log p(label) of each node at a temperature."""
+        found = np.zeros(len(self.codes))
+        for nodes, marginals in self.answer.marginals or ():
+            rows, codes = marginals(temperature), self.codes[nodes]
+            found[nodes] = -np.log(np.maximum(rows[np.arange(len(codes)), codes], 1e-300))
+        return found
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -67,6 +98,8 @@ class GraphicalModel:
         How models are asked for scores, see :func:`dualfield.models.graphical.clique_scores.tuple_scores`.
     kind_of_probability : str or None
         The same for probabilities; None: the models have none.
+    calibration : Calibration or None
+        How the temperature of the probabilities was chosen, if it was.
 
     Examples
     --------
@@ -91,6 +124,7 @@ class GraphicalModel:
     features: str = "joint"
     kind: str = "kernel"
     kind_of_probability: str | None = None
+    calibration: Calibration | None = None
 
     @property
     def is_chain(self) -> bool:
@@ -123,15 +157,25 @@ class GraphicalModel:
         question: str = "labels",
         **settings: Any,
     ) -> Answer:
-        """Label all nodes of some examples; `question` may also be "probabilities" or "bounds".
+        """Label all nodes of some examples; `question` may also be "probabilities", "marginals" or "bounds".
 
         The rows of all examples lie one after another in the matrix; `where` are the nodes of each sequence, for a
         fixed graph the number of examples, or the shape of trees or graphs. Settings are `combine`, weights of the
         orders, None adds up the cliques as they are; `backoff_cost`; and `n_jobs`.
         """
-        reader: Any = self._reader(question == "probabilities", **settings)
+        reader: Any = self._reader(question in ("probabilities", "marginals"), **settings)
         found: Answer = reader.answer(*self._given(matrix, where, edge_features), question=question)
         return found
+
+    def held_out(
+        self, matrix: Any, where: Any, edge_features: Any, codes: NDArray[np.int32], **settings: Any
+    ) -> HeldOutCliques:
+        """Return the scores of examples that it was not trained on, whatever the temperature, and their labels."""
+        answer = self.answer(matrix, where, edge_features, question="marginals", **settings)
+        if len(answer.labels) != len(codes):
+            raise ValueError(f"y must have a label for each of the {len(answer.labels)} nodes of X. Got {len(codes)}.")
+        assert answer.marginals is not None
+        return HeldOutCliques(answer, codes)
 
     def tables(
         self, matrix: Any, where: NDArray[np.int64] | int | Shape, edge_features: Any = None, **settings: Any
@@ -168,8 +212,10 @@ class GraphicalModel:
             cost=backoff_cost,
             n_threads=n_threads(n_jobs),
         )
+        T = 1.0 if self.calibration is None else self.calibration.temperature
         if isinstance(self.graph, int):
-            return ChainReader(bank, combine or {self.graph: 1.0}, self.padding, self.tying, n_jobs)
+            weights = combine or {self.graph: 1.0}
+            return ChainReader(bank, weights, padding=self.padding, tying=self.tying, n_jobs=n_jobs, temperature=T)
         if isinstance(self.graph, Pairwise):
             return ShapeReader(
                 bank=bank,
@@ -178,6 +224,7 @@ class GraphicalModel:
                 sizes=self.sizes(combine),
                 tying=self.tying,
                 n_jobs=n_jobs,
+                temperature=T,
             )
         assert self.n_nodes is not None
         return GraphReader(
@@ -186,6 +233,7 @@ class GraphicalModel:
             n_nodes=self.n_nodes,
             tying=self.tying,
             is_shared_input=self.is_shared_input,
+            temperature=T,
         )
 
     def fixed_cliques(
@@ -218,6 +266,7 @@ class GraphicalModel:
             "unseen": self.unseen,
             "features": self.features,
             "kind": self.kind,
+            "calibration": None if self.calibration is None else self.calibration.record(),
             "models": models,
         }
 
@@ -242,7 +291,11 @@ class GraphicalModel:
             "features": record.text("features", _FEATURES),
             "kind": kind,
             "kind_of_probability": "log" if kind == "log" else None,
+            "calibration": Calibration.from_record(record.child("calibration")) if record.has("calibration") else None,
         }
+        record.check(
+            kind == "log" or settings["calibration"] is None, "models without probabilities have no temperature."
+        )
         model = cls(models={}, **settings)
         model._check_extent(record)
         listed = [CliqueModel.from_record(one, model.n_states) for one in record.children("models")]
