@@ -28,13 +28,25 @@ void split_maxima(std::span<SplitPair> pairs) {
     }
 }
 
+// Pairs with one left part follow each other: what comes to that is kept in a register.
 void split_down(std::span<const SplitPair> pairs, const double* factors) {
-    for (const SplitPair& pair : pairs) {
-        const Vec weight = splat(pair.weight);
-        for (std::size_t k = pair.first; k < pair.last; k += kLanes) {
-            const Vec factor = weight * load(factors + k);
-            store(pair.left_sums + k, load(pair.left_sums + k) + factor * load(pair.right + k));
-            store(pair.right_sums + k, load(pair.right_sums + k) + factor * load(pair.left + k));
+    for (std::size_t at = 0, end; at < pairs.size(); at = end) {
+        const SplitPair& one = pairs[at];
+        std::uint32_t first = one.first, last = one.last;
+        for (end = at + 1; end < pairs.size() && pairs[end].left == one.left; ++end) {
+            first = std::min(first, pairs[end].first);
+            last = std::max(last, pairs[end].last);
+        }
+        for (std::size_t k = first; k < last; k += kLanes) {
+            const Vec factor = load(factors + k), left = factor * load(one.left + k);
+            Vec sum = splat(0.0);
+            for (const SplitPair& pair : pairs.subspan(at, end - at)) {
+                if (k < pair.first || k >= pair.last) continue;
+                const Vec weight = splat(pair.value);
+                sum += weight * load(pair.right + k);
+                store(pair.right_sums + k, load(pair.right_sums + k) + weight * left);
+            }
+            store(one.left_sums + k, load(one.left_sums + k) + factor * sum);
         }
     }
 }

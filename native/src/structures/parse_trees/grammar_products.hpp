@@ -192,25 +192,23 @@ class GrammarProducts {
     // Makes pairs_ of those that meet; the rows of left symbols are multiplied by the factors.
     void list_pairs(std::size_t i, std::size_t j, std::span<const GrammarChart::Meeting> met) {
         const std::size_t width = chart_.width(), first = (i + 1) / kLanes * kLanes, last = padded(j);
+        const std::int32_t *lefts = index_.pair_left.data(), *rights = index_.pair_right.data();
         const double* factors = factors_.data();
         double* scaled = scaled_.require(width * (1 + index_.n_symbols()));
+        SplitPair* pairs = pairs_.data();
         std::int32_t known = -1;
         for (std::size_t at = 0; at < met.size(); ++at) {
             const auto p = static_cast<std::size_t>(met[at].pair);
-            if (index_.pair_left[p] != known) {
+            if (lefts[p] != known) {
                 scaled += known < 0 ? 0 : width;
-                known = index_.pair_left[p];
+                known = lefts[p];
                 const double* row = chart_.left(i, known);
                 for (std::size_t k = first; k < last; ++k) scaled[k] = row[k] * factors[k];
             }
-            pairs_[at] = {scaled,
-                          chart_.right(j, index_.pair_right[p]),
-                          nullptr,
-                          nullptr,
-                          GrammarChart::first_place(met[at]),
-                          GrammarChart::last_place(met[at]),
-                          0.0,
-                          0.0};
+            pairs[at].left = scaled;
+            pairs[at].right = chart_.right(j, rights[p]);
+            pairs[at].first = GrammarChart::first_place(met[at]);
+            pairs[at].last = GrammarChart::last_place(met[at]);
         }
     }
 
@@ -298,23 +296,25 @@ class GrammarProducts {
             [&](const RunTask& task, std::span<const UsedPair> run, std::size_t first) {
                 routines().run_down(task, run, sums_.data() + first, shared_);
             });
-        std::size_t n = 0;
-        for (std::size_t at = here.first_pair; at < here.last_pair; ++at) {
-            const UsedPair& pair = used_[at];
-            const double weight = weights_[at - here.first_pair];
+        const std::int32_t *lefts = index_.pair_left.data(), *rights = index_.pair_right.data();
+        const UsedPair* used = used_.data() + here.first_pair;
+        const double* weights = weights_.data();
+        SplitPair* to = pairs_.data();
+        for (std::size_t at = 0, n = here.last_pair - here.first_pair; at < n; ++at) {
+            const UsedPair pair = used[at];
+            const double weight = weights[at];
             if (weight * pair.sum < kNothing) continue;
             const auto p = static_cast<std::size_t>(pair.pair);
-            double *left = chart_.left(i, index_.pair_left[p]), *right = chart_.right(j, index_.pair_right[p]);
-            pairs_[n++] = {left,
-                           right,
-                           left + width,
-                           right + width,
-                           static_cast<std::uint32_t>(pair.first * kLanes),
-                           static_cast<std::uint32_t>(pair.last * kLanes),
-                           weight,
-                           0.0};
+            double *left = chart_.left(i, lefts[p]), *right = chart_.right(j, rights[p]);
+            *to++ = {left,
+                     right,
+                     left + width,
+                     right + width,
+                     static_cast<std::uint32_t>(pair.first * kLanes),
+                     static_cast<std::uint32_t>(pair.last * kLanes),
+                     weight};
         }
-        return n;
+        return static_cast<std::size_t>(to - pairs_.data());
     }
 
     void spread_word(std::size_t i) {

@@ -13,12 +13,11 @@ struct SplitPair {
     const double *left, *right;
     double *left_sums, *right_sums;  // for sums from above only
     std::uint32_t first, last;
-    double weight;  // for sums from above only
-    double value;   // the answer
+    double value;  // the answer; for sums from above the weight
 };
 
 // A pair of children that makes up a span, and its sum over the places where they meet. There are many: places are
-// counted in vectors.
+// counted in vectors, and no memory would hold the chart of a sentence with more of them.
 struct UsedPair {
     std::int32_t pair;
     std::uint16_t first, last;
