@@ -28,7 +28,7 @@ class GrammarProducts {
         touched_.resize(index_.n_symbols() + 1);
         pairs_.resize(index_.n_pairs());
         weights_.resize(index_.n_pairs());
-        used_.clear();
+        n_used_ = 0;
         labels_.resize(rules_.n_labels);
         for (std::size_t i = 0; i < n_; ++i)
             if (!read_word(i)) return false;
@@ -165,8 +165,8 @@ class GrammarProducts {
         const std::span<const GrammarChart::Meeting> met = chart_.meetings(i, j);
         list_pairs(i, j, met);
         routines().split_sums({pairs_.data(), met.size()});
-        const std::size_t first_pair = used_.size();
-        used_.resize(first_pair + met.size());
+        const std::size_t first_pair = n_used_;
+        used_.resize(std::max(used_.size(), first_pair + met.size()));
         UsedPair* to = used_.data() + first_pair;
         for (std::size_t at = 0; at < met.size(); ++at) {
             const SplitPair& pair = pairs_[at];
@@ -174,9 +174,9 @@ class GrammarProducts {
                    static_cast<std::uint16_t>(pair.last / kLanes), pair.value};
             to += pair.value > 0.0;
         }
-        used_.resize(static_cast<std::size_t>(to - used_.data()));
+        n_used_ = static_cast<std::size_t>(to - used_.data());
         for_rules(
-            first_pair, used_.size(),
+            first_pair, n_used_,
             [&](std::size_t first, std::size_t last, double sum, double&) {
                 for (std::size_t q = first; q < last; ++q) add(parent(q), scores_.weights()[q] * sum);
             },
@@ -185,7 +185,7 @@ class GrammarProducts {
         const bool is_whole = add_labels(i, j, most);
         keep(i, j, scale + scores_.highest(), most);
         cell(i, j).first_pair = first_pair;
-        cell(i, j).last_pair = used_.size();
+        cell(i, j).last_pair = n_used_;
         return is_whole;
     }
 
@@ -352,7 +352,8 @@ class GrammarProducts {
     std::vector<std::int32_t> touched_;  // [symbols + 1]: n_touched_ of them, and one that is written in vain
     std::size_t n_touched_ = 0;
     std::vector<SplitPair> pairs_;
-    std::vector<UsedPair> used_;
+    std::vector<UsedPair> used_;  // n_used_ of them; the rest is memory from sentences before
+    std::size_t n_used_ = 0;
     Buffer factors_, scaled_;
 };
 
