@@ -58,6 +58,64 @@ def test_the_same_tree_as_in_this_process(engine: DaskEngine) -> None:
     assert there == here
 
 
+@pytest.mark.parametrize("n", [2, 4, 5, 19])
+def test_sums_where_the_partitions_are(engine: DaskEngine, n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    letters = "abcdefghijklmnopqrs"[:n]
+    there = engine.map(upper, letters, "", keep=True)
+    assert engine.gather(there) == list(letters.upper())
+    here = Serial()
+    expected = here.sum_of(upper, here.map(upper, letters, ""), ".", add=bracketed)
+    assert engine.sum_of(upper, there, ".", add=bracketed) == expected
+    for choose in (lambda group: True, lambda group: group % 2 == 1):  # whatever is one task
+        monkeypatch.setattr(engine, "_at_once", lambda items, choose=choose: [choose(at) for at in range((n + 3) // 4)])
+        assert engine.sum_of(upper, there, ".", add=bracketed) == expected
+    engine.release(there)
+    wait_until_clean(engine.client)
+
+
+def test_neighbours_on_one_worker_are_one_task_if_its_threads_have_enough(
+    engine: DaskEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker, other = list(engine.client.nthreads())[:2]
+    items = engine.map(upper, "abcdefghi", "", keep=True).items
+    held = {item.key: (worker,) for item in items}
+    monkeypatch.setattr(engine.client, "who_has", lambda _: held)
+    assert engine._at_once(items) == [True, True, True]
+    held[items[5].key] = (other, worker)
+    assert engine._at_once(items) == [True, True, True]
+    held[items[5].key] = (other,)
+    assert engine._at_once(items) == [True, False, True]
+    held[items[0].key] = ()  # lost
+    assert engine._at_once(items) == [False, False, True]
+    engine._threads = {worker: 2, other: 2}
+    assert engine._at_once(items) == [False, False, False]
+
+
+class Dead:
+    """A future whose workers died."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+
+    def result(self) -> Any:
+        from distributed import KilledWorker
+
+        raise KilledWorker(self.key, None, 3)
+
+
+@pytest.mark.parametrize(
+    ("key", "where"),
+    [
+        ("die-part00001-ab", r"b\.gz,"),
+        ("die-part00001to00002-ab", r"b\.gz or c\.gz,"),
+        ("sum-1-4-ab", "the task sum-1"),
+    ],
+)
+def test_what_killed_workers_is_named(key: str, where: str) -> None:
+    with pytest.raises(LostClusterError, match=f"Workers died while they worked on {where}"):
+        DaskEngine(None)._fetch(Dead(key), ("a.gz", "b.gz", "c.gz"))
+
+
 def test_kept_results_stay_and_lost_ones_come_back(engine: DaskEngine, tmp_path: Path) -> None:
     parts = engine.map(note, range(6), tmp_path, keep=True)
     assert engine.gather(parts) == list(range(6))

@@ -44,16 +44,15 @@ def problems(X: Any, y: Any, whole: Objective, cuts: list[int], n_threads: int =
         nodes = Batch.build(X[first:last]) if last > first else Batch.build(X[:1])[:0]
         codes = np.concatenate([np.zeros(0, np.int32), *y[first:last]]).astype(np.int32)
         columns = np.asarray(vocabulary.columns(nodes.vocabulary))
-        score_map, own, places = scores.of(columns)
+        score_map, places = scores.of(columns)
         examples = Examples(nodes=nodes, labels=codes, weights=whole.weights[first:last])
         found.append(
             PartProblem(
                 examples=examples,
                 score_map=score_map,
                 loss=whole.loss,
-                own=own,
                 places=places,
-                size=whole.n_parameters,
+                size=whole.score_map.used_places.size,
                 n_threads=n_threads,
             )
         )

@@ -48,7 +48,7 @@ def test_a_leaf_sends_at_most_twelve_bytes_for_a_touched_weight() -> None:
     X, y = sequences(80)
     whole = whole_problem(X, y)
     for part in problems(X, y, whole, CUTS):
-        values = part.evaluate(np.zeros(whole.n_parameters))[3]
+        values = part.evaluate(np.zeros(part.size))[3]
         assert values.nbytes == min(12 * part.places.size, 8 * part.size)
         assert len(pickle.dumps(values)) <= values.nbytes + 1000
 
@@ -57,7 +57,7 @@ def test_what_is_sent_leaves_native_objects_behind() -> None:
     X, y = sequences(20)
     whole = whole_problem(X, y)
     part = problems(X, y, whole, [10])[0]
-    w = np.zeros(whole.n_parameters)
+    w = np.zeros(part.size)
     before = part.evaluate(w)
     again = pickle.loads(pickle.dumps(part)).evaluate(w)
     assert before[0] == again[0]

@@ -299,16 +299,15 @@ def _problem(
         except ValueError as error:
             raise ValueError(f"{own.name}: {error}") from None
     weights = weighing.C * example_weights(nodes, weighing.labels, codes, None, weighing.factors, weighing.owner)
-    scores, places_here, places = PartScores(score_map).of(columns, pair_columns)
+    scores, places = PartScores(score_map).of(columns, pair_columns)
     return PartProblem(
         examples=Examples(
             nodes=nodes, pairs=pairs if score_map.pair is not None else None, labels=codes, weights=weights
         ),
         score_map=scores,
         loss=loss,
-        own=places_here,
         places=places,
-        size=score_map.n_parameters,
+        size=score_map.used_places.size,
         n_threads=threads,
     )
 

@@ -29,12 +29,10 @@ class PartProblem:
         The features that its columns have in the model.
     loss : Loss
         T and Δ.
-    own : int64 array of shape (m,)
-        Places of these features among the parameters of `score_map`.
     places : int32 array of shape (m,)
-        Their places among the parameters of the model.
+        Which of the weights of the model they have, in the order of `LinearScores.used_places` of both.
     size : int
-        How many parameters the model has.
+        How many weights the model has that can differ from zero: these travel.
     n_threads : int, default=1
         Number of threads; results do not depend on it.
 
@@ -44,23 +42,21 @@ class PartProblem:
     >>> from dualfield.objectives.part_problem import PartProblem
     >>> from dualfield.solvers import prototypes
     >>> whole = prototypes.objective(temperature=1.0)
-    >>> at = np.flatnonzero(whole.score_map.used)
+    >>> n = whole.score_map.used_places.size
     >>> part = PartProblem(
     ...     examples=whole.examples,
     ...     score_map=whole.score_map,
     ...     loss=whole.loss,
-    ...     own=at,
-    ...     places=at.astype(np.int32),
-    ...     size=whole.n_parameters,
+    ...     places=np.arange(n, dtype=np.int32),
+    ...     size=n,
     ... )
-    >>> round(part.evaluate(np.zeros(whole.n_parameters))[0], 4)          # log 2
+    >>> round(part.evaluate(np.zeros(n))[0], 4)          # log 2
     0.6931
     """
 
     examples: Examples
     score_map: LinearScores
     loss: Loss
-    own: Ints
     places: NDArray[np.int32]
     size: int
     n_threads: int = 1
@@ -69,6 +65,11 @@ class PartProblem:
     def objective(self) -> Objective:
         """The same as an objective, with a penalty of its own; it is made where it is used, and not sent."""
         return Objective(self.score_map, self.examples, self.loss, None, self.n_threads)
+
+    @cached_property
+    def own(self) -> Ints:
+        """Places of its weights among the parameters of its own score map."""
+        return self.score_map.used_places
 
     @property
     def is_empty(self) -> bool:
@@ -86,7 +87,7 @@ class PartProblem:
         Parameters
         ----------
         w : array of shape (size,)
-            Parameters of the model.
+            Weights of the model.
 
         Returns
         -------
@@ -104,7 +105,7 @@ class PartProblem:
         Parameters
         ----------
         w : array of shape (size,)
-            Parameters of the model.
+            Weights of the model.
 
         Returns
         -------
@@ -120,7 +121,7 @@ class PartProblem:
         Parameters
         ----------
         w : array of shape (size,)
-            Parameters of the model.
+            Weights of the model.
 
         Returns
         -------
@@ -132,7 +133,7 @@ class PartProblem:
         return here
 
     def at_model(self, here: Floats) -> TouchedValues:
-        """Return parameters of its own score map at their places in the model.
+        """Return parameters of its own score map at their places among the weights of the model.
 
         Parameters
         ----------
@@ -142,23 +143,23 @@ class PartProblem:
         Returns
         -------
         TouchedValues
-            12 bytes for each, or 8 for every parameter of the model where that is less.
+            12 bytes for each, or 8 for every weight of the model where that is less.
         """
         return TouchedValues(self.places, here[self.own], self.size).shortest()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "objective"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("objective", "own")}
 
     def __sizeof__(self) -> int:
         """Return the bytes of its arrays, by which Dask plans."""
         rows = [one for one in (self.examples.nodes, self.examples.pairs) if one is not None]
-        arrays: list[NDArray[Any]] = [self.own, self.places, self.examples.labels, self.examples.weights]
+        arrays: list[NDArray[Any]] = [self.places, self.examples.labels, self.examples.weights]
         arrays += [one for row in rows for one in (row.indptr, row.indices, row.values, row.dense) if one is not None]
         return int(sum(array.nbytes for array in arrays))
 
 
 class PartScores:
-    """Score maps of some columns of a model, and where their parameters are in both.
+    """Score maps of some columns of a model, and which weights of it they have.
 
     Parameters
     ----------
@@ -172,18 +173,17 @@ class PartScores:
     >>> from dualfield.scores import FeatureTable, LinearScores
     >>> from dualfield.structures import Chain
     >>> whole = LinearScores(Chain(2), FeatureTable.all(3, 2))
-    >>> part, own, places = PartScores(whole).of(np.array([2]))
-    >>> part.n_features, own.size                 # two labels and four transitions
-    (6, 6)
+    >>> part, places = PartScores(whole).of(np.array([2]))
+    >>> part.n_features, places                   # two labels and four transitions
+    (6, array([4, 5, 6, 7, 8, 9], dtype=int32))
     """
 
     def __init__(self, whole: LinearScores) -> None:
         self._whole = whole
-        self._node_places, self._pair_places = whole.node_places, whole.pair_places
 
     def of(
         self, columns: NDArray[Any], pair_columns: NDArray[Any] | None = None
-    ) -> tuple[LinearScores, Ints, NDArray[np.int32]]:
+    ) -> tuple[LinearScores, NDArray[np.int32]]:
         """Return the score map of a part.
 
         Parameters
@@ -197,21 +197,19 @@ class PartScores:
         -------
         score_map : LinearScores
             For the columns of the part.
-        own : int64 array of shape (m,)
-            Places of all features, cliques and ends among its parameters.
         places : int32 array of shape (m,)
-            Their places among those of the model.
+            Which of the used weights of the model its used weights are.
         """
-        whole = self._whole
+        whole, begin = self._whole, self._whole.node.outputs.size
         node, features = _rows_of(whole.node, columns)
         pair, pair_features = None, np.zeros(0, dtype=np.int64)
         if whole.pair is not None:
             pair, pair_features = _rows_of(whole.pair, np.zeros(0, int) if pair_columns is None else pair_columns)
+            pair_features = begin + pair_features
+            begin += whole.pair.outputs.size
         part = LinearScores(whole.structure, node, pair, whole.clique_mask > 0, whole.with_ends)
-        shared = np.flatnonzero(whole.shared_mask)
-        own = [part.node_places, part.pair_places, part.shared_begin + shared]
-        places = [self._node_places[features], self._pair_places[pair_features], whole.shared_begin + shared]
-        return part, np.concatenate(own).astype(np.int64), np.concatenate(places).astype(np.int32)
+        shared = begin + np.arange(np.count_nonzero(whole.shared_mask))
+        return part, np.concatenate([features, pair_features, shared]).astype(np.int32)
 
 
 def _rows_of(table: FeatureTable, columns: NDArray[Any]) -> tuple[FeatureTable, Ints]:

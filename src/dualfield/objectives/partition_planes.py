@@ -66,10 +66,10 @@ class PartitionPlanes(PlaneProblem):
         """
         objective = self._objective
         objective.n_rounds += 1
-        handles = objective.engine.map(PartProblem.evaluate, objective.parts, w)
+        handles = objective.engine.map(PartProblem.evaluate, objective.parts, objective.travelling(w))
         losses, slopes = np.zeros(self.n_examples), np.zeros((self.n_examples, self.n_parameters))
         for at, (loss, _, _, gradient) in enumerate(objective.engine.in_order(handles)):
-            losses[at], slopes[at] = loss, gradient.dense()
+            losses[at], slopes[at] = loss, objective.whole(gradient)
         objective.engine.release(handles)
         chosen = np.arange(self.n_examples) if examples is None else np.asarray(examples, dtype=np.int64)
         offsets = losses - slopes @ w

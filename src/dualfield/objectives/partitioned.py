@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dualfield.data.arrays import Floats
 from dualfield.engines import Engine, Handles
 from dualfield.objectives.part_problem import PartProblem
 from dualfield.objectives.primal_gap import primal_and_gap
-from dualfield.objectives.touched import add_values
+from dualfield.objectives.touched import TouchedValues, add_values
 from dualfield.regularisers import Regulariser, SquaredNorm
 from dualfield.scores import LinearScores
 
@@ -24,9 +26,9 @@ class PartitionedObjective:
         P(w) = R(w) + \sum_k L_k(w), \qquad \nabla L(w) = \sum_k \nabla L_k(w)
 
     Each :math:`L_k` and its gradient are computed by native code where partition k is, on the columns that it has, and
-    come back as index and value of the weights that it touches, 12 bytes each, or as 8 bytes for every weight where
-    that is less. The sums have a fixed order, so that the same partitions give the same bits wherever they are. For
-    solvers it is the same as :class:`Objective`.
+    come back as index and value of the weights that it touches, 12 bytes each, or as 8 bytes for every weight of the
+    model where that is less. The sums have a fixed order, so that the same partitions give the same bits wherever they
+    are. For solvers it is the same as :class:`Objective`.
 
     Parameters
     ----------
@@ -59,14 +61,13 @@ class PartitionedObjective:
     >>> from dualfield.objectives.part_problem import PartProblem
     >>> from dualfield.solvers import LBFGS, StopRule, prototypes
     >>> whole = prototypes.objective(temperature=1.0)
-    >>> at = np.flatnonzero(whole.score_map.used)
+    >>> n = whole.score_map.used_places.size
     >>> part = PartProblem(
     ...     examples=whole.examples,
     ...     score_map=whole.score_map,
     ...     loss=whole.loss,
-    ...     own=at,
-    ...     places=at.astype(np.int32),
-    ...     size=whole.n_parameters,
+    ...     places=np.arange(n, dtype=np.int32),
+    ...     size=n,
     ... )
     >>> engine = Serial()
     >>> twice = PartitionedObjective(engine, engine.map(lambda one: one, [part, part]), whole.score_map)
@@ -92,12 +93,45 @@ class PartitionedObjective:
         self.engine, self.parts, self.score_map, self.temperature = engine, parts, score_map, temperature
         self.regulariser = SquaredNorm(score_map.n_parameters) if regulariser is None else regulariser
         self._bytes_of_round = bytes_of_round
+        self._used = score_map.used_places
         self.n_rounds = self.bytes_up = 0
 
     @property
     def n_parameters(self) -> int:
         """Length of w."""
         return self.score_map.n_parameters
+
+    def travelling(self, w: Floats) -> Floats:
+        """Return what is sent of a vector of parameters: the weights that can differ from zero.
+
+        Parameters
+        ----------
+        w : array of shape (n_parameters,)
+            Parameters, among which some are zero for alignment.
+
+        Returns
+        -------
+        array
+            In the order of `LinearScores.used_places`.
+        """
+        return np.asarray(w[self._used])
+
+    def whole(self, values: TouchedValues) -> Floats:
+        """Return what has come of weights as a vector of parameters.
+
+        Parameters
+        ----------
+        values : TouchedValues
+            Values for weights that can differ from zero.
+
+        Returns
+        -------
+        array of shape (n_parameters,)
+            With zeros elsewhere.
+        """
+        found = np.zeros(self.n_parameters)
+        found[self._used] = values.dense()
+        return found
 
     def evaluate(self, w: Floats) -> tuple[float, Floats, float, float]:
         """Return losses, their gradient, magnitude and slack, as :meth:`Objective.evaluate` does.
@@ -112,8 +146,8 @@ class PartitionedObjective:
         loss, gradient, magnitude, slack
             What :meth:`gap` takes.
         """
-        loss, magnitude, slack, gradient = self.sum_of(PartProblem.evaluate, w)
-        return float(loss), gradient.dense(), float(magnitude), float(slack)
+        loss, magnitude, slack, gradient = self.sum_of(PartProblem.evaluate, self.travelling(w))
+        return float(loss), self.whole(gradient), float(magnitude), float(slack)
 
     def loss_and_gradient(self, w: Floats) -> tuple[float, Floats]:
         """Return the weighted losses and their gradient, without the penalty.
@@ -144,7 +178,7 @@ class PartitionedObjective:
             Losses and penalty.
         """
         self.n_rounds += 1
-        losses = self.engine.tree_sum(self.engine.map(PartProblem.value, self.parts, w))
+        losses = self.engine.sum_of(PartProblem.value, self.parts, self.travelling(w))
         return float(losses) + self.regulariser.value(w)
 
     def sum_of(self, function: Any, *shared: Any) -> Any:
@@ -164,7 +198,7 @@ class PartitionedObjective:
         """
         self.n_rounds += 1
         self.bytes_up += self._bytes_of_round
-        return self.engine.tree_sum(self.engine.map(function, self.parts, *shared), add_values)
+        return self.engine.sum_of(function, self.parts, *shared, add=add_values)
 
     def gap(
         self, w: Floats, loss: float, gradient: Floats, magnitude: float = 0.0, slack: float = 0.0

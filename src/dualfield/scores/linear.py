@@ -137,9 +137,15 @@ class LinearScores:
     @property
     def used(self) -> NDArray[np.bool_]:
         """Which parameters can differ from zero."""
-        pair = None if self.pair is None else np.ones(self.pair.outputs.size)
-        ends, cliques = np.ones(self.structure.n_labels), np.ones(self.structure.n_cliques)
-        return np.asarray(self.pack(np.ones(self.node.outputs.size), cliques, ends, ends, pair) != 0.0)
+        used = np.zeros(self.n_parameters, dtype=bool)
+        used[self.used_places] = True
+        return used
+
+    @property
+    def used_places(self) -> NDArray[np.int64]:
+        """Where those are: weights of the features of nodes and pairs, of cliques, of the first and the last label."""
+        shared = self.shared_begin + np.flatnonzero(self.shared_mask)
+        return np.concatenate([self.node_places, self.pair_places, shared])
 
     @property
     def shared_mask(self) -> Floats:

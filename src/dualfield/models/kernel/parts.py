@@ -95,9 +95,8 @@ class KernelTask:
             examples=Examples(nodes=nodes, labels=codes, weights=np.full(nodes.n_examples, self.weight)),
             score_map=LinearScores(whole.structure, table, None, whole.clique_mask > 0, whole.with_ends),
             loss=self.loss,
-            own=np.zeros(0, np.int64),
-            places=np.zeros(0, np.int32),
-            size=whole.n_parameters,
+            places=np.zeros(0, np.int32),  # all of them
+            size=whole.used_places.size,
             n_threads=self.n_threads,
             root=self.root,
             whole=whole,
@@ -116,10 +115,13 @@ class _SpannedProblem(PartProblem):
     whole: LinearScores
 
     def at_home(self, w: Floats) -> Floats:
-        return self._through(self.root, self.whole, w, self.score_map)
+        parameters = np.zeros(self.whole.n_parameters)
+        parameters[self.whole.used_places] = w
+        return self._through(self.root, self.whole, parameters, self.score_map)
 
     def at_model(self, here: Floats) -> TouchedValues:
-        return TouchedValues(None, self._through(self.root.T, self.score_map, here, self.whole), self.size)
+        parameters = self._through(self.root.T, self.score_map, here, self.whole)
+        return TouchedValues(None, parameters[self.whole.used_places], self.size)
 
     def _through(self, matrix: Floats, source: LinearScores, given: Floats, target: LinearScores) -> Floats:
         one, n_labels = source.unpack(given), self.whole.structure.n_labels
@@ -217,7 +219,12 @@ def fit_kernel_parts(
             n_threads=threads,
         )
         objective = PartitionedObjective(
-            _Opening(engine, task), placed, task.score_map, None, temperature, task.score_map.n_parameters * len(parts)
+            _Opening(engine, task),
+            placed,
+            task.score_map,
+            None,
+            temperature,
+            8 * task.score_map.n_features * len(parts),
         )
         solution = _solved(objective, rule, callbacks)
     trace = solution.trace.scaled(1.0 / scale**2)

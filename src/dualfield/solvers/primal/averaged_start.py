@@ -44,14 +44,13 @@ def averaged_start(objective: PartitionedObjective, seed: int = 0, n_passes: int
     >>> from dualfield.solvers import prototypes
     >>> from dualfield.solvers.primal.averaged_start import averaged_start
     >>> whole = prototypes.objective(temperature=1.0)
-    >>> at = np.flatnonzero(whole.score_map.used)
+    >>> n = whole.score_map.used_places.size
     >>> part = PartProblem(
     ...     examples=whole.examples,
     ...     score_map=whole.score_map,
     ...     loss=whole.loss,
-    ...     own=at,
-    ...     places=at.astype(np.int32),
-    ...     size=whole.n_parameters,
+    ...     places=np.arange(n, dtype=np.int32),
+    ...     size=n,
     ... )
     >>> engine = Serial()
     >>> twice = PartitionedObjective(engine, engine.map(lambda one: one, [part, part]), whole.score_map)
@@ -59,7 +58,7 @@ def averaged_start(objective: PartitionedObjective, seed: int = 0, n_passes: int
     >>> twice.value(start) < twice.value(np.zeros_like(start))
     True
     """
-    weights, counts = (one.dense() for one in objective.sum_of(_fitted, n_passes, seed))
+    weights, counts = (objective.whole(one) for one in objective.sum_of(_fitted, n_passes, seed))
     start = weights / np.maximum(counts, 1.0)
     return start if objective.value(start) <= objective.value(np.zeros_like(start)) else None
 
