@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.slow import pytest_addoption, pytest_configure  # noqa: F401  # hooks, by their names
+from tests.warm_python import WarmPython
 
 # A run that decides whether a change lands must not depend on luck, nor on how busy the machine is: the same examples
 # every time, no limits on speed. `make torture` draws new ones; what it finds is kept as an explicit example.
@@ -18,6 +19,14 @@ _unhurried = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, 
 settings.register_profile("fixed", derandomize=True, **_unhurried)
 settings.register_profile("explore", max_examples=1000, print_blob=True, **_unhurried)
 settings.load_profile(os.environ.get("DUALFIELD_HYPOTHESIS", "fixed"))
+
+
+@pytest.fixture(scope="session")
+def warm_python():
+    """Start programs without importing the library again."""
+    python = WarmPython()
+    yield python
+    python.close()
 
 
 @pytest.fixture

@@ -62,9 +62,9 @@ def lasting(text: str) -> str:
     return text
 
 
-def difference(step: Step, folder: Path) -> str:
+def difference(step: Step, folder: Path, *commands: Path) -> str:
     """Run a command as a shell does, and return how its output differs from what the page shows, or nothing."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    path = os.pathsep.join(map(str, [*commands, Path(sys.executable).parent, os.environ["PATH"]]))
     environment = os.environ | {"PATH": path, "COLUMNS": "100"}
     result = subprocess.run(
         ["bash", "-c", step.text],
@@ -84,13 +84,13 @@ def difference(step: Step, folder: Path) -> str:
     return f"{step.text}\n--- shown\n{step.shown}\n--- said\n{result.stdout}"
 
 
-def walk(page: str, folder: Path) -> list[str]:
-    """Follow a page from top to bottom and return what was not as it says."""
+def walk(page: str, folder: Path, *commands: Path) -> list[str]:
+    """Follow a page from top to bottom and return what was not as it says; folders of commands go before others."""
     wrong = []
     for step in steps_of(page):
         if step.file:
             (folder / step.file).write_text(step.text, encoding="utf-8")
-        elif said := difference(step, folder):
+        elif said := difference(step, folder, *commands):
             wrong.append(said)
     return wrong
 

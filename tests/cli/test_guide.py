@@ -16,8 +16,8 @@ CONTEXT = click.Context(main)
 OWN_PAGES = ("demo",)
 
 
-def test_commands_do_what_the_page_shows(tmp_path):
-    wrong = walk(PAGE, tmp_path)
+def test_commands_do_what_the_page_shows(tmp_path, warm_python):
+    wrong = walk(PAGE, tmp_path, warm_python.command())
     assert not wrong, "\n\n".join(wrong)
     assert {"train", "tag", "evaluate", "inspect", "convert"} <= {
         word for step in steps_of(PAGE) for word in re.findall(r"dualfield (\w+)", step.text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
 import sys
 
 import pytest
@@ -12,39 +11,35 @@ import pytest
 import dualfield
 from dualfield.solvers import Status
 from tests.interrupting import IGNORES, LISTENS
+from tests.warm_python import PROGRAM
 
 from .conftest import corpus
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 
-PROGRAM = "from dualfield.cli import main; main()"
 ROW = re.compile(r"^ +\d+\.\d +(\d+\.\d{4}|-) ")
 
 
 @pytest.fixture
-def files(shell):
+def files(shell, warm_python):
+    shell.python = warm_python
     shell.write("train.txt", corpus(40, 0))
     shell.write("dev.txt", corpus(400, 1))  # scoring it takes longer than a pass, which gives signals time to arrive
     return shell
 
 
-def run(*arguments, stop=None, after=5, before=LISTENS):
+def run(files, *arguments, stop=None, after=5, before=LISTENS):
     """Run a training; send a signal when so many passes are shown. Return the exit code and both outputs."""
-    with subprocess.Popen(
-        [sys.executable, "-c", before + PROGRAM, "train", "train.txt", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        said, passes = "", 0
-        for line in process.stderr:
-            said += line
-            passes += bool(ROW.match(line))
-            if stop is not None and passes == after:
-                process.send_signal(stop)
-                stop = None
-        out = process.stdout.read()
-    return process.returncode, out, said
+    process = files.python.start("train", "train.txt", *map(str, arguments), source=before + PROGRAM)
+    said, passes = "", 0
+    for line in process.stderr:
+        said += line
+        passes += bool(ROW.match(line))
+        if stop is not None and passes == after:
+            process.send_signal(stop)
+            stop = None
+    out = process.stdout.read()
+    return process.wait(), out, said
 
 
 def solved_by(solver):
@@ -58,7 +53,7 @@ LONG = ("--dev", "dev.txt", "--tol", "1e-13", "--C", "1000")
 @pytest.mark.parametrize("solver", ["block_dual", "lbfgs", "sgd", "flow_swap"])
 def test_ctrl_c_writes_the_best_point_and_says_so(files, solver):
     options = (*LONG, *solved_by(solver), "--max-iter", 1000)
-    code, out, said = run("--model", "m", *options, stop=signal.SIGINT)
+    code, out, said = run(files, "--model", "m", *options, stop=signal.SIGINT)
     assert code == 130, said
     assert "Warning: The fit was interrupted; the model is the best point so far" in said
     assert "--warm-start m begins at this model, with another name for --model." in said
@@ -70,14 +65,14 @@ def test_ctrl_c_writes_the_best_point_and_says_so(files, solver):
 def test_started_with_ctrl_c_ignored_it_goes_on(files):
     """As under nohup, and in the background of a shell."""
     options = ("--dev", "dev.txt", "--tol", "1e-6", "--C", "30")
-    code, out, said = run("--model", "m", *options, stop=signal.SIGINT, after=3, before=IGNORES)
+    code, out, said = run(files, "--model", "m", *options, stop=signal.SIGINT, after=3, before=IGNORES)
     assert (code, said.count("nterrupted")) == (0, 0), said
     assert out.startswith("The duality gap is within the tolerance")
     assert dualfield.load("m").status_ is Status.CONVERGED
 
 
 def test_ctrl_c_with_strict_writes_nothing(files):
-    code, out, said = run("--model", "m", *LONG, "--strict", stop=signal.SIGINT)
+    code, out, said = run(files, "--model", "m", *LONG, "--strict", stop=signal.SIGINT)
     assert (code, out) == (130, "")
     assert said.endswith("Interrupted. No model was written.\n")
     assert not files.path("m").exists()
@@ -99,7 +94,7 @@ def test_ctrl_c_while_reading(files, monkeypatch):
 def test_killed_it_leaves_the_old_model(files, after):
     files("train", "train.txt", "--model", "m", "-q")
     before = files.path("m").read_bytes()
-    code, _, _ = run("--model", "m", *LONG, stop=signal.SIGKILL, after=after)
+    code, _, _ = run(files, "--model", "m", *LONG, stop=signal.SIGKILL, after=after)
     assert code == -signal.SIGKILL
     assert files.path("m").read_bytes() == before
 
@@ -110,7 +105,7 @@ def test_killed_about_the_end_it_leaves_the_old_model_or_the_new_one(files):
     result = files("train", "train.txt", "--model", "n", "--C", "3")
     new = files.path("n").read_bytes()
     n_passes = sum(bool(ROW.match(line)) for line in result.stderr.splitlines())
-    code, _, _ = run("--model", "m", "--C", "3", stop=signal.SIGKILL, after=n_passes)
+    code, _, _ = run(files, "--model", "m", "--C", "3", stop=signal.SIGKILL, after=n_passes)
     assert code in (-signal.SIGKILL, 0)
     assert files.path("m").read_bytes() in (old, new)
 
@@ -121,7 +116,7 @@ def test_a_checkpoint_leads_to_the_same_file(files, solver, stop):
     options = ("--dev", "dev.txt", "--tol", "1e-6", "--C", "30", *solved_by(solver))
     files("train", "train.txt", "--model", "whole", *options, "-q")
     kept = ("--checkpoint", "state", "--checkpoint-every", 0)
-    code, _, said = run("--model", "m", *options, *kept, stop=stop, after=6)
+    code, _, said = run(files, "--model", "m", *options, *kept, stop=stop, after=6)
     assert code == (130 if stop == signal.SIGINT else -stop)
     assert files.path("state").exists()
     assert files.path("m").exists() == (stop == signal.SIGINT)
@@ -134,7 +129,9 @@ def test_a_checkpoint_leads_to_the_same_file(files, solver, stop):
 
 
 def test_a_checkpoint_of_another_training_is_refused(files):
-    code, _, _ = run("--model", "m", *LONG, "--checkpoint", "state", "--checkpoint-every", 0, stop=signal.SIGKILL)
+    code, _, _ = run(
+        files, "--model", "m", *LONG, "--checkpoint", "state", "--checkpoint-every", 0, stop=signal.SIGKILL
+    )
     assert code == -signal.SIGKILL
     said = files("train", "train.txt", "--model", "m", "--C", "2", "--checkpoint", "state", code=1).stderr
     assert said.splitlines()[-1].startswith("Error: ")
