@@ -57,7 +57,7 @@ FIGURES = {
 COMPARES_SOLVERS = ("keerthi2005", "memisevic2006")
 
 
-def blobs(rng: np.random.Generator, labels: np.ndarray, n_features: int, n: int = 300) -> tuple[np.ndarray, np.ndarray]:
+def blobs(rng: np.random.Generator, labels: np.ndarray, n_features: int, n: int = 160) -> tuple[np.ndarray, np.ndarray]:
     """Return overlapping clouds, one per label."""
     y = labels[np.arange(n) % len(labels)]
     centres = {label: rng.normal(scale=2.0, size=n_features) for label in labels}
@@ -72,7 +72,7 @@ def folder(tmp_path_factory):
     def save(name, labels, n_features, kind, *, split=False, **more):
         X, y = blobs(rng, np.array(labels), n_features)
         order = rng.permutation(len(y)).astype(np.int32)
-        halves = {"train_idx": order[:150], "test_idx": order[150:]} if split else {}
+        halves = {"train_idx": order[:80], "test_idx": order[80:]} if split else {}
         X = (X - X.min()) * 10.0 if np.issubdtype(kind, np.integer) else X
         np.savez(place / f"{name}.npz", X=X.astype(kind), y=y, **halves, **more)
 
@@ -301,9 +301,9 @@ def test_a_missing_or_broken_data_set_is_named_before_the_work_begins(tmp_path):
 @pytest.mark.parametrize(
     ("paper", "part", "message"),
     [
-        ("keerthi2005", "table4", "'segment' has 300 rows; this reproduction needs 2310"),
+        ("keerthi2005", "table4", "'segment' has 160 rows; this reproduction needs 2310"),
         ("keerthi2005", "adult", "'adult' has 45 rows for training; 1605 are needed"),
-        ("memisevic2006", "letter", "'letter' has 300 rows; this reproduction needs 20000"),
+        ("memisevic2006", "letter", "'letter' has 160 rows; this reproduction needs 20000"),
     ],
 )
 def test_a_data_set_that_is_too_small_for_the_whole_paper(folder, tmp_path, monkeypatch, paper, part, message):
