@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,28 +11,37 @@ ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
-def run(example: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+RUN = "import runpy, sys, warnings; warnings.simplefilter('error'); runpy.run_path(sys.argv[1], run_name='__main__')"
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, warm_python):
     """Run a script as a reader would: in a process and a folder of its own, but with warnings as errors."""
-    environment = os.environ | {"MPLBACKEND": "Agg", "MPLCONFIGDIR": str(folder), "PYTHONHASHSEED": "random"}
-    environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-    command = [sys.executable, "-W", "error", str(example)]
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
-    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path))
+
+    def result(example: Path) -> tuple[int, str, str]:
+        process = warm_python.start(str(example), source=RUN)
+        out, said = process.stdout.read(), process.stderr.read()
+        return process.wait(), out, said
+
+    return result
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_example_runs(example, tmp_path):
-    result = run(example, tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert result.stderr == ""
-    assert result.stdout.strip(), "an example shows something"
+def test_example_runs(example, run):
+    code, out, said = run(example)
+    assert (code, said) == (0, "")
+    assert out.strip(), "an example shows something"
 
 
-def test_failing_example_is_found(tmp_path):
+def test_failing_example_is_found(tmp_path, run):
     example = tmp_path / "plot_wrong.py"
     example.write_text("import warnings\nwarnings.warn('old')\n")
-    assert "UserWarning: old" in run(example, tmp_path).stderr
+    code, _, said = run(example)
+    assert code == 1
+    assert "UserWarning: old" in said
 
 
 def test_every_example_is_in_the_gallery():

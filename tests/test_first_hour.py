@@ -96,8 +96,9 @@ def walk(page: str, folder: Path, *commands: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("page", [PAGE, DEMO], ids=lambda page: page.stem)
-def test_first_hour(page, tmp_path):
-    wrong = walk(page.read_text(encoding="utf-8"), tmp_path)
+def test_first_hour(page, tmp_path, warm_python):
+    commands = [warm_python.command()] if page == PAGE else []  # of many commands one may start anew
+    wrong = walk(page.read_text(encoding="utf-8"), tmp_path, *commands)
     assert not wrong, "\n\n".join(wrong)
 
 
