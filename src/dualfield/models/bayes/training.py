@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dualfield.data.arrays import Floats
+from dualfield.engines.blas_threads import one_blas_thread
 from dualfield.models.bayes.evidence import laplace_evidence
 from dualfield.models.bayes.model import BayesianModel
 from dualfield.models.structured import StructuredModel
@@ -51,6 +52,7 @@ def not_converged(model: BayesianModel, course: Floats, r_hat: float) -> str | N
     )
 
 
+@one_blas_thread()  # SciPy's L-BFGS makes many small steps, for which threads only wait
 def infer(
     model: StructuredModel,
     objective: Objective,
