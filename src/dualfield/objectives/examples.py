@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,3 +51,42 @@ class Examples:
     allowed: NDArray[np.bool_] | None = None
     fixed: NDArray[np.bool_] | None = None
     unscored: NDArray[np.bool_] | None = None
+
+    def take(self, chosen: NDArray[np.int64]) -> Examples:
+        """Return some of the examples, with all that is known of them.
+
+        Parameters
+        ----------
+        chosen : int array of shape (m,)
+            Which examples.
+
+        Returns
+        -------
+        some : Examples
+            They alone, in that order.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.data import Batch
+        >>> from dualfield.objectives import Examples
+        >>> batch = Batch.build([np.zeros((2, 1)), np.ones((1, 1))])
+        >>> labels = np.array([0, 1, 2], dtype=np.int32)
+        >>> Examples(nodes=batch, labels=labels, weights=np.ones(2)).take(np.array([1])).labels
+        array([2], dtype=int32)
+        """
+        offsets = self.nodes.offsets
+        rows = np.concatenate([np.arange(offsets[i], offsets[i + 1]) for i in chosen] or [np.zeros(0, np.int64)])
+
+        def of_rows(array: Any) -> Any:
+            return None if array is None else array[rows]
+
+        return Examples(
+            nodes=self.nodes[chosen],
+            labels=self.labels[rows],
+            weights=self.weights[chosen],
+            pairs=None if self.pairs is None else self.pairs[chosen],
+            allowed=of_rows(self.allowed),
+            fixed=of_rows(self.fixed),
+            unscored=of_rows(self.unscored),
+        )

@@ -98,7 +98,7 @@ class EvidenceTable:
 
 
 def laplace_evidence(
-    objective: Objective, w: Floats, C: float, *, exact: bool | None = None, seed: int = 0
+    objective: Objective, w: Floats, C: float, *, exact: bool | None = None, seed: int = 0, n_probes: int = 8
 ) -> Evidence:
     r"""Return the evidence at the weights that minimise an objective.
 
@@ -122,6 +122,8 @@ def laplace_evidence(
         Whether the log-determinant is exact; None: up to 2,000 weights.
     seed : int, default=0
         Of random probes, where it is not.
+    n_probes : int, default=8
+        How many there are.
 
     Returns
     -------
@@ -138,7 +140,7 @@ def laplace_evidence(
     -0.6931
     """
     T = objective.temperature
-    determinant = log_determinant(objective, w, exact=exact, seed=seed)
+    determinant = log_determinant(objective, w, exact=exact, seed=seed, n_probes=n_probes)
     losses, squared = objective.loss_and_gradient(w)[0] / C, float(w @ w)
     value = -losses / T - squared / (2.0 * C * T) - determinant.value / 2.0
     return Evidence(

@@ -11,7 +11,7 @@ from dualfield.data.arrays import Floats
 from dualfield.objectives import Objective
 from dualfield.objectives.log_determinant import FEW_WEIGHTS
 
-_PROBES = 4
+_PROBES = 8
 
 
 class Posterior:
@@ -73,6 +73,16 @@ class Posterior:
         value, gradient = self.objective.loss_and_gradient(self.whole(x))
         return value / self.variance, gradient[self.places] / self.variance
 
+    def losses_around(self, x: Floats, step: Floats) -> tuple[float, Floats, Floats]:
+        """Return means over x + step and x - step: of the losses, of gradients, and of gradients with that sign."""
+        middle = self.whole(x).copy()
+        aside = self.whole(step)
+        value, gradient = self.objective.loss_and_gradient(middle + aside)
+        other_value, other = self.objective.loss_and_gradient(middle - aside)
+        factor = 0.5 / self.variance
+        mean, difference = (gradient + other)[self.places], (gradient - other)[self.places]
+        return factor * (value + other_value), factor * mean, factor * difference
+
     def potential(self, x: Floats) -> tuple[float, Floats]:
         """Return minus the log-posterior, up to a constant, and its gradient."""
         value, gradient = self.losses(x)
@@ -88,9 +98,15 @@ class Posterior:
         """Return their diagonal: exactly for few weights, else by random signs, and at least 0."""
         if self.is_small:
             return np.diag(self.curvature(x)).copy()
-        rng, total, point = np.random.default_rng(seed), np.zeros(self.size), self.whole(x).copy()
+        return np.maximum(self.probe(x, seed)[0], 0.0)
+
+    def probe(self, x: Floats, seed: int) -> tuple[Floats, Floats]:
+        """Return estimates of the diagonal and of the norms of rows, from products with random signs."""
+        rng, point, signs = np.random.default_rng(seed), self.whole(x).copy(), np.zeros(self.objective.n_parameters)
+        diagonal, squares = np.zeros(self.size), np.zeros(self.size)
         for _ in range(_PROBES):
-            signs = np.zeros_like(point)
             signs[self.places] = rng.choice([-1.0, 1.0], self.size)
-            total += (signs * self.objective.hessian_product(point, signs))[self.places] / _PROBES
-        return np.maximum(total, 0.0) / self.variance
+            row = self.objective.hessian_product(point, signs)[self.places]
+            diagonal += signs[self.places] * row / _PROBES
+            squares += row**2 / _PROBES
+        return diagonal / self.variance, np.sqrt(squares) / self.variance
