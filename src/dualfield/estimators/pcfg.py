@@ -101,6 +101,9 @@ class DiscriminativePCFG(StructuredPredictor, Estimator):
     with what is known fixed, and with ``eta > 0`` training alternates between the best trees that agree with it and the
     convex problem for these.
 
+    The temperature that ``calibrate`` chooses is that of probabilities of trees given their sentence. The rules keep
+    theirs, and so does :meth:`score_samples`.
+
     Examples
     --------
     >>> from dualfield import DiscriminativePCFG
