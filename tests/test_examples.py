@@ -7,22 +7,22 @@ from pathlib import Path
 
 import pytest
 
+from tests.warm_python import SCRIPT
+
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-
-
-RUN = "import runpy, sys, warnings; warnings.simplefilter('error'); runpy.run_path(sys.argv[1], run_name='__main__')"
 
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, warm_python):
     """Run a script as a reader would: in a process and a folder of its own, but with warnings as errors."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONWARNINGS", "error")
     monkeypatch.setenv("MPLBACKEND", "Agg")
     monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path))
 
     def result(example: Path) -> tuple[int, str, str]:
-        process = warm_python.start(str(example), source=RUN)
+        process = warm_python.start(str(example), source=SCRIPT)
         out, said = process.stdout.read(), process.stderr.read()
         return process.wait(), out, said
 

@@ -18,6 +18,7 @@ import pytest
 from dualfield import CRF
 from dualfield.datasets import load_town_news
 from dualfield.io import write_conll, write_json_graphs
+from tests.warm_python import SCRIPT
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted(path for path in (ROOT / "tests" / "first_hour").glob("[a-z]*.*") if path.name != "conftest.py")
@@ -78,9 +79,10 @@ def write_graphs(folder: Path) -> None:
         write_json_graphs(X, y, folder / f"{name}.jsonl")
 
 
-def environment(folder: Path) -> dict[str, str]:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return os.environ | {"PATH": path, "MPLBACKEND": "Agg", "MPLCONFIGDIR": str(folder), "PYTHONWARNINGS": "error"}
+def environment(folder: Path, *commands: Path) -> dict[str, str]:
+    """Return that of a user, in which warnings are errors; folders of commands go before others."""
+    path = os.pathsep.join(map(str, [*commands, Path(sys.executable).parent, os.environ["PATH"]]))
+    return {"PATH": path, "MPLBACKEND": "Agg", "MPLCONFIGDIR": str(folder), "PYTHONWARNINGS": "error"}
 
 
 def run_cells(script: Path, folder: Path) -> list[Any]:
@@ -104,7 +106,7 @@ def run_cells(script: Path, folder: Path) -> list[Any]:
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_task(script, files, tmp_path):
+def test_task(script, files, tmp_path, monkeypatch, warm_python):
     folder = tmp_path / "folder"
     shutil.copytree(files, folder)
     if script.suffix == ".ipynb":
@@ -114,16 +116,16 @@ def test_task(script, files, tmp_path):
             assert "object at 0x" not in repr(value)
             assert "</" in value._repr_html_()
         return
-    program = ["bash", "-e"] if script.suffix == ".sh" else [sys.executable]
-    result = subprocess.run(
-        [*program, str(script)],
-        cwd=folder,
-        env=environment(tmp_path),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    monkeypatch.chdir(folder)
+    starts_anew = script.stem == "install"
+    for name, value in environment(tmp_path, *([] if starts_anew else [warm_python.command()])).items():
+        monkeypatch.setenv(name, value)
+    if script.suffix == ".py":
+        process = warm_python.start(str(script), source=SCRIPT)
+        said = process.stdout.read() + process.stderr.read()
+        assert process.wait() == 0, said
+        return
+    result = subprocess.run(["bash", "-e", str(script)], capture_output=True, text=True, timeout=300, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
 
 

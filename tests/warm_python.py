@@ -18,10 +18,12 @@ import subprocess
 import sys
 import tempfile
 import types
+import warnings
 from pathlib import Path
 from typing import IO, Any
 
 PROGRAM = "from dualfield.cli import main; main()"
+SCRIPT = "import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')"
 _LARGEST = 100_000  # bytes of a request: arguments and environment
 
 
@@ -73,7 +75,7 @@ class WarmPython:
             )
 
     def start(self, *arguments: str, source: str = PROGRAM) -> Process:
-        """Start a program, the command line unless a source is given, with pipes to its outputs."""
+        """Start a program, the command line unless another source is given, with pipes to its outputs."""
         ends = [os.pipe(), os.pipe()]
         files = [os.open(os.devnull, os.O_RDONLY), *(end for _, end in ends)]
         connection, pid = ask(self.path, source, ["dualfield", *arguments], files)
@@ -150,6 +152,8 @@ def _run(request: dict[str, Any], files: list[int]) -> None:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    if "PYTHONWARNINGS" in os.environ:  # which Python looks at when it starts
+        warnings.simplefilter(os.environ["PYTHONWARNINGS"])
     sys.argv, code, sys.modules["__main__"] = request["argv"], 0, types.ModuleType("__main__")
     sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
