@@ -56,7 +56,8 @@ def _fitted_folds(estimator: Any, X: Any, y: Any, cv: Any) -> Iterator[tuple[Any
     data = Examples(given=X, read=X, y=y, weights=None)
     if hasattr(base, "_fit_data"):
         data, base = read_once(base.set_params(warm_start=False), X, y)
-    for train, test in check_cv(cv).split(range(len(y)), None):
+    places = np.zeros(len(y))  # of which scikit-learn wants the number; it is slow with what is no array
+    for train, test in check_cv(cv).split(places, None):
         part = data.take(train)
         model = copy(base).fit(part.read, part.y)
         rest, known = data.take(test), set(model.classes_)
