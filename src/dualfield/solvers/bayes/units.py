@@ -52,7 +52,22 @@ class Units:
 
     @classmethod
     def at(cls, posterior: Posterior, mode: Floats, seed: int) -> Units:
-        """Return units for a posterior with this mode; random signs and the choice of examples depend on the seed."""
+        """Measure the curvature at the mode.
+
+        Parameters
+        ----------
+        posterior : Posterior
+            The posterior.
+        mode : array of shape (d,)
+            Where it is largest.
+        seed : int
+            Of random signs and of the choice of examples, where weights are many.
+
+        Returns
+        -------
+        Units
+            The map.
+        """
         prior = 1.0 / posterior.variance
         if posterior.is_small:
             precision = posterior.curvature(mode)
@@ -72,13 +87,35 @@ class Units:
         return cls(diagonal**-0.5, places, scipy.linalg.cholesky(precision, lower=True))
 
     def step(self, x: Floats) -> Floats:
-        """Return the step of the weights for coordinates."""
+        """Return the step of the weights for coordinates.
+
+        Parameters
+        ----------
+        x : array of shape (d,)
+            Coordinates.
+
+        Returns
+        -------
+        array of shape (d,)
+            The step.
+        """
         step = self.scales * x
         step[self.places] = scipy.linalg.solve_triangular(self.root, x[self.places], lower=True, trans="T")
         return step
 
     def gradient(self, slope: Floats) -> Floats:
-        """Return the gradient by the coordinates from that by the weights."""
+        """Return the gradient by the coordinates from that by the weights.
+
+        Parameters
+        ----------
+        slope : array of shape (d,)
+            The gradient by the weights.
+
+        Returns
+        -------
+        array of shape (d,)
+            That by the coordinates.
+        """
         moved = self.scales * slope
         moved[self.places] = scipy.linalg.solve_triangular(self.root, slope[self.places], lower=True)
         return moved

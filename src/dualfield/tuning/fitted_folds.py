@@ -1,0 +1,77 @@
+"""Models of folds, each trained on the others: for what is asked about examples that a model has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from dualfield.tuning.search import Examples, read_once
+
+__all__ = ["fitted_folds"]
+
+
+def fitted_folds(estimator: Any, X: Any, y: Any, cv: Any) -> Iterator[tuple[Any, Any, list[Any]]]:
+    """Yield for each fold a model that was trained on the others, and the examples of the fold with their labels.
+
+    Examples are sequences, trees, or rows of a matrix; they are read once. Those with a label that the others do not
+    have are left out.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Cloned.
+    X, y : sequence
+        Examples and their labels.
+    cv : int, splitter or iterable
+        Folds as in scikit-learn.
+
+    Yields
+    ------
+    tuple
+        The model, and `X` and `y` of the fold.
+
+    Examples
+    --------
+    >>> from dualfield import CRF
+    >>> from dualfield.tuning.fitted_folds import fitted_folds
+    >>> X, y = [[["a"], ["b"]], [["b"]]] * 3, [["x", "y"], ["y"]] * 3
+    >>> [labels for _, _, labels in fitted_folds(CRF(), X, y, 3)][0]
+    [['x', 'y'], ['y']]
+    """
+    from sklearn.base import clone
+    from sklearn.model_selection import check_cv
+
+    base = clone(estimator)
+    data = Examples(given=X, read=X, y=y, weights=None)
+    if hasattr(base, "_fit_data"):
+        data, base = read_once(base.set_params(warm_start=False), X, y)
+    places = np.zeros(len(y))  # of which scikit-learn wants the number; it is slow with what is no array
+    for train, test in check_cv(cv).split(places, None):
+        part = data.take(train)
+        model = copy(base).fit(part.read, part.y)
+        rest, known = data.take(test), set(model.classes_)
+        each = _labels_of_trees(model, rest.read, rest.y) or [_labels(one) for one in rest.y]
+        at = [at for at, own in zip(test.tolist(), each, strict=True) if known.issuperset(own)]
+        if at:
+            kept = data.take(np.array(at, dtype=np.intp))
+            yield model, kept.read, kept.y
+
+
+def _labels_of_trees(model: Any, X: Any, y: Any) -> list[Any] | None:
+    """Return the labels of the candidates of each example; None where those of y are the labels of nodes."""
+    if getattr(getattr(model, "structure_", None), "empty_label", None) is None:
+        return None
+    shape = model.decision_scores(X).shape
+    read = shape.read_labels(y)
+    names, rows = read.labels.classes, np.split(read.codes, shape.offsets[1:-1])
+    return [names[np.unique(own[own >= 0])].tolist() for own in rows]
+
+
+def _labels(one: Any) -> Any:
+    """Return the labels of an example: a sequence, those of an image, or one label."""
+    if isinstance(one, np.ndarray):
+        return one.ravel().tolist()
+    return one if isinstance(one, list | tuple) else [one]
