@@ -97,12 +97,12 @@ def _of_matrix(hessian: Floats) -> LogDeterminant:
     """Return that of a matrix, which is overwritten: by its Cholesky factor, and the trace of its inverse."""
     n = len(hessian)
     hessian.flat[:: n + 1] += 1.0
-    # Many BLAS threads gain nothing on so few weights, and differ in the last bit.
+    # Many BLAS threads gain nothing on so few weights, differ in the last bit, and spin for 0.1 s after each product.
     with one_blas_thread():
         factor = scipy.linalg.cholesky(hessian.T, lower=True, overwrite_a=True, check_finite=False)
         value = 2.0 * float(np.log(np.diag(factor)).sum())
         inverse, _ = scipy.linalg.lapack.dtrtri(factor, lower=1, overwrite_c=1)
-    return LogDeterminant(value, 0.0, n - float(np.vdot(inverse, inverse)))
+        return LogDeterminant(value, 0.0, n - float(np.vdot(inverse, inverse)))
 
 
 def _quadrature(objective: Objective, w: Floats, probe: Floats) -> tuple[float, float]:
