@@ -5,7 +5,7 @@ fits: processor time and peak memory of each in a process of its own, objectives
 readings of the rows, two of them before the first evaluation. The fit in memory also bounds the distance to the full
 problem, which takes all n² kernel values and which partitions do without: ratios of time leave that out, and it has a
 column of its own. Drawing the rows in every pass is part of the time of partitions, and the share of it that stands
-beside it. DUALFIELD_LARGE=1 adds ten million rows, which take about five minutes.
+beside it. DUALFIELD_LARGE=1 adds ten million rows, which take about ten minutes.
 """
 
 from __future__ import annotations
