@@ -29,7 +29,7 @@ void split_maxima(std::span<SplitPair> pairs) {
 }
 
 // Pairs with one left part follow each other: what comes to that is kept in a register.
-void split_down(std::span<const SplitPair> pairs, const double* factors) {
+void split_down(std::span<const SplitPair> pairs, const double* factors, std::size_t width) {
     for (std::size_t at = 0, end; at < pairs.size(); at = end) {
         const SplitPair& one = pairs[at];
         std::uint32_t first = one.first, last = one.last;
@@ -44,9 +44,11 @@ void split_down(std::span<const SplitPair> pairs, const double* factors) {
                 if (k < pair.first || k >= pair.last) continue;
                 const Vec weight = splat(pair.value);
                 sum += weight * load(pair.right + k);
-                store(pair.right_sums + k, load(pair.right_sums + k) + weight * left);
+                double* sums = pair.right + width + k;
+                store(sums, load(sums) + weight * left);
             }
-            store(one.left_sums + k, load(one.left_sums + k) + factor * sum);
+            double* sums = one.left + width + k;
+            store(sums, load(sums) + factor * sum);
         }
     }
 }

@@ -211,10 +211,11 @@ struct Routines {
     double (*entropy)(const double* p, std::size_t n);
 
     // For each pair of parts, over the places where they meet: the sum of products; the largest sum; and weight *
-    // factor times what is on the other side, added to left_sums and to right_sums. See split_task.hpp.
+    // factor times what is on the other side, added to the sums from above, `width` behind each row. See
+    // split_task.hpp.
     void (*split_sums)(std::span<SplitPair>);
     void (*split_maxima)(std::span<SplitPair>);
-    void (*split_down)(std::span<const SplitPair>, const double* factors);
+    void (*split_down)(std::span<const SplitPair>, const double* factors, std::size_t width);
     // For pairs of one run: adds to sums [n] what their rules make of them; finds what comes to each pair from the
     // parents, above [n], and counts the rules unless counts is null.
     void (*run_up)(const RunTask&, std::span<const UsedPair>, double* sums);

@@ -187,8 +187,8 @@ class GrammarLogs {
         pairs_.clear();
         for (const GrammarChart::Meeting& pair : met) {
             const auto p = static_cast<std::size_t>(pair.pair);
-            pairs_.push_back({chart_.left(i, index_.pair_left[p]), chart_.right(j, index_.pair_right[p]), nullptr,
-                              nullptr, GrammarChart::first_place(pair), GrammarChart::last_place(pair), 0.0});
+            pairs_.push_back({chart_.left(i, index_.pair_left[p]), chart_.right(j, index_.pair_right[p]),
+                              GrammarChart::first_place(pair), GrammarChart::last_place(pair), 0.0});
         }
         routines().split_maxima(pairs_);
         for (std::size_t at = 0; at < met.size(); ++at) {

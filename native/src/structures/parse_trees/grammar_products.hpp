@@ -275,13 +275,12 @@ class GrammarProducts {
         if (!is_any) return;
         double scale;
         read_factors(i, j, scale);
-        routines().split_down({pairs_.data(), gather(i, j)}, factors_.data());
+        routines().split_down({pairs_.data(), gather(i, j)}, factors_.data(), chart_.width());
         for (const std::int32_t a : chart_.members(i, j)) sums_[static_cast<std::size_t>(a)] = 0.0;
     }
 
     // The number of pairs that make up the span, with the weights that come from above; counts their rules.
     std::size_t gather(std::size_t i, std::size_t j) {
-        const std::size_t width = chart_.width();
         const Cell& here = cell(i, j);
         for_rules(
             here.first_pair, here.last_pair,
@@ -306,13 +305,8 @@ class GrammarProducts {
             if (weight * pair.sum < kNothing) continue;
             const auto p = static_cast<std::size_t>(pair.pair);
             double *left = chart_.left(i, lefts[p]), *right = chart_.right(j, rights[p]);
-            *to++ = {left,
-                     right,
-                     left + width,
-                     right + width,
-                     static_cast<std::uint32_t>(pair.first * kLanes),
-                     static_cast<std::uint32_t>(pair.last * kLanes),
-                     weight};
+            *to++ = {left, right, static_cast<std::uint32_t>(pair.first * kLanes),
+                     static_cast<std::uint32_t>(pair.last * kLanes), weight};
         }
         return static_cast<std::size_t>(to - pairs_.data());
     }

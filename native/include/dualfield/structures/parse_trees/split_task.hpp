@@ -10,8 +10,7 @@ namespace dualfield {
 // Rows of numbers, one for each place where parts may meet; those from `first` to `last` count, which are multiples of
 // the vector length.
 struct SplitPair {
-    const double *left, *right;
-    double *left_sums, *right_sums;  // for sums from above only
+    double *left, *right;
     std::uint32_t first, last;
     double value;  // the answer; for sums from above the weight
 };
