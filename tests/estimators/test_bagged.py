@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -12,7 +13,8 @@ import dualfield
 from dualfield import CRF, BaggedTagger
 from dualfield.datasets import load_town_news
 from dualfield.metrics import spans, token_log_loss
-from dualfield.structures import Tree
+from dualfield.plotting.parse_trees.parsed import parsed
+from dualfield.structures import Graph, Tree
 from tests.estimators.tagging import sentences
 
 TRAIN, HELD_OUT, TEST = sentences(40, seed=1), sentences(30, seed=2), sentences(30, seed=3)
@@ -159,6 +161,50 @@ def test_other_structures_and_matrices():
 def test_refused(options, message):
     with pytest.raises(ValueError, match=message):
         BaggedTagger(**options).fit(*TRAIN)
+
+
+def test_predictions_whatever_the_way_they_are_asked_for(model):
+    """The weights of the base class are those of all data, not those of the average."""
+    X = TEST[0]
+    mode = CRF(C=10.0, constraints="BIO").fit(*TRAIN)
+    found = model.predict(X)
+    assert found != mode.predict(X)
+    assert model.predict(X, impossible="none") == found
+    assert model.predict(X, return_bound=True)[0] == found
+    rows, edges = model.predict_proba(X, pairwise=True)
+    beliefs, pairs = model.beliefs(X, pairwise=True)
+    np.testing.assert_array_equal(np.concatenate(beliefs), np.concatenate(rows))
+    np.testing.assert_array_equal(np.concatenate(pairs), np.concatenate(edges))
+
+
+def test_beliefs_of_graphs_that_are_too_wide():
+    rng = np.random.default_rng(0)
+    circle = [(0, 1), (1, 2), (2, 0)]
+    X = [(rng.normal(size=(3, 2)), circle) for _ in range(8)]
+    y = [["a" if row[0] > 0 else "b" for row in nodes] for nodes, _ in X]
+    model = BaggedTagger(CRF(Graph(inference="trw")), n_estimators=3).fit(X, y)
+    rows = [model.structure_.marginals(scores).node for scores in model.model_.each_scores(X)]
+    np.testing.assert_allclose(np.concatenate(model.beliefs(X)), np.mean(rows, axis=0), atol=1e-12)
+    with pytest.raises(ValueError, match="predict_proba needs exact answers"):
+        model.predict_proba(X)
+
+
+def test_parsers_answer_for_all_models():
+    """Where models disagree: trees of reports, and those of predict, are those of the average."""
+    words = [(word, "N") for word in "abc"]
+    left, right = "(S (X (N a) (N b)) (N c))", "(S (N a) (X (N b) (N c)))"
+    y = [left] * 5 + [right] * 4
+    model = BaggedTagger(CRF("grammar"), n_estimators=3, random_state=0).fit([words] * 9, y)
+    # One model has all but no doubt; the two others lean to the other side.
+    weights = np.where(np.isclose(model.parameters_, 0.0), 0.0, model.parameters_)
+    model._model = dataclasses.replace(model.model_, draws=np.array([weights, -weights, -weights]))
+    found = model.predict([words])
+    assert found != CRF("grammar").fit([words] * 9, y).predict([words])
+    assert model.predict([words], impossible="none") == found
+    assert model.score([words], found) == 1.0
+    (one,) = parsed(model, [words]).predicted
+    (want,) = parsed(CRF("grammar").fit([words], found), [words]).predicted
+    assert one == want
 
 
 def test_no_list_of_the_best(model):

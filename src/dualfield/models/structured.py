@@ -110,6 +110,10 @@ class StructuredModel:
 
     # What it consists of
 
+    def calibrated(self, calibration: Calibration | None) -> Self:
+        """Return the same model with another temperature of its probabilities; None: that of the fit."""
+        return replace(self, calibration=calibration)
+
     def with_parameters(self, parameters: Floats) -> Self:
         """Return the same model with other weights."""
         return replace(self, weights=LinearWeights(self.score_map, parameters))
@@ -352,6 +356,18 @@ class StructuredModel:
         scores = self.scores(X, lengths, n_threads, known=known)
         found = self.structure.bounded_argmax(scores, n_jobs=n_threads)
         return self.decoded(found.labels, scores.shape), found.bounds
+
+    def best_codes(
+        self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1
+    ) -> tuple[Shape, NDArray[np.int32]]:
+        """Return the shape of examples, and the codes of what is predicted for them."""
+        scores = self.scores(X, lengths, n_threads)
+        return scores.shape, self.structure.argmax(scores, n_jobs=n_threads)
+
+    def node_probabilities(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Floats:
+        """Return the probabilities of labels, a row for each node of all examples."""
+        scores = self.scores(X, lengths, n_threads)
+        return self.structure.marginals(scores, temperature=self.probability_temperature, n_jobs=n_threads).node
 
     def predict_proba(
         self,

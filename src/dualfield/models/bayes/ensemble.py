@@ -7,11 +7,13 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
+from dualfield.data import Batch
 from dualfield.data.arrays import Floats
 from dualfield.data.records import Fields, Record
+from dualfield.data.shapes import Shape
 from dualfield.models.labelling_order import LabellingOrder, labelling_order
 from dualfield.models.listings import SpanList
 from dualfield.models.spans import PredictedSpan, SpanInterval, marked_spans, span_probabilities
@@ -98,14 +100,18 @@ class EnsembleModel(StructuredModel):
         *,
         pairwise: bool = False,
         known: Any = None,
-        question: str = "predict_proba",
+        question: str | None = "predict_proba",
     ) -> tuple[Scores, Floats, Floats | None]:
-        """Return the scores by the last weights, and the mean probabilities of labels and of pairs."""
+        """Return the scores by the last weights, and the mean probabilities of labels and of pairs.
+
+        A question needs exact answers; None: bounds will do.
+        """
         node: Any = 0.0
         clique: Any = None
         T = self.probability_temperature
         for scores in self.each_scores(X, lengths, n_threads, known=known):
-            self.need_exact(question, scores)
+            if question is not None:
+                self.need_exact(question, scores)
             cliques = "each" if pairwise else None
             found = self.structure.marginals(scores, temperature=T, cliques=cliques, n_jobs=n_threads)
             node = node + found.node / self.n_models
@@ -127,6 +133,24 @@ class EnsembleModel(StructuredModel):
         found = self.structure.bounded_argmax(_expected(scores, node), n_jobs=n_threads)
         return self.decoded(found.labels, scores.shape), found.bounds
 
+    def best_codes(
+        self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1
+    ) -> tuple[Shape, NDArray[np.int32]]:
+        """Return the shape of examples, and the codes of what is predicted for them."""
+        scores, node, _ = self._means(X, lengths, n_threads, question="predict")
+        return scores.shape, self.structure.argmax(_expected(scores, node), n_jobs=n_threads)
+
+    def predict_possible(self, X: Any, n_threads: int = 1, *, known: Any = None) -> tuple[list[Any], dict[int, str]]:
+        """Return what is predicted, None for examples that have no labelling, and why they have none."""
+        X = X if isinstance(X, Batch) else list(X)
+        found, reasons = super().predict_possible(X, n_threads, known=known)
+        # Without reasons the base class takes the best labellings by its own weights, which are those of one model.
+        return found if reasons else self.predict(X, None, n_threads, known=known), reasons
+
+    def node_probabilities(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Floats:
+        """Return the mean probabilities of labels, a row for each node of all examples."""
+        return self._means(X, lengths, n_threads)[1]
+
     def predict_proba(
         self,
         X: Any,
@@ -139,6 +163,20 @@ class EnsembleModel(StructuredModel):
         """Return the mean probability of each label at each node, and with `pairwise` of labels of neighbours."""
         self.need_pairs(pairwise)
         scores, node, clique = self._means(X, lengths, n_threads, pairwise=pairwise, known=known)
+        return self.by_example(node, clique, scores.shape)
+
+    def beliefs(
+        self,
+        X: Any,
+        lengths: ArrayLike | None = None,
+        n_threads: int = 1,
+        *,
+        pairwise: bool = False,
+        known: Any = None,
+    ) -> Any:
+        """Return mean probabilities, or where answers are bounds the means of the beliefs that these have."""
+        self.need_pairs(pairwise)
+        scores, node, clique = self._means(X, lengths, n_threads, pairwise=pairwise, known=known, question=None)
         return self.by_example(node, clique, scores.shape)
 
     def log_probabilities(self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Floats:

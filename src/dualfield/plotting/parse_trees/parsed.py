@@ -70,8 +70,7 @@ def is_parser(model: Any) -> bool:
 def parsed(model: Any, X: Any, y: Any = None, words: Any = None) -> Parsed:
     """Predict the trees of sentences, and look up the probabilities of their brackets or arcs."""
     X = list(X)
-    scores = model.decision_scores(X)
-    shape, codes = scores.shape, model.structure_.argmax(scores)
+    shape, codes = model.model_.best_codes(X)
     chances = None
     if hasattr(model, "predict_proba"):
         rows = np.concatenate([np.reshape(one, (-1, len(model.classes_))) for one in model.predict_proba(X)])
