@@ -1,10 +1,12 @@
 """Learning curves against fits by hand, and calibration before and after against the model's own numbers."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-from dualfield import CRF, KernelLogisticRegression, StructuredSVM
+from dualfield import CRF, BaggedTagger, BayesianCRF, KernelLogisticRegression, LatentChain, LatentCRF, StructuredSVM
 from dualfield.metrics import calibration_error, span_f1_score, token_log_loss
 from dualfield.plotting import CalibrationChangeDisplay, LearningCurveDisplay
 from tests.report.pages import BIO, corpus
@@ -112,6 +114,28 @@ def test_calibration_before_and_after(kind):
         assert display.log_losses[at] == pytest.approx(token_log_loss(*nested, model.classes_))
     assert display.temperature == model.temperature
     assert display.to_frame()["temperature"].tolist() == [1.0, model.temperature]
+
+
+def test_calibration_of_a_crf_trained_at_another_temperature():
+    model = CRF(C=30.0, temperature=2.0).fit(X, Y)
+    rows = model.predict_proba(X_DEV)
+    display = CalibrationChangeDisplay.from_estimator(model.calibrate(*corpus(30, BIO, 2)), X_DEV, Y_DEV)
+    assert display.log_losses[0] == pytest.approx(token_log_loss(Y_DEV, rows, model.classes_))
+    assert display.to_frame()["temperature"].tolist() == [2.0, model.calibration_.temperature]
+    assert "before, T = 2" in display.html()
+
+
+def test_calibration_of_averages_and_sub_states():
+    """Of several models the probabilities are means, before and after; those of sub-states are sums."""
+    bagged = BaggedTagger(CRF(C=100.0), n_estimators=3, random_state=0)
+    latent = LatentCRF(CRF(), LatentChain(2), n_restarts=1, random_state=0)
+    for model in (bagged, BayesianCRF(C=100.0, n_predict=4), BayesianCRF(C=100.0, prediction="ep"), latent):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # sub-states have nothing to find here
+            rows = model.fit(X, Y).predict_proba(X_DEV)
+        display = CalibrationChangeDisplay.from_estimator(model.calibrate(*corpus(30, BIO, 2)), X_DEV, Y_DEV)
+        for loss, each in zip(display.log_losses, (rows, model.predict_proba(X_DEV)), strict=True):
+            assert loss == pytest.approx(token_log_loss(Y_DEV, each, model.classes_))
 
 
 def test_models_without_a_temperature_are_refused():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -436,7 +435,7 @@ class DiscriminativeBayesNet(ClassifierMixin, Estimator):  # type: ignore[misc]
             return found
 
         model: BayesNet = self.model_
-        self._model = replace(model, calibration=chosen(self, X, y, None, cv, read))
+        self._model = model.calibrated(chosen(self, X, y, None, cv, read))
         return self
 
     @available_if(_for("class"))  # type: ignore[untyped-decorator]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -19,7 +18,7 @@ def calibrated(estimator: Any, X: Any, y: Any, lengths: ArrayLike | None, cv: An
     model = estimator._ask()
     if not isinstance(model, StructuredModel):
         raise ValueError("Only labels of sequences and of single nodes have marginals, and can be calibrated.")
-    return replace(model, calibration=chosen(estimator, X, y, lengths, cv, held_out))
+    return model.calibrated(chosen(estimator, X, y, lengths, cv, held_out))
 
 
 def chosen(estimator: Any, X: Any, y: Any, lengths: ArrayLike | None, cv: Any, read: Callable[..., Any]) -> Calibration:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -171,7 +170,7 @@ class GraphicalPredictor:
         True
         """
         found = chosen(self, X, y, lengths, cv, _held_out)
-        self._model = replace(self.model_, calibration=found)
+        self._model = self.model_.calibrated(found)
         return self
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
@@ -593,7 +592,7 @@ class KernelLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[misc
         """
         model: KernelClassifier = self.model_
         found = chosen(self, X, y, None, cv, lambda fold, inputs, labels, _: fold._held_out(inputs, labels))
-        self._model = replace(model, calibration=found)
+        self._model = model.calibrated(found)
         return self
 
     def _held_out(self, X: Any, y: Any) -> Any:

@@ -20,19 +20,22 @@ from dualfield.plotting.tables import table
 
 
 class CalibrationChangeDisplay(Display):
-    """Reliability diagrams of a model before and after ``calibrate``: at T = 1, and at the temperature chosen.
+    """Reliability diagrams of a model before and after ``calibrate``: at the temperature of its training, and at T.
 
-    Scores are divided by T before they become probabilities. Margins of a :class:`dualfield.StructuredSVM` are no
-    log-odds, which T = 1 takes them for; `calibrate` chooses T on held-out data.
+    Scores are divided by T before they become probabilities. Models are trained at T = 1, unless a CRF has another
+    ``temperature``. Margins of a :class:`dualfield.StructuredSVM` are no log-odds, which T = 1 takes them for;
+    `calibrate` chooses T on held-out data.
 
     Parameters
     ----------
     before, after : CalibrationBins
-        Confidence and accuracy at T = 1 and at T.
+        Confidence and accuracy before and after.
     temperature : float
         T.
     log_losses : (float, float)
         Mean of -log p(label) before and after.
+    first : float, default=1.0
+        The temperature before.
 
     Attributes
     ----------
@@ -51,12 +54,17 @@ class CalibrationChangeDisplay(Display):
     """
 
     def __init__(
-        self, before: CalibrationBins, after: CalibrationBins, temperature: float, log_losses: tuple[float, float]
+        self,
+        before: CalibrationBins,
+        after: CalibrationBins,
+        temperature: float,
+        log_losses: tuple[float, float],
+        first: float = 1.0,
     ) -> None:
         self.before, self.after = before, after
-        self.temperature = float(temperature)
-        first, second = log_losses
-        self.log_losses = (float(first), float(second))
+        self.temperature, self.first = float(temperature), float(first)
+        loss, lower = log_losses
+        self.log_losses = (float(loss), float(lower))
 
     @property
     def errors(self) -> tuple[float, float]:
@@ -65,7 +73,7 @@ class CalibrationChangeDisplay(Display):
 
     @classmethod
     def from_estimator(cls, model: Any, X: Any, y: Any, *, n_bins: int = 10) -> Self:
-        """Compute the marginals of a calibrated model at T = 1 and at its temperature.
+        """Compute the marginals of a calibrated model before it was, and at its temperature.
 
         Parameters
         ----------
@@ -92,9 +100,9 @@ class CalibrationChangeDisplay(Display):
         True
         """
         if hasattr(model, "decision_scores") and hasattr(model, "predict_proba"):
-            chosen, truth, both = _of_scores(model, X, y)
+            (first, chosen), truth, both = _of_scores(model, X, y)
         elif hasattr(model, "calibration_"):
-            chosen, truth, both = _of_probabilities(model, X, y)
+            (first, chosen), truth, both = _of_probabilities(model, X, y)
         else:
             raise ValueError(
                 "CalibrationChangeDisplay needs a model whose scores have a temperature, such as a CRF or a "
@@ -104,7 +112,7 @@ class CalibrationChangeDisplay(Display):
         for rows in both:
             bins.append(calibration_bins(*confidences(truth, rows, classes), n_bins=n_bins))
             losses.append(token_log_loss(truth, rows, classes))
-        return cls(bins[0], bins[1], chosen, (losses[0], losses[1]))
+        return cls(bins[0], bins[1], chosen, (losses[0], losses[1]), first)
 
     def _summary(self) -> str:
         (error, later), (loss, lower) = self.errors, self.log_losses
@@ -115,14 +123,14 @@ class CalibrationChangeDisplay(Display):
 
     def _columns(self) -> Columns:
         return {
-            "temperature": [1.0, self.temperature],
+            "temperature": [self.first, self.temperature],
             "calibration error": list(self.errors),
             "log-loss": list(self.log_losses),
         }
 
     @property
     def _curves(self) -> dict[str, CalibrationBins]:
-        return {"before, T = 1": self.before, f"after, T = {self.temperature:.4g}": self.after}
+        return {f"before, T = {self.first:.4g}": self.before, f"after, T = {self.temperature:.4g}": self.after}
 
     def plot(self, ax: Any = None) -> Self:
         """Draw with matplotlib.
@@ -178,26 +186,28 @@ class CalibrationChangeDisplay(Display):
         return Html(f'<div class="charts">{picture}{table(list(self._columns()), rows)}</div>')
 
 
-_Change = tuple[float, list[list[Any]], list[list[Floats]]]  # temperature, labels, probabilities before and after
+# Temperatures before and after, labels, and probabilities before and after.
+_Change = tuple[tuple[float, float], list[list[Any]], list[list[Floats]]]
 
 
 def _of_scores(model: Any, X: Any, y: Any) -> _Change:
-    """Ask the structure of a model for marginals at both temperatures."""
-    scores, chosen = model.decision_scores(X), float(model.model_.probability_temperature)
-    truth = as_sequences(scores.shape.flat_labels(y))
+    """Ask a model of nodes for their probabilities, at the temperature of its training and at the chosen one."""
+    after, truth = model.model_, as_sequences(model.decision_scores(X).shape.flat_labels(y))
+    first, chosen = after.temperature or 1.0, float(after.probability_temperature)
+    found = after.calibration
+    before = after if found is None else replace(after, calibration=replace(found, temperature=first))
     cuts = np.cumsum([len(labels) for labels in truth])[:-1]
-    trained_at = 1.0 if model.model_.temperature is None else model.model_.temperature
-    tables = (model.structure_.marginals(scores, temperature=T).node for T in (trained_at, chosen))
-    return chosen, truth, [np.split(table, cuts) for table in tables]
+    tables = (one.node_probabilities(model._input(X)) for one in (before, after))
+    return (first, chosen), truth, [np.split(table, cuts) for table in tables]
 
 
 def _of_probabilities(model: Any, X: Any, y: Any) -> _Change:
     """Ask a model, and a copy of it without a temperature of its own."""
     before, truth = copy.copy(model), as_sequences(y)
-    before._model = replace(model.model_, calibration=None)
+    before._model = model.model_.calibrated(None)
     both = []
     for one in (before, model):
         found = one.predict_proba(X)
         is_flat = isinstance(found, np.ndarray) and found.ndim == 2
         both.append([np.reshape(table, (-1, np.shape(table)[-1])) for table in ([found] if is_flat else found)])
-    return float(model.calibration_.temperature), truth, both
+    return (1.0, float(model.calibration_.temperature)), truth, both

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.random import RandomState
@@ -108,10 +108,14 @@ class BayesNet:
             log_softmax(joint if self.calibration is None else joint / self.calibration.temperature, axis=1)
         )
 
+    def calibrated(self, calibration: Calibration | None) -> Self:
+        """Return the same model with another temperature of its probabilities; None: that of the fit."""
+        return replace(self, calibration=calibration)
+
     def held_out(self, codes: Codes, y: Any, max_table: int) -> HeldOut:
         """Return the log-probabilities of the classes of rows that it was not fitted to, and their classes."""
         assert self.classes is not None
-        return held_out_rows(self.classes, replace(self, calibration=None).class_log_proba(codes, max_table), y)
+        return held_out_rows(self.classes, self.calibrated(None).class_log_proba(codes, max_table), y)
 
     def completed(self, codes: Codes, max_table: int) -> Codes:
         """Return rows in which missing cells have the values that are jointly most probable."""

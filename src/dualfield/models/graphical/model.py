@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,6 +166,10 @@ class GraphicalModel:
         reader: Any = self._reader(question in ("probabilities", "marginals"), **settings)
         found: Answer = reader.answer(*self._given(matrix, where, edge_features), question=question)
         return found
+
+    def calibrated(self, calibration: Calibration | None) -> Self:
+        """Return the same model with another temperature of its probabilities; None: that of the fit."""
+        return replace(self, calibration=calibration)
 
     def held_out(
         self, matrix: Any, where: Any, edge_features: Any, codes: NDArray[np.int32], **settings: Any

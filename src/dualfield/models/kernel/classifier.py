@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +92,10 @@ class KernelClassifier:
         if scores.ndim == 1:
             return np.column_stack([log_expit(-scores), log_expit(scores)])
         return np.asarray(log_softmax(scores, axis=1))
+
+    def calibrated(self, calibration: Calibration | None) -> Self:
+        """Return the same model with another temperature of its probabilities; None: that of the fit."""
+        return replace(self, calibration=calibration)
 
     def held_out(self, X: Any, y: Any, n_threads: int = 1) -> HeldOut:
         """Return the scores of points that it was not fitted to, with their classes."""

@@ -118,8 +118,8 @@ class SubstateModel:
         """How the temperature of the probabilities was chosen, if it was."""
         return self.states.calibration
 
-    def calibrated(self, calibration: Calibration) -> SubstateModel:
-        """Return the same model with another temperature."""
+    def calibrated(self, calibration: Calibration | None) -> SubstateModel:
+        """Return the same model with another temperature of its probabilities; None: that of the fit."""
         return replace(self, states=replace(self.states, calibration=calibration))
 
     def held_out(self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> HeldOut:
