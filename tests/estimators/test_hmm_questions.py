@@ -96,6 +96,22 @@ def test_filter(model):
         assert step.log_likelihood == pytest.approx(model.score_samples([x])[0], rel=1e-12)
 
 
+def test_a_calibrated_filter_looks_at_the_past_alone():
+    """At the temperature too, its row is that of the last state of what came so far; likelihoods have none."""
+    model = DiscriminativeHMM(0.0).fit(X, Y)
+    before = model.score_samples(TEST)
+    model.calibrate(X, [np.roll(path, 1) for path in Y])  # labels that do not fit: it is much too sure
+    assert model.calibration_.temperature > 1.5
+    for x, rows in zip(TEST, model.filter(TEST), strict=True):
+        step = model.start_filter()
+        for t, symbol in enumerate(x):
+            want = model.predict_proba([x[: t + 1]])[0][-1]
+            np.testing.assert_allclose(rows[t], want, atol=1e-12)
+            np.testing.assert_allclose(step.step(symbol), want, atol=1e-12)
+        assert step.log_likelihood == pytest.approx(model.score_samples([x])[0], rel=1e-12)
+    np.testing.assert_array_equal(model.score_samples(TEST), before)
+
+
 def test_filter_takes_flat_input():
     model = MODELS["counted"]()
     flat = model.filter(np.concatenate(TEST), lengths=[len(x) for x in TEST])

@@ -394,7 +394,8 @@ class DiscriminativeHMM(StructuredPredictor, Estimator):
         Returns
         -------
         array of shape (n_sequences,)
-            log P(observations, states that are known); with ``unknown="skip"``, of the symbols that are known.
+            log P(observations, states that are known); with ``unknown="skip"``, of the symbols that are known. It is
+            that of the tables: the temperature of :meth:`calibrate` takes no part.
 
         Examples
         --------

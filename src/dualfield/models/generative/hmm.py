@@ -154,7 +154,8 @@ class HiddenMarkovModel(StructuredModel):
         scores = self.plain_scores(X, lengths, n_threads)
         assert scores.transition is not None
         assert scores.start is not None
-        step = FilterStep(scores.start, scores.transition.reshape(scores.n_labels, scores.n_labels))
+        T = self.probability_temperature
+        step = FilterStep(scores.start / T, scores.transition.reshape(scores.n_labels, scores.n_labels) / T)
         order = np.argsort(-scores.lengths, kind="stable")  # the longest first: those still running are a range
         lengths_left = scores.lengths[order]
         out = np.empty_like(scores.node)
@@ -162,7 +163,7 @@ class HiddenMarkovModel(StructuredModel):
         for t in range(int(lengths_left[0])):
             running = int(np.searchsorted(-lengths_left, -t, side="left"))
             at = scores.offsets[order[:running]] + t
-            logs, totals = step(None if logs is None else logs[:running], scores.node[at])
+            logs, totals = step(None if logs is None else logs[:running], scores.node[at] / T)
             if not np.isfinite(totals).all():
                 sequence = int(order[int(np.argmin(np.isfinite(totals)))])
                 raise ValueError(impossible(f"X[{sequence}]", f" up to position {t}"))

@@ -36,9 +36,12 @@ class StateFilter:
     """
 
     def __init__(self, _model: Any) -> None:
-        tables = _model.tables
-        self._model, self._step = _model, FilterStep(tables.start, tables.transition)
+        tables, T = _model.tables, _model.probability_temperature
+        self._model, self._temperature = _model, T
+        self._step = FilterStep(tables.start, tables.transition)
+        self._step_at = self._step if T == 1.0 else FilterStep(tables.start / T, tables.transition / T)
         self._logs: Floats | None = None
+        self._logs_at: Floats | None = None  # at the temperature of a calibration; the likelihood has none
         self.probabilities: Floats | None = None
         self.log_likelihood, self.n_steps = 0.0, 0
 
@@ -61,10 +64,13 @@ class StateFilter:
         >>> DiscriminativeHMM(eta=0.0).fit([["a", "b"]], [["x", "y"]]).start_filter().step("a").round(3)
         array([0.992, 0.008])
         """
-        logs, totals = self._step(self._logs, self._model.plain_scores([[symbol]]).node)
+        node = self._model.plain_scores([[symbol]]).node
+        logs, totals = self._step(self._logs, node)
         if not np.isfinite(totals[0]):
             raise ValueError(impossible(f"Observation {self.n_steps}, {symbol!r},", " after those before it"))
-        self._logs, self.probabilities = logs, np.exp(logs[0])
+        if self._step_at is not self._step:
+            self._logs_at, _ = self._step_at(self._logs_at, node / self._temperature)
+        self._logs, self.probabilities = logs, np.exp((logs if self._logs_at is None else self._logs_at)[0])
         self.log_likelihood += float(totals[0])
         self.n_steps += 1
         return self.probabilities
