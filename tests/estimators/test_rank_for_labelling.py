@@ -10,6 +10,7 @@ import pytest
 
 from dualfield import (
     CRF,
+    BaggedTagger,
     ConditionalGraphicalModel,
     DiscriminativeBayesNet,
     KernelLogisticRegression,
@@ -66,6 +67,19 @@ def test_other_estimators():
     np.testing.assert_allclose(latent.rank_for_labelling(POOL).values, means)
 
 
+def test_tokens_of_trees_are_words():
+    """A sentence of n words has n (n + 1) / 2 spans and n² arcs, but n words to look at."""
+    X = [["the", "dog", "runs"], ["dogs", "run"], ["the", "cats", "see", "the", "dog"]]
+    trees = ["(S (NP the dog) runs)", "(S dogs run)", "(S (NP the cats) (VP see (NP the dog)))"]
+    for structure, y in (("spans", trees), ("dependency", [[2, 3, 0], [2, 0], [2, 3, 0, 5, 3]])):
+        for model in (CRF(structure), BaggedTagger(CRF(structure), n_estimators=2)):
+            model.fit(X, y)
+            for by in ("entropy", "least_confidence"):
+                per_token, total = (model.rank_for_labelling(X, by=by, per=per).values for per in ("token", "sentence"))
+                np.testing.assert_allclose(per_token, total / [3, 2, 5])
+                assert (total > 0.0).all()
+
+
 def test_margins_need_a_calibration():
     from sklearn.exceptions import NotFittedError
 
@@ -78,7 +92,7 @@ def test_margins_need_a_calibration():
     [
         ({"by": "chance"}, "The 'by' parameter of CRF.rank_for_labelling must be"),
         ({"per": "page"}, "The 'per' parameter of CRF.rank_for_labelling must be"),
-        ({"by": "bald"}, "by='bald' compares several models, which CRF does not have. Fit a BaggedTagger"),
+        ({"by": "bald"}, "by='bald' compares several models, which this CRF does not have. Fit a BaggedTagger"),
     ],
 )
 def test_refused(model, options, message):

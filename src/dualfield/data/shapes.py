@@ -70,6 +70,11 @@ class Shape:
         """Number of nodes of each example."""
         return np.diff(self.offsets)
 
+    @property
+    def n_tokens(self) -> NDArray[np.int64]:
+        """Number of tokens of each example: its nodes, unless a derived class knows better."""
+        return self.lengths
+
     def take(self, examples: NDArray[np.int64]) -> Self:
         """Return the shape of some of the examples.
 

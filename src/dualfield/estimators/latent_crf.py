@@ -287,7 +287,7 @@ class LatentCRF(LatentPredictor, Estimator):
         """
         shape, rows = self.model_.marginals(X, lengths, n_threads(self.n_jobs))
         cut = rows[:, None, :] if self.model_.is_flat else np.split(rows, shape.offsets[1:-1])
-        return labelling_order(type(self).__name__, by, per, cut)
+        return labelling_order(type(self).__name__, by, per, cut, n_tokens=shape.n_tokens)
 
     def predict(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
         """Return the most probable label of each node, summed over sub-states, or the tree with most right labels.

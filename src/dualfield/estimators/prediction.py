@@ -482,8 +482,9 @@ class StructuredPredictor:
         X, lengths
             As in ``predict``: examples without labels.
         by : {"entropy", "least_confidence", "bald"}, default="entropy"
-            The entropies of the labels of all tokens; minus the log-probability of the best labelling; "bald", what
-            several models disagree about, is for :class:`dualfield.BaggedTagger` and :class:`dualfield.BayesianCRF`.
+            The entropies of the labels of all tokens, or of all brackets or arcs that a tree may have; minus the
+            log-probability of the best labelling; "bald", what several models disagree about, is for
+            :class:`dualfield.BaggedTagger` and :class:`dualfield.BayesianCRF`.
         per : {"token", "sentence"}, default="token"
             Divided by the number of tokens, or not.
 

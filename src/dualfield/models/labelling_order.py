@@ -16,8 +16,8 @@ __all__ = ["LabellingOrder", "labelling_order", "row_entropies"]
 BY = ("entropy", "least_confidence", "bald")
 PER = ("token", "sentence")
 NO_DRAWS = (
-    "by='bald' compares several models, which {owner} does not have. Fit a BaggedTagger or a BayesianCRF, or rank by "
-    "'entropy', which was as good in our measurements."
+    "by='bald' compares several models, which this {owner} does not have. Fit a BaggedTagger, or a BayesianCRF with "
+    "prediction='draws', or rank by 'entropy', which was as good in our measurements."
 )
 
 
@@ -73,6 +73,7 @@ def labelling_order(
     rows: Any,
     log_best: Floats | None = None,
     draws: Sequence[Sequence[Any]] | None = None,
+    n_tokens: NDArray[np.int64] | None = None,
 ) -> LabellingOrder:
     """Order examples by how little a model knows about their labels.
 
@@ -91,6 +92,8 @@ def labelling_order(
         Log-probability of the best labelling; None: the sum of those of the best labels.
     draws : sequence of the like of rows, default=None
         Those of several models.
+    n_tokens : int array of shape (n_examples,), default=None
+        Number of tokens; None: there is a row for each.
 
     Returns
     -------
@@ -119,7 +122,7 @@ def labelling_order(
             assert draws is not None
             known = known - sum(row_entropies(_in_a_row(one)) for one in draws) / len(draws)
         totals = _summed(known, lengths)
-    values = totals / np.maximum(lengths, 1) if per == "token" else totals
+    values = totals / np.maximum(lengths if n_tokens is None else n_tokens, 1) if per == "token" else totals
     return LabellingOrder(np.argsort(-values, kind="stable"), np.asarray(values))
 
 

@@ -446,7 +446,8 @@ class StructuredModel:
         if by == "least_confidence":
             best = self.structure.log_partition(scores, temperature=0.0, n_jobs=n_threads)
             log_best = np.asarray((best - answer.log_partition) / T)
-        return labelling_order(owner, by, per, split_rows(answer.node, scores.offsets), log_best)
+        rows = split_rows(answer.node, scores.offsets)
+        return labelling_order(owner, by, per, rows, log_best, n_tokens=scores.shape.n_tokens)
 
     def spans(
         self,

@@ -258,7 +258,7 @@ class EnsembleModel(StructuredModel):
         if by == "bald" and self.n_models > 1:
             each = self.each_scores(X, lengths, n_threads)
             draws = [[self.structure.marginals(one, temperature=T, n_jobs=n_threads).node] for one in each]
-        return labelling_order(owner, by, per, rows, log_best, draws)
+        return labelling_order(owner, by, per, rows, log_best, draws, scores.shape.n_tokens)
 
     def held_out(self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> HeldOut:
         """Return the scores of examples that it was not trained on, and their labels."""

@@ -90,6 +90,11 @@ class ArcShape(Shape):
         """Number of words of each sentence."""
         return n_words_of(self.lengths)
 
+    @property
+    def n_tokens(self) -> NDArray[np.int64]:
+        """Number of words of each sentence: its nodes are arcs."""
+        return self.n_words
+
     def take(self, examples: NDArray[np.int64]) -> Self:
         """Return the shape of some of the sentences."""
         offsets, _ = rows_of_examples(self.offsets, examples)

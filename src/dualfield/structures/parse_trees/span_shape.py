@@ -96,6 +96,11 @@ class SpanShape(Shape):
             )
         return np.asarray(found)
 
+    @property
+    def n_tokens(self) -> NDArray[np.int64]:
+        """Number of words of each sentence: its nodes are spans."""
+        return self.n_words
+
     def checked(self) -> Self:
         """Return the shape itself, or raise an error if a sentence has a number of rows that no sentence has.
 
