@@ -10,8 +10,9 @@ import pytest
 from scipy.special import logsumexp
 
 import dualfield
-from dualfield import CRF, BaggedTagger
+from dualfield import CRF, BaggedTagger, BayesianCRF
 from dualfield.datasets import load_town_news
+from dualfield.estimators import ImpossibleWarning
 from dualfield.metrics import spans, token_log_loss
 from dualfield.plotting.parse_trees.parsed import parsed
 from dualfield.structures import Graph, Tree
@@ -102,6 +103,25 @@ def test_files_seeds_and_threads(model, tmp_path):
     np.testing.assert_array_equal(again.model_.draws, model.model_.draws)
     model.calibrate(*HELD_OUT).save(tmp_path / "bag.model")
     assert dualfield.load(tmp_path / "bag.model").calibration_ == model.calibration_
+
+
+def test_c_of_all_models(tmp_path):
+    X, y = TRAIN
+    model = BaggedTagger(CRF(C="evidence"), n_estimators=2).fit(X, y)
+    assert model.C_ == CRF(C="evidence").fit(X, y).C_
+    model.save(tmp_path / "bag.model")
+    loaded = dualfield.load(tmp_path / "bag.model")
+    assert loaded.C_ == model.C_
+    assert loaded.estimator.C == "evidence"
+
+
+def test_temperature_without_sentences_that_have_no_tree():
+    X = [[("the", "D"), ("dog", "N")], [("a", "N"), ("the", "D")]]
+    y = ["(S (D the) (N dog))", "(S (N a) (D the))"]
+    for model in (BaggedTagger(CRF("grammar"), n_estimators=2), BayesianCRF("grammar", C=1.0, n_predict=2)):
+        with pytest.warns(ImpossibleWarning, match="1 of 2 examples has no allowed labelling"):
+            found = model.fit(X[:1] * 3, y[:1] * 3).calibrate(X, y).calibration_
+        assert found == model.calibrate(X[:1], y[:1]).calibration_
 
 
 def test_temperature_of_the_mean():

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from dualfield import CRF, CRFCV
+from dualfield import CRF, CRFCV, BayesianCRF, LatentCRF
 from dualfield.models.bayes.evidence import laplace_evidence
 from dualfield.objectives.log_determinant import log_determinant
+from dualfield.solvers import Perceptron
 from dualfield.structures import Graph, Tree
 from tests.estimators.tagging import sentences
 
@@ -185,3 +186,19 @@ def test_less_data_informs_fewer_weights():
     objective = model._objective(data)
     half = model._objective(replace(data, weights=np.where(np.arange(20) < 10, data.weights, 0.0)))
     assert log_determinant(half, model.parameters_).value < log_determinant(objective, model.parameters_).value
+
+
+@pytest.mark.parametrize("solver", ["perceptron", "arow", Perceptron()])
+def test_weights_that_minimise_nothing_have_no_evidence(solver):
+    with pytest.raises(ValueError, match=r"needs a solver that minimises the objective: the weights of solver="):
+        CRF(C="evidence", solver=solver).fit(*sentences(10, seed=1))
+
+
+def test_what_stands_in_the_place_of_a_number():
+    for model in (CRF(C="best"), BayesianCRF(C="best")):
+        with pytest.raises(ValueError, match=r"must be a float in \(0, inf\) or 'evidence'. Got 'best' instead"):
+            model.fit(*sentences(10, seed=1))
+    with pytest.raises(
+        ValueError, match=r"The 'C' parameter of the base of LatentCRF must be a float .* Got 'evidence'"
+    ):
+        LatentCRF(CRF(C="evidence")).fit(*sentences(10, seed=1))

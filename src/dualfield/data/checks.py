@@ -13,13 +13,18 @@ from scipy import sparse
 from dualfield.data.batch import Batch
 
 
-def check_number(owner: str, name: str, value: Any, low: float, *, open_low: bool = False) -> None:
-    """Raise unless value is a finite number of at least low, or above it."""
+def check_number(
+    owner: str, name: str, value: Any, low: float, *, open_low: bool = False, word: str | None = None
+) -> None:
+    """Raise unless value is a finite number of at least low, or above it, or a word that may stand in its place."""
+    if word is not None and isinstance(value, str) and value == word:
+        return
     good = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
     if not good or not np.isfinite(value) or value < low or (open_low and value <= low):
         bracket = "(" if open_low or np.isinf(low) else "["
+        more = "" if word is None else f" or {word!r}"
         raise ValueError(
-            f"The {name!r} parameter of {owner} must be a float in {bracket}{low:g}, inf). Got {value!r} instead."
+            f"The {name!r} parameter of {owner} must be a float in {bracket}{low:g}, inf){more}. Got {value!r} instead."
         )
 
 

@@ -18,7 +18,7 @@ from dualfield.solvers.convergence import warn_unless_converged
 
 __all__ = ["BaggedTagger"]
 
-_OF_THE_FIT = ("objective_", "dual_gap_", "n_iter_", "solver_", "status_", "trace_")
+_OF_THE_FIT = ("objective_", "dual_gap_", "n_iter_", "solver_", "status_", "trace_", "C_")
 
 
 class BaggedTagger(StructuredPredictor, Estimator):
@@ -52,6 +52,8 @@ class BaggedTagger(StructuredPredictor, Estimator):
         See :class:`dualfield.estimators.prediction.StructuredPredictor`.
     parameters_, coef_, transitions_
         Of the model of all data, with each sentence once.
+    C_ : float
+        The C of all models: that of the estimator, or what ``C="evidence"`` has chosen.
     calibration_ : Calibration
         How :meth:`calibrate` chose the temperature, once it was called.
     objective_, dual_gap_, n_iter_, solver_, status_, trace_
@@ -78,6 +80,8 @@ class BaggedTagger(StructuredPredictor, Estimator):
     _saved_as = "BaggedTagger"
     _saved_with: ClassVar[Parts] = {"CRF": CRF}
     _model_type = EnsembleModel
+    _counted: ClassVar[dict[str, type]] = {"C_": float}
+    C_: float
 
     def __init__(
         self,

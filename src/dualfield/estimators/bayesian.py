@@ -262,8 +262,7 @@ class BayesianCRF(StructuredPredictor, Estimator):
         check_number(owner, "damping", self.damping, 0.0, open_low=True)
         if self.damping > 1.0:
             raise ValueError(f"The 'damping' parameter of {owner} must be in (0, 1]. Got {self.damping!r} instead.")
-        if not (isinstance(self.C, str) and self.C == "evidence"):
-            check_number(owner, "C", self.C, 0.0, open_low=True)
+        check_number(owner, "C", self.C, 0.0, open_low=True, word="evidence")
         return CRF(C=self.C, **{name: getattr(self, name) for name in _OF_CRF})
 
     def _check_restored(self) -> None:

@@ -648,8 +648,7 @@ class CRF(StructuredPredictor, Estimator):
     def _check_parameters(self) -> Any:
         owner = type(self).__name__
         structure_of(owner, self.structure)
-        if not (isinstance(self.C, str) and self.C == "evidence"):
-            check_number(owner, "C", self.C, 0.0, open_low=True)
+        check_number(owner, "C", self.C, 0.0, open_low=True, word="evidence")
         check_number(owner, "l1_ratio", self.l1_ratio, 0.0)
         if self.l1_ratio > 1:
             raise ValueError(

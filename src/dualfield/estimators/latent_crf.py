@@ -343,6 +343,7 @@ class LatentCRF(LatentPredictor, Estimator):
         if not isinstance(base, CRF):
             raise ValueError(f"The 'base' parameter of {owner} must be a CRF or None. Got {base!r} instead.")
         base._check_parameters()
+        check_number(f"the base of {owner}", "C", base.C, 0.0, open_low=True)
         if base.l1_ratio != 0.0 or base.temperature != 1.0 or base.cost is not None or base.kernel is not None:
             raise ValueError(f"The base of {owner} must have l1_ratio=0, temperature=1, cost=None and kernel=None.")
         if not isinstance(latent, (LatentChain, LatentMulticlass)):

@@ -472,15 +472,23 @@ class StructuredModel:
         """
         scores = self.scores(X, lengths, n_threads)
         self.need_exact("calibrate", scores)
-        if self.structure.counts_impossible and not isinstance(X, Batch):
-            reasons = self.structure.why_impossible(scores, n_jobs=n_threads)
-            if len(reasons) == scores.n_examples:
-                raise ValueError(impossible_message(reasons, scores.n_examples))
-            if reasons:
-                warn_impossible(reasons, scores.n_examples)
-                kept = [i for i in range(scores.n_examples) if i not in reasons]
-                return self.held_out([X[i] for i in kept], [y[i] for i in kept], None, n_threads)
+        possible = self.possible_examples(scores, X, y, n_threads)
+        if possible is not None:
+            return self.held_out(*possible, None, n_threads)
         return HeldOut(self.structure, scores, self.encoded(y, scores.shape))
+
+    def possible_examples(self, scores: Scores, X: Any, y: Any, n_threads: int) -> tuple[list[Any], list[Any]] | None:
+        """Return the sentences that have trees, and their labels, with a warning about the others; None: all have."""
+        if not self.structure.counts_impossible or isinstance(X, Batch):
+            return None
+        reasons = self.structure.why_impossible(scores, n_jobs=n_threads)
+        if not reasons:
+            return None
+        if len(reasons) == scores.n_examples:
+            raise ValueError(impossible_message(reasons, scores.n_examples))
+        warn_impossible(reasons, scores.n_examples)
+        kept = [i for i in range(scores.n_examples) if i not in reasons]
+        return [X[i] for i in kept], [y[i] for i in kept]
 
     def k_best(
         self, X: Any, k: int, lengths: ArrayLike | None = None, n_threads: int = 1, *, known: Any = None

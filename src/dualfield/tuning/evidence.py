@@ -24,7 +24,9 @@ def check_evidence(
 ) -> None:
     """Refuse what has no evidence, or none that Laplace's approximation gives; so of posteriors."""
     reason = ""
-    if estimator.kernel is not None:
+    if not getattr(estimator._check_parameters(), "certifies", True):
+        reason = f"a solver that minimises the objective: the weights of solver={estimator.solver!r} are no mode"
+    elif estimator.kernel is not None:
         reason = "kernel=None: weights of columns have a prior"
     elif estimator.l1_ratio > 0.0:
         reason = "l1_ratio=0.0: an absolute value has no second derivative at 0"

@@ -261,9 +261,15 @@ class EnsembleModel(StructuredModel):
         return labelling_order(owner, by, per, rows, log_best, draws, scores.shape.n_tokens)
 
     def held_out(self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> HeldOut:
-        """Return the scores of examples that it was not trained on, and their labels."""
+        """Return the scores of examples that it was not trained on, and their labels.
+
+        Sentences that a grammar cannot parse are left out, as by one model.
+        """
         each = tuple(self.each_scores(X, lengths, n_threads))
         self.need_exact("calibrate", each[0])
+        possible = self.possible_examples(each[0], X, y, n_threads)
+        if possible is not None:
+            return self.held_out(*possible, None, n_threads)
         return HeldOutDraws(self.structure, each[0], self.encoded(y, each[0].shape), others=each)
 
     # Records
