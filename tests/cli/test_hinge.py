@@ -135,7 +135,8 @@ def test_inspect(shell, hinge):
 
 def test_once_it_is_calibrated(shell, hinge):
     X, y = columns(corpus(12, 1))
-    model = dualfield.load(hinge.path("svm")).calibrate(X, y)
+    with pytest.warns(UserWarning, match="All 94 labels that calibrate was given are predicted right"):
+        model = dualfield.load(hinge.path("svm")).calibrate(X, y)
     model.save("m")
     tagged = shell("tag", "--model", "m", hinge.path("dev.txt"), "--marginals", "best").stdout.splitlines()
     expected = np.concatenate([rows.max(axis=1) for rows in model.predict_proba(X)])
@@ -235,10 +236,9 @@ def test_calibrated_models_print_probabilities(shell, hinge, how):
     held_out = columns(corpus(12, 1))
     expected = dualfield.load(hinge.path("svm"))
     assert np.array_equal(found.parameters_, expected.parameters_)
-    if how == "cv":
-        expected.calibrate(X, y, cv=5)
-    else:
-        expected.calibrate(*held_out)
+    with pytest.warns(UserWarning, match="All .* labels .* are predicted right") as warned:
+        expected = expected.calibrate(X, y, cv=5) if how == "cv" else expected.calibrate(*held_out)
+    assert str(warned[0].message) in said.replace("\n", " ")
     assert found.calibration_ == expected.calibration_
     assert f"temperature {expected.calibration_.temperature:.3g}, log-loss" in said
     rows = [line.split() for line in shell("tag", "--model", "m", dev, "--marginals").stdout.splitlines() if line]

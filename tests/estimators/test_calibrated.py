@@ -116,6 +116,23 @@ def test_folds_are_fits_to_the_others():
     assert found.log_loss_at_one == pytest.approx(np.concatenate(losses).mean(), rel=1e-5)
 
 
+def test_labels_that_are_all_right_do_not_tell_a_temperature():
+    node = np.array([[3.0, 0.0], [0.0, 2.0], [1.0, 0.0]])
+    found = choose_temperature([HeldOut(Single(2), Scores(node, np.arange(4)), np.array([0, 1, 0], dtype=np.int32))])
+    assert found.log_loss < 1e-6
+    assert found.doubt.startswith("All 3 labels that calibrate was given are predicted right")
+    rows = 1000.0 * node  # every T of the search is as good as T = 1, to the last digit
+    found = choose_temperature([HeldOut(Single(2), Scores(rows, np.arange(4)), np.array([0, 1, 0], dtype=np.int32))])
+    assert (found.temperature, found.log_loss, found.doubt) == (1.0, 0.0, None)
+    X, y = [[["a"], ["b"]]] * 4, [["x", "y"]] * 4
+    with pytest.warns(
+        UserWarning, match="All 8 labels .* Use more examples, on which the model was not trained"
+    ) as all_:
+        model = CRF().fit(X, y).calibrate(X, y)
+    assert all_[0].filename == __file__
+    assert model.calibration_.doubt == str(all_[0].message)
+
+
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_the_search_finds_the_least_of_a_dense_scan(scale):
     rng = np.random.default_rng(0)

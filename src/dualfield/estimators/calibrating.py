@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -18,13 +19,16 @@ def calibrated(estimator: Any, X: Any, y: Any, lengths: ArrayLike | None, cv: An
     model = estimator._ask()
     if not isinstance(model, StructuredModel):
         raise ValueError("Only labels of sequences and of single nodes have marginals, and can be calibrated.")
-    return model.calibrated(chosen(estimator, X, y, lengths, cv, held_out))
+    return model.calibrated(chosen(estimator, X, y, lengths, cv, held_out, depth=4))
 
 
-def chosen(estimator: Any, X: Any, y: Any, lengths: ArrayLike | None, cv: Any, read: Callable[..., Any]) -> Calibration:
+def chosen(
+    estimator: Any, X: Any, y: Any, lengths: ArrayLike | None, cv: Any, read: Callable[..., Any], depth: int = 3
+) -> Calibration:
     """Return the temperature that examples choose, or the folds of a cross-validation.
 
-    read(model, X, y, lengths) returns a :class:`HeldOut` or what answers the same questions.
+    read(model, X, y, lengths) returns a :class:`HeldOut` or what answers the same questions. A warning about them is
+    that of the caller so many calls above.
     """
     if cv is not None and lengths is not None:
         raise ValueError("The 'cv' parameter of calibrate takes lists of sequences, or rows. Got lengths, too.")
@@ -32,7 +36,10 @@ def chosen(estimator: Any, X: Any, y: Any, lengths: ArrayLike | None, cv: Any, r
     parts = [read(fold, inputs, labels, lengths) for fold, inputs, labels in folds]
     if not sum(len(part.codes) for part in parts):
         raise ValueError("X must have at least one node. Got none.")
-    return choose_temperature(parts, estimator.n_jobs)
+    found = choose_temperature(parts, estimator.n_jobs)
+    if found.doubt is not None:
+        warnings.warn(found.doubt, UserWarning, stacklevel=depth)
+    return found
 
 
 def held_out(estimator: Any, X: Any, y: Any, lengths: ArrayLike | None) -> HeldOut:

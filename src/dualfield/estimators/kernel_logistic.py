@@ -563,7 +563,7 @@ class KernelLogisticRegression(ClassifierMixin, Estimator):  # type: ignore[misc
         """Choose the temperature of the probabilities by data that the model was not trained on.
 
         Scores are divided by T before they become probabilities, with T such that their log-loss is smallest on these
-        points; predictions do not change. ``calibration_`` tells T and the log-loss before and after.
+        points; predictions do not change. ``calibration_`` tells T, the log-loss there, and that at T = 1.
 
         Parameters
         ----------

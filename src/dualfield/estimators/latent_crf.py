@@ -258,7 +258,8 @@ class LatentCRF(LatentPredictor, Estimator):
         >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, -1.0], [-1.0, 0.0]] * 5)
         >>> y = ["up or down", "left or right"] * 10
         >>> model = LatentCRF(CRF(C=10.0), LatentMulticlass(2), random_state=0).fit(X, y)
-        >>> model.calibrate(X, y).calibration_.temperature < 1.0           # it was too modest
+        >>> held_out = ["left or right", *y[1:]]
+        >>> model.calibrate(X, held_out).calibration_.temperature < 1.0           # it was too modest
         True
         """
         threads = n_threads(self.n_jobs)

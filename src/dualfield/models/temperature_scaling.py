@@ -18,6 +18,7 @@ from dualfield.structures.registry import structure_of
 __all__ = ["Calibration", "choose_temperature", "held_out_rows"]
 
 _GRID = np.linspace(-9.0, 9.0, 7)  # of log T, beside the spread of the scores
+_SURE = 1e-6  # nats for each label, where the log-loss is smallest at T = 0
 _ENOUGH = 1e-5  # of log T: the log-loss is flat there, and differs by its square
 
 
@@ -47,6 +48,17 @@ class Calibration:
     log_loss: float
     log_loss_at_one: float
     n_nodes: int
+
+    @property
+    def doubt(self) -> str | None:
+        """What is to be said where the labels do not tell how small T may be; None: they do."""
+        if self.log_loss > _SURE or self.temperature >= 1.0:
+            return None
+        return (
+            f"All {self.n_nodes:,} labels that calibrate was given are predicted right. That does not say how small T "
+            f"may be: at T = {self.temperature:.2g} all probabilities are close to 0 or 1. Use more examples, on which "
+            "the model was not trained."
+        )
 
     def record(self) -> Fields:
         """Return what it consists of."""
@@ -191,8 +203,9 @@ def choose_temperature(parts: Sequence[Any], n_jobs: int | None = None) -> Calib
         return Calibration(1.0, at_one, at_one, n_nodes)
     grid = np.log(spread) + _GRID
     losses = [log_loss(at) for at in grid]
-    best = int(np.argmin(losses))
+    best = min(range(len(grid)), key=lambda place: (losses[place], abs(grid[place])))  # of equal ones, that near T = 1
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
     found = scipy.optimize.minimize_scalar(log_loss, bounds=(low, high), method="bounded", options={"xatol": _ENOUGH})
-    least, at = min((float(found.fun), float(found.x)), (losses[best], float(grid[best])), (at_one, 0.0))
+    tried = [(at_one, 0.0), (losses[best], float(grid[best])), (float(found.fun), float(found.x))]
+    least, at = min(tried, key=lambda one: (one[0], abs(one[1])))
     return Calibration(float(np.exp(at)), least, at_one, n_nodes)

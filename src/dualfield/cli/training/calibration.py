@@ -47,6 +47,8 @@ def calibrate(model: Any, data: LabelledData, held_out: LabelledData | None, say
         f"Calibrated on {found.n_nodes:,} labels: temperature {found.temperature:.3g}, log-loss {found.log_loss:.4f} "
         f"({found.log_loss_at_one:.4f} at temperature 1)."
     )
+    if found.doubt is not None:
+        say(found.doubt)
 
 
 def _check_known(held_out: LabelledData, known: set[str]) -> None:
