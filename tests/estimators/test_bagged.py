@@ -105,6 +105,18 @@ def test_files_seeds_and_threads(model, tmp_path):
     assert dualfield.load(tmp_path / "bag.model").calibration_ == model.calibration_
 
 
+def test_predictions_have_the_temperature():
+    """Of the labels that are most probable on average at T, the expected number of right ones is largest."""
+    model = BaggedTagger(CRF("single", C=300.0), n_estimators=4, random_state=0)
+    rng = np.random.default_rng(0)
+    points = rng.normal(size=(400, 2))
+    labels = np.where(points[:, 0] + 2.0 * rng.normal(size=400) > 0, "right", "left")
+    model.fit(points[:20], labels[:20]).calibrate(points[20:], labels[20:])
+    assert abs(model.calibration_.temperature - 1.0) > 0.2
+    best = model.predict_proba(points).argmax(axis=1)
+    np.testing.assert_array_equal(model.predict(points), model.classes_[best])
+
+
 def test_c_of_all_models(tmp_path):
     X, y = TRAIN
     model = BaggedTagger(CRF(C="evidence"), n_estimators=2).fit(X, y)

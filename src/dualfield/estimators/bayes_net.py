@@ -401,8 +401,8 @@ class DiscriminativeBayesNet(ClassifierMixin, Estimator):  # type: ignore[misc]
 
         Columns that depend on each other count as evidence several times in naive Bayes, which is then too sure. The
         logarithms of P(x, class) are divided by T, with T such that the log-loss is smallest on these rows;
-        predictions, tables and :meth:`predict_joint_log_proba` do not change. ``calibration_`` tells T and the
-        log-loss before and after.
+        predictions, tables and :meth:`predict_joint_log_proba` do not change. ``calibration_`` tells T, the log-loss
+        there, and that at T = 1.
 
         Parameters
         ----------

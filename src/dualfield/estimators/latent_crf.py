@@ -235,7 +235,8 @@ class LatentCRF(LatentPredictor, Estimator):
     def calibrate(self, X: Any, y: Any, *, lengths: ArrayLike | None = None, cv: Any = None) -> Self:
         """Choose the temperature of all probabilities by data that the model was not trained on.
 
-        As :meth:`dualfield.CRF.calibrate`: the log-loss of the labels, summed over sub-states, is smallest there.
+        As :meth:`dualfield.CRF.calibrate`: the log-loss of the labels, whose probabilities are sums over sub-states, is
+        smallest there. Predictions may change: which sum is largest depends on T.
 
         Parameters
         ----------

@@ -440,7 +440,9 @@ class StructuredPredictor:
 
         p(y | x) is proportional to exp(score(y) / T), with T such that the log-loss of the labels is smallest on these
         examples. Every question about probabilities is then answered at this T, also after ``save`` and ``load``;
-        predictions do not change. ``calibration_`` tells T, the log-loss there, and that at T = 1.
+        ``calibration_`` tells T, the log-loss there, and that at T = 1. Predictions do not change, but for those of
+        :class:`dualfield.BaggedTagger` and :class:`dualfield.BayesianCRF`: which labels are most probable on average
+        depends on T.
 
         Parameters
         ----------
