@@ -138,6 +138,9 @@ class StructuredPredictor:
     def decision_scores(self, X: Any, *, lengths: ArrayLike | None = None) -> Scores:
         """Return the scores of all labels and transitions: what ``structure_`` can be asked about.
 
+        Those of :class:`dualfield.BaggedTagger` and :class:`dualfield.BayesianCRF` are by ``parameters_``, one of their
+        models; what they predict are averages.
+
         Parameters
         ----------
         X : list, generator, array or sparse matrix
@@ -439,7 +442,7 @@ class StructuredPredictor:
         r"""Choose the temperature of all probabilities by data that the model was not trained on.
 
         p(y | x) is proportional to exp(score(y) / T), with T such that the log-loss of the labels is smallest on these
-        examples. Every question about probabilities is then answered at this T, also after ``save`` and ``load``;
+        examples. Every question about probabilities is then answered at this T, also after ``save`` and ``load``.
         ``calibration_`` tells T, the log-loss there, and that at T = 1. Predictions do not change, but for those of
         :class:`dualfield.BaggedTagger` and :class:`dualfield.BayesianCRF`: which labels are most probable on average
         depends on T.
@@ -592,7 +595,8 @@ class StructuredPredictor:
 
         For each token the predicted labelling is held against the best one that has another label there. Their scores
         differ by a sum over attributes and transitions at all places where the labellings differ, which is given in
-        full: nothing is approximated.
+        full: nothing is approximated. Of :class:`dualfield.BaggedTagger` and :class:`dualfield.BayesianCRF` one model,
+        that of ``parameters_``, is explained: an average has no such sum, and may predict other labels.
 
         Parameters
         ----------
