@@ -173,6 +173,24 @@ def test_kernel_logistic_regression(tmp_path):
             model.calibrate(X[:2], [17, 18])
 
 
+def test_folds_of_a_kernel_matrix():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = X[:, 0] + rng.normal(size=60) > 0
+    plain = KernelLogisticRegression(kernel="linear", C=10.0).fit(X, y).calibrate(X, y, cv=3).calibration_
+    gram = X @ X.T
+    given = KernelLogisticRegression(kernel="precomputed", C=10.0).fit(gram, y).calibrate(gram, y, cv=3).calibration_
+    assert given.temperature == pytest.approx(plain.temperature, rel=1e-4)
+    assert given.log_loss == pytest.approx(plain.log_loss, rel=1e-6)
+
+
+def test_generators_are_read_once():
+    X, y = TRAIN
+    model = CRF(C=100.0).fit(X, y)
+    want = model.calibrate(X, y, cv=3).calibration_
+    assert model.calibrate((one for one in X), (labels for labels in y), cv=3).calibration_ == want
+
+
 def test_bayesian_networks(tmp_path):
     """Naive Bayes takes copies of a column for as many witnesses."""
     rng = np.random.default_rng(0)

@@ -17,7 +17,7 @@ def fitted_folds(estimator: Any, X: Any, y: Any, cv: Any) -> Iterator[tuple[Any,
     """Yield for each fold a model that was trained on the others, and the examples of the fold with their labels.
 
     Examples are sequences, trees, or rows of a matrix; they are read once. Those with a label that the others do not
-    have are left out.
+    have are left out. Of a precomputed kernel matrix, columns are those of the examples that the model was trained on.
 
     Parameters
     ----------
@@ -43,21 +43,25 @@ def fitted_folds(estimator: Any, X: Any, y: Any, cv: Any) -> Iterator[tuple[Any,
     """
     from sklearn.base import clone
     from sklearn.model_selection import check_cv
+    from sklearn.utils import get_tags
 
+    X, y = (values if hasattr(values, "__len__") else list(values) for values in (X, y))
     base = clone(estimator)
+    is_kernel_matrix = get_tags(base).input_tags.pairwise
     data = Examples(given=X, read=X, y=y, weights=None)
     if hasattr(base, "_fit_data"):
         data, base = read_once(base.set_params(warm_start=False), X, y)
     places = np.zeros(len(y))  # of which scikit-learn wants the number; it is slow with what is no array
     for train, test in check_cv(cv).split(places, None):
         part = data.take(train)
-        model = copy(base).fit(part.read, part.y)
+        points = np.asarray(part.read)[:, train] if is_kernel_matrix else part.read
+        model = copy(base).fit(points, part.y)
         rest, known = data.take(test), set(model.classes_)
         each = _labels_of_trees(model, rest.read, rest.y) or [_labels(one) for one in rest.y]
         at = [at for at, own in zip(test.tolist(), each, strict=True) if known.issuperset(own)]
         if at:
             kept = data.take(np.array(at, dtype=np.intp))
-            yield model, kept.read, kept.y
+            yield model, np.asarray(kept.read)[:, train] if is_kernel_matrix else kept.read, kept.y
 
 
 def _labels_of_trees(model: Any, X: Any, y: Any) -> list[Any] | None:
