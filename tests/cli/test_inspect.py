@@ -133,3 +133,13 @@ def test_models_without_a_format_of_data_can_be_looked_at(shell, name):
     assert shell("convert", "m", "-", "--to", "json").stdout == shell("inspect", "m", "--json").stdout
     said = shell("tag", "--model", "m", code=1, stdin="a\n").stderr
     assert said.startswith("Error: m: works on ")
+
+
+def test_how_a_posterior_was_found(shell):
+    X, y = [[["a"], ["b"]], [["b"], ["a"]]] * 3, [["x", "y"], ["y", "x"]] * 3
+    model = dualfield.BayesianCRF(C=3.0, inference="laplace").fit(X, y)
+    model.save("m")
+    evidence = model.log_evidence_
+    assert f"posterior    laplace, converged; log-evidence {evidence:.6g}\n" in shell("inspect", "m").stdout
+    record = json.loads(shell("inspect", "m", "--json").stdout)
+    assert record["posterior"] == {"inference": "laplace", "converged": True, "log_evidence": evidence}

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 
 import dualfield
-from dualfield import CRF, KernelLogisticRegression, StructuredSVM
+from dualfield import CRF, BayesianCRF, KernelLogisticRegression, StructuredSVM
 from dualfield.estimators import crfsuite
 from dualfield.metrics import calibration_error
 from dualfield.report import DevData, training_page, write_page
@@ -177,6 +178,17 @@ def test_longer_windows_of_labels_are_listed(dev):
     page = read(training_page(model, title="t", facts=[], dev=dev))
     ((labels, weight), *_) = model.top_features(1).likely
     assert page.facts[" → ".join(map(str, labels))] == f"{weight:+.3f}"
+
+
+def test_how_a_posterior_was_found():
+    for model in (BayesianCRF(C=1.0, n_predict=2), BayesianCRF(C=10.0, inference="power_ep", max_iter=2)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the second one does not converge
+            model.fit(*corpus(20, BIO, 0))
+        facts = read(training_page(model, title="t", facts=[])).facts
+        assert float(facts["log-evidence"]) == pytest.approx(model.log_evidence_, rel=1e-5)
+        assert facts["posterior"] == f"{model.inference}, {'converged' if model.converged_ else 'did not converge'}"
+    assert not model.converged_
 
 
 def test_kernel_logistic_regression():

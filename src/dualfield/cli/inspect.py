@@ -101,6 +101,8 @@ def _facts(loaded: LoadedModel) -> Iterator[tuple[str, str]]:
         if tagger.template_ is not None:
             yield "template", _template(tagger)
     yield "training", _training(model)
+    if hasattr(model, "log_evidence_"):
+        yield "posterior", _posterior(model)
     if calibration is not ...:
         yield "probability", _calibration(calibration)
 
@@ -129,6 +131,14 @@ def _calibration(found: Any) -> str:
     if found is None:
         return "none: the margins were not calibrated"
     return f"scores / {found.temperature:.4g}, calibrated on {found.n_nodes:,} labels"
+
+
+def _posterior(model: Any) -> str:
+    from dualfield.cli.model_record import posterior_record
+
+    found = posterior_record(model)
+    end = "converged" if found["converged"] else "did not converge"
+    return f"{found['inference']}, {end}; log-evidence {found['log_evidence']:.6g}"
 
 
 def _training(model: Any) -> str:

@@ -67,6 +67,12 @@ def training_record(model: Any) -> dict[str, Any]:
     }
 
 
+def posterior_record(model: Any) -> dict[str, Any]:
+    """Return what a Bayesian model says of its posterior."""
+    inference, evidence = model.model_.inference, _known(model.log_evidence_)
+    return {"inference": inference, "converged": bool(model.converged_), "log_evidence": evidence}
+
+
 def _known(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
@@ -81,6 +87,8 @@ def model_record(loaded: LoadedModel) -> dict[str, Any]:
         "labels": [_plain(label) for label in getattr(model, "classes_", ())],
         "training": training_record(model),
     }
+    if hasattr(model, "log_evidence_"):
+        found["posterior"] = posterior_record(model)
     if loaded.columns is not None:
         found["file_columns"] = loaded.columns.record()
     calibration = calibration_of(model)

@@ -53,6 +53,9 @@ def model_facts(model: Any) -> Iterator[Fact]:
         yield "objective", rounded(model.objective_, 6)
     if math.isfinite(getattr(model, "dual_gap_", math.nan)):
         yield "duality gap", rounded(model.dual_gap_, 3)
+    if hasattr(model, "log_evidence_"):
+        yield "log-evidence", rounded(model.log_evidence_, 6)
+        yield "posterior", f"{model.model_.inference}, {'converged' if model.converged_ else 'did not converge'}"
     if hasattr(model, "calibration_"):
         found = model.calibration_
         yield (
