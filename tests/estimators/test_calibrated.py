@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.metrics import log_loss
+from sklearn.model_selection import KFold, StratifiedKFold
 
 import dualfield
 from dualfield import (
@@ -182,6 +184,18 @@ def test_folds_of_a_kernel_matrix():
     given = KernelLogisticRegression(kernel="precomputed", C=10.0).fit(gram, y).calibrate(gram, y, cv=3).calibration_
     assert given.temperature == pytest.approx(plain.temperature, rel=1e-4)
     assert given.log_loss == pytest.approx(plain.log_loss, rel=1e-6)
+
+
+def test_folds_of_sorted_classes():
+    """Folds in the order of the rows would each hold out a class that the others do not have."""
+    X, y = load_iris(return_X_y=True)
+    for model in (KernelLogisticRegression(), CRF("single"), StructuredSVM("single")):
+        found = model.fit(X, y).calibrate(X, y, cv=3).calibration_
+        assert found.n_nodes == 150
+        folds = list(StratifiedKFold(3).split(X, y))
+        assert model.calibrate(X, y, cv=folds).calibration_ == found
+        with pytest.raises(ValueError, match="must have examples whose labels the other folds have"):
+            model.calibrate(X, y, cv=KFold(3))
 
 
 def test_generators_are_read_once():

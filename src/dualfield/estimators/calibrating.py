@@ -35,7 +35,12 @@ def chosen(
     folds = [(estimator, X, y)] if cv is None else fitted_folds(estimator, X, y, cv)
     parts = [read(fold, inputs, labels, lengths) for fold, inputs, labels in folds]
     if not sum(len(part.codes) for part in parts):
-        raise ValueError("X must have at least one node. Got none.")
+        raise ValueError(
+            "X must have at least one node. Got none."
+            if cv is None
+            else "The folds of calibrate must have examples whose labels the other folds have, too. Got none: use "
+            "other folds, or shuffle them, such as cv=KFold(5, shuffle=True)."
+        )
     found = choose_temperature(parts, estimator.n_jobs)
     if found.doubt is not None:
         warnings.warn(found.doubt, UserWarning, stacklevel=depth)

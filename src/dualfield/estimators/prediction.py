@@ -456,6 +456,7 @@ class StructuredPredictor:
         cv : int, splitter or iterable, default=None
             Where there are no held-out data: folds as in scikit-learn. `X` and `y` are then those of the training. Each
             fold is scored by a copy of the model that is trained on the others, and one temperature is chosen for all.
+            Examples with a label that the others do not have are left out.
 
         Returns
         -------

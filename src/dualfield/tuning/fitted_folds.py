@@ -26,7 +26,7 @@ def fitted_folds(estimator: Any, X: Any, y: Any, cv: Any) -> Iterator[tuple[Any,
     X, y : sequence
         Examples and their labels.
     cv : int, splitter or iterable
-        Folds as in scikit-learn.
+        Folds as in scikit-learn: of examples with one label each, an int makes folds with equal shares of labels.
 
     Yields
     ------
@@ -52,7 +52,8 @@ def fitted_folds(estimator: Any, X: Any, y: Any, cv: Any) -> Iterator[tuple[Any,
     if hasattr(base, "_fit_data"):
         data, base = read_once(base.set_params(warm_start=False), X, y)
     places = np.zeros(len(y))  # of which scikit-learn wants the number; it is slow with what is no array
-    for train, test in check_cv(cv).split(places, None):
+    targets = np.asarray(y) if _has_one_label_each(estimator) else None
+    for train, test in check_cv(cv, targets, classifier=targets is not None).split(places, targets):
         part = data.take(train)
         points = np.asarray(part.read)[:, train] if is_kernel_matrix else part.read
         model = copy(base).fit(points, part.y)
@@ -62,6 +63,15 @@ def fitted_folds(estimator: Any, X: Any, y: Any, cv: Any) -> Iterator[tuple[Any,
         if at:
             kept = data.take(np.array(at, dtype=np.intp))
             yield model, np.asarray(kept.read)[:, train] if is_kernel_matrix else kept.read, kept.y
+
+
+def _has_one_label_each(estimator: Any) -> bool:
+    """Whether examples are single nodes, as of classifiers; it takes a fitted model to tell by its structure."""
+    from sklearn.base import is_classifier
+
+    model = getattr(estimator, "model_", None)
+    own = (model, getattr(model, "structure", None))
+    return is_classifier(estimator) or any(getattr(one, "is_flat", False) for one in own)
 
 
 def _labels_of_trees(model: Any, X: Any, y: Any) -> list[Any] | None:
