@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dualfield.data.arrays import Floats
+from dualfield.data.impossible import warn_impossible
 from dualfield.data.labels import in_a_row
 from dualfield.data.records import Fields, Record
 from dualfield.estimators.base import fitted
@@ -115,6 +116,8 @@ class LatentPredictor:
     def score(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> float:
         """Return the share of right labels, or F1 of labelled brackets; with a user-defined model, minus the mean loss.
 
+        Sentences that a grammar cannot parse count as trees without brackets, and a warning says which they are.
+
         Parameters
         ----------
         X, lengths
@@ -140,7 +143,11 @@ class LatentPredictor:
         model = self.model_
         if isinstance(model, CustomLatent):
             return model.score(X, y)
-        predicted = self.predict(X, lengths=lengths)
+        if isinstance(model, SubstateModel) and model.states.structure.counts_impossible and lengths is None:
+            predicted, reasons = model.predict_possible(X, n_threads(self.n_jobs))
+            warn_impossible(reasons, len(predicted))
+        else:
+            predicted = self.predict(X, lengths=lengths)
         found = None if isinstance(model, BagModel) else model.states.structure.agreement(predicted, y)
         return share_right(predicted, y, flat=model.is_flat) if found is None else found
 

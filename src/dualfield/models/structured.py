@@ -25,7 +25,7 @@ from dualfield.features import Template
 from dualfield.features.reading import read_examples
 from dualfield.models.labelling_order import LabellingOrder, labelling_order
 from dualfield.models.listings import RankedLabellings
-from dualfield.models.possible import need_labellings
+from dualfield.models.possible import chosen_examples, need_labellings, predicted_where_possible
 from dualfield.models.spans import predict_spans
 from dualfield.models.temperature_scaling import Calibration, HeldOut
 from dualfield.scores import Expansion, LinearScores
@@ -341,13 +341,11 @@ class StructuredModel:
         scores = self._all_scores(X, None, n_threads)
         scores = scores if known is None else scores.only(self.allowed_labels(known, scores.shape))
         reasons = self.structure.why_impossible(scores, n_jobs=n_threads)
-        if not reasons:
-            return self.decoded(self.structure.argmax(scores, n_jobs=n_threads), scores.shape), reasons
-        kept = [i for i in range(scores.n_examples) if i not in reasons]
-        some = X[np.array(kept, dtype=np.int64)] if isinstance(X, Batch) else [X[i] for i in kept]
-        given = None if known is None else [known[i] for i in kept]
-        found = dict(zip(kept, self.predict(some, None, n_threads, known=given) if kept else [], strict=True))
-        return [found.get(i) for i in range(scores.n_examples)], reasons
+
+        def predict(some: Any, places: list[int]) -> Any:
+            return self.predict(some, None, n_threads, known=None if known is None else [known[i] for i in places])
+
+        return predicted_where_possible(X, scores.n_examples, reasons, predict), reasons
 
     def bounded_predict(
         self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1, *, known: Any = None
@@ -470,25 +468,27 @@ class StructuredModel:
 
         Sentences that a grammar cannot parse are left out, and a warning says which they are.
         """
+        X, y = self.possible_examples(X, y, lengths, n_threads)
         scores = self.scores(X, lengths, n_threads)
         self.need_exact("calibrate", scores)
-        possible = self.possible_examples(scores, X, y, n_threads)
-        if possible is not None:
-            return self.held_out(*possible, None, n_threads)
         return HeldOut(self.structure, scores, self.encoded(y, scores.shape))
 
-    def possible_examples(self, scores: Scores, X: Any, y: Any, n_threads: int) -> tuple[list[Any], list[Any]] | None:
-        """Return the sentences that have trees, and their labels, with a warning about the others; None: all have."""
-        if not self.structure.counts_impossible or isinstance(X, Batch):
-            return None
+    def possible_examples(
+        self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1
+    ) -> tuple[Any, Any]:
+        """Return the examples that have a labelling, with a warning of the others, where some may have none."""
+        if not self.structure.counts_impossible or lengths is not None:
+            return X, y
+        X = X if isinstance(X, Batch) else list(X)
+        scores = self._all_scores(X, None, n_threads)
         reasons = self.structure.why_impossible(scores, n_jobs=n_threads)
         if not reasons:
-            return None
+            return X, y
         if len(reasons) == scores.n_examples:
             raise ValueError(impossible_message(reasons, scores.n_examples))
         warn_impossible(reasons, scores.n_examples)
         kept = [i for i in range(scores.n_examples) if i not in reasons]
-        return [X[i] for i in kept], [y[i] for i in kept]
+        return chosen_examples(X, kept), [y[i] for i in kept]
 
     def k_best(
         self, X: Any, k: int, lengths: ArrayLike | None = None, n_threads: int = 1, *, known: Any = None

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dualfield.data.impossible import warn_impossible
 from dualfield.tuning.search import Examples, read_once
 
 __all__ = ["fitted_folds"]
@@ -17,7 +18,8 @@ def fitted_folds(estimator: Any, X: Any, y: Any, cv: Any) -> Iterator[tuple[Any,
     """Yield for each fold a model that was trained on the others, and the examples of the fold with their labels.
 
     Examples are sequences, trees, or rows of a matrix; they are read once. Those with a label that the others do not
-    have are left out. Of a precomputed kernel matrix, columns are those of the examples that the model was trained on.
+    have are left out, and with a warning sentences that the grammar of the others cannot parse. Of a precomputed kernel
+    matrix, columns are those of the examples that the model was trained on.
 
     Parameters
     ----------
@@ -54,12 +56,15 @@ def fitted_folds(estimator: Any, X: Any, y: Any, cv: Any) -> Iterator[tuple[Any,
     places = np.zeros(len(y))  # of which scikit-learn wants the number; it is slow with what is no array
     targets = np.asarray(y) if _has_one_label_each(estimator) else None
     for train, test in check_cv(cv, targets, classifier=targets is not None).split(places, targets):
+        train, test = np.asarray(train), np.asarray(test)  # splits of one's own may be lists
         part = data.take(train)
         points = np.asarray(part.read)[:, train] if is_kernel_matrix else part.read
         model = copy(base).fit(points, part.y)
         rest, known = data.take(test), set(model.classes_)
-        each = _labels_of_trees(model, rest.read, rest.y) or [_labels(one) for one in rest.y]
-        at = [at for at, own in zip(test.tolist(), each, strict=True) if known.issuperset(own)]
+        each, impossible = _labels_of_trees(model, rest.read, rest.y) or ([_labels(one) for one in rest.y], {})
+        warn_impossible({int(test[i]): reason for i, reason in impossible.items()}, len(test))
+        fits = [known.issuperset(own) and i not in impossible for i, own in enumerate(each)]
+        at = test[fits].tolist()
         if at:
             kept = data.take(np.array(at, dtype=np.intp))
             yield model, np.asarray(kept.read)[:, train] if is_kernel_matrix else kept.read, kept.y
@@ -74,14 +79,16 @@ def _has_one_label_each(estimator: Any) -> bool:
     return is_classifier(estimator) or any(getattr(one, "is_flat", False) for one in own)
 
 
-def _labels_of_trees(model: Any, X: Any, y: Any) -> list[Any] | None:
-    """Return the labels of the candidates of each example; None where those of y are the labels of nodes."""
-    if getattr(getattr(model, "structure_", None), "empty_label", None) is None:
+def _labels_of_trees(model: Any, X: Any, y: Any) -> tuple[list[Any], dict[int, str]] | None:
+    """Return the labels of the candidates of each example, and why some have no tree; None where y labels nodes."""
+    structure: Any = getattr(model, "structure_", None)
+    if getattr(structure, "empty_label", None) is None:
         return None
-    shape = model.decision_scores(X).shape
-    read = shape.read_labels(y)
-    names, rows = read.labels.classes, np.split(read.codes, shape.offsets[1:-1])
-    return [names[np.unique(own[own >= 0])].tolist() for own in rows]
+    scores = model.decision_scores(X)
+    read = scores.shape.read_labels(y)
+    names, rows = read.labels.classes, np.split(read.codes, scores.shape.offsets[1:-1])
+    reasons = structure.why_impossible(scores, n_jobs=model.n_jobs) if structure.counts_impossible else {}
+    return [names[np.unique(own[own >= 0])].tolist() for own in rows], reasons
 
 
 def _labels(one: Any) -> Any:

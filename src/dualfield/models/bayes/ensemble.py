@@ -265,11 +265,9 @@ class EnsembleModel(StructuredModel):
 
         Sentences that a grammar cannot parse are left out, as by one model.
         """
+        X, y = self.possible_examples(X, y, lengths, n_threads)
         each = tuple(self.each_scores(X, lengths, n_threads))
         self.need_exact("calibrate", each[0])
-        possible = self.possible_examples(each[0], X, y, n_threads)
-        if possible is not None:
-            return self.held_out(*possible, None, n_threads)
         return HeldOutDraws(self.structure, each[0], self.encoded(y, each[0].shape), others=each)
 
     # Records

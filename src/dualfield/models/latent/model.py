@@ -17,6 +17,7 @@ from dualfield.data.input_forms import unwrapped
 from dualfield.data.mapped_vocabulary import read_vocabulary
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
+from dualfield.models.possible import predicted_where_possible
 from dualfield.models.structured import StructuredModel
 from dualfield.models.temperature_scaling import Calibration, HeldOut
 from dualfield.objectives.latent_bags import BagScores, best_in_bags
@@ -71,6 +72,16 @@ class SubstateModel:
         states = _native.tag(score_map.bind(nodes, pairs), parameters, n_threads)
         return self.named(self.space.label[states], nodes.shape), self._hidden(states, nodes.shape)
 
+    def predict_possible(self, X: Any, n_threads: int = 1) -> tuple[list[Any], dict[int, str]]:
+        """Return labels of the best states, None for examples that have none, and why they have none."""
+        X = list(X)
+        scores = self.scores(X, None, n_threads)
+        reasons = self.states.structure.why_impossible(scores, n_jobs=n_threads)
+        found = predicted_where_possible(
+            X, scores.n_examples, reasons, lambda some, places: self.best(some, None, n_threads)[0]
+        )
+        return found, reasons
+
     def completed(self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Any:
         """Return the sub-states of the best states that agree with given labels."""
         scores = self.scores(X, lengths, n_threads)
@@ -124,6 +135,7 @@ class SubstateModel:
 
     def held_out(self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> HeldOut:
         """Return the scores of examples that it was not trained on, and their labels."""
+        X, y = self.states.possible_examples(X, y, lengths, n_threads)
         scores = self.scores(X, lengths, n_threads)
         codes, allowed = self._truth(y, scores.shape)
         if allowed is not None:
