@@ -251,6 +251,8 @@ def test_lifted_trees_are_projective(heads):
         ([[0, 1, 4]], r"y\[0\]\[2\] must be a head in \[0, 3\]. Got 4"),
         ([[0, 2, 1]], r"y\[0\]\[1\] must be another word or 0. Got 2"),
         ([[0, -1, None]], r"y\[0\]\[1\] must be a head in \[0, 3\]. Got -1"),
+        ([[0, -1, 1]], r"y\[0\]\[1\] must be a head in \[0, 3\]. Got -1"),
+        ([np.array([-1, 0, 1])], r"y\[0\]\[0\] must be a head in \[0, 3\]. Got -1"),
         ([[0, "a", 1]], r"y\[0\]\[1\] must be a head, an int or None, or a pair \(head, label\). Got 'a'"),
         ([[0, (1, ""), 1]], r"y\[0\]\[1\] has an empty label"),
         ([[0, set(), 1]], r"y\[0\]\[1\] must be a set of heads in \[0, 3\]"),

@@ -119,7 +119,7 @@ class _Reader:
             raise TypeError(f"{place} must be a list of heads, or of pairs (head, label). Got {one!r:.100} instead.")
         if len(one) != n:
             raise ValueError(f"{place} must have {n} heads, one for each word. Got {len(one)} instead.")
-        if all(type(entry) is int for entry in one):
+        if all(type(entry) is int and entry >= 0 for entry in one):
             self.heads += one
             self.labels += [None] * n
             return
