@@ -123,7 +123,7 @@ def test_crossing_trees(files):
     files.write("more.conllu", conllu([*sentences(3, 0), crossing]))
     line = conllu(sentences(3, 0)).count("\n") + 1
     said = files("train", "more.conllu", "--model", "m", "--structure", "dependency", code=1).stderr
-    assert f"1 of 4 tree is not projective, the first is more.conllu:{line}" in said
+    assert f"1 of 4 trees is not projective, the first is more.conllu:{line}" in said
     assert "--non-projective skip" in said
     for how in ("skip", "lift"):
         files("train", "more.conllu", "--model", how, "--structure", "dependency", "--non-projective", how, "-q")

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 
 from dualfield import CRF
@@ -39,3 +40,36 @@ def test_trees_that_are_missing(structure, what):
 def test_a_tree_that_is_no_list(structure):
     with pytest.raises(TypeError, match="y must be a list with a tree for each sentence"):
         CRF(structure).fit([WORDS], TREES[0])
+
+
+@pytest.mark.parametrize("X", [None, 3, "a b"])
+@pytest.mark.parametrize(("structure", "y"), PARSERS)
+def test_sentences_that_are_no_list(structure, y, X):
+    model = CRF(structure).fit([WORDS], y)
+    for ask in (model.predict, lambda X: CRF(structure).fit(X, y)):
+        with pytest.raises(TypeError, match=f"X must be a list of sentences. Got {type(X).__name__} instead."):
+            ask(X)
+
+
+@pytest.mark.parametrize(("structure", "y"), PARSERS)
+def test_sentences_in_an_array_of_objects(structure, y):
+    X = np.empty(2, dtype=object)
+    X[:] = [WORDS, WORDS]
+    assert CRF(structure).fit(X, y * 2).predict(X) == CRF(structure).fit(list(X), y * 2).predict(list(X))
+
+
+@pytest.mark.parametrize(("structure", "y"), PARSERS)
+def test_templates(structure, y):
+    with pytest.raises(ValueError, match=r"template must be None: a \w+ has texts with macros of its own"):
+        CRF(structure, template="default").fit([WORDS], y)
+
+
+@pytest.mark.parametrize("known", [[2, 1, None], [0, 0, None], [{2}, {1}, None]])
+def test_arcs_that_no_tree_has(known):
+    model = CRF("dependency").fit([WORDS], HEADS)
+    reason = (
+        "known[0]: no projective tree with one word below the root has the arcs that are known, or only arcs that are "
+        "not forbidden."
+    )
+    with pytest.raises(ValueError, match=re.escape(reason)):
+        model.predict([[*WORDS, ("c", "C")]], known=[known])

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import dualfield
@@ -210,6 +211,18 @@ def test_more_labels_and_longer_segments_later():
 def test_what_is_no_segment(structure, y, message):
     with pytest.raises(ValueError, match=message):
         CRF(structure).fit(items(X), y)
+
+
+def test_features_of_segments_may_be_sparse():
+    rng = np.random.default_rng(0)
+    rows = [rng.normal(size=(n, 2)) for n in (5, 3)]
+    dense = [(np.eye(3)[:n], own) for n, own in zip((3, 2), rows, strict=True)]
+    sparse = [(nodes, scipy.sparse.csr_array(own)) for nodes, own in dense]
+    y = [["B-x", "I-x", "O"], ["O", "B-x"]]
+    one, two = (CRF(SemiMarkov(max_length=2)).fit(X, y).predict_proba(X) for X in (dense, sparse))
+    np.testing.assert_allclose(np.vstack(one), np.vstack(two), atol=1e-6)
+    with pytest.raises(ValueError, match=r"X\[0\]\[1\] must have 5 rows, .* Got 3 instead"):
+        CRF(SemiMarkov(max_length=2)).fit([(sparse[0][0], sparse[1][1]), sparse[1]], y)
 
 
 def test_refused_settings():

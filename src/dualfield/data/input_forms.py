@@ -71,6 +71,13 @@ def opened_tokens(sentence: Any) -> Any:
     return sentence.tolist() if isinstance(sentence, np.ndarray) else sentence
 
 
+def listed(X: Any, name: str = "X") -> list[Any]:
+    """Return the examples as a list, or raise an error where they are none."""
+    if isinstance(X, str) or not isinstance(X, Iterable):
+        raise TypeError(f"{name} must be a list of sentences. Got {type(X).__name__} instead.")
+    return list(X)
+
+
 def read_sentences(X: Iterable[Any], name: str = "X") -> list[Any]:
     """Open sentences of tokens, each a str or a list or tuple of str, with as many columns as the first one."""
     sentences = [opened_tokens(one) for one in X]

@@ -48,7 +48,7 @@ def read_examples(
     else:
         if isinstance(opened.nodes, TypedRows):
             raise ValueError("template must be None where nodes have types: each type has features of its own.")
-        if isinstance(opened.nodes, AnchoredRows):
+        if isinstance(opened.nodes, AnchoredRows) or structure.empty_label is not None:
             raise ValueError(f"template must be None: a {type(structure).__name__} has texts with macros of its own.")
         if opened.lengths is not None:
             raise ValueError("lengths must be None with a template: X is a list of sentences.")

@@ -214,6 +214,8 @@ def read_training_data(
     )
     weights = float(settings.C) * example_weights(nodes, labels, codes, sample_weight, settings.class_weight, owner)
     if left_out is not None:
+        if left_out.all():
+            raise ValueError(f"y must have an example that the structure, {prototype!r}, does not leave out. Got none.")
         weights = np.where(left_out, 0.0, weights)
     if not weights.any():
         raise ValueError("sample_weight and class_weight must leave an example with a weight above zero.")

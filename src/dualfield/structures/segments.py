@@ -194,10 +194,10 @@ def check_rows(segments: Sequence[Any], offsets: NDArray[np.int64], max_length: 
     """Raise an error where the number of rows is not that of the segments."""
     n_nodes = np.diff(offsets)
     for i, (rows, wanted) in enumerate(zip(segments, first_segments(n_nodes, n_nodes, max_length), strict=True)):
-        if len(rows) != wanted:
+        if np.shape(rows)[0] != wanted:  # sparse ones have no length
             raise ValueError(
                 f"X[{i}][1] must have {wanted} rows, one for each segment of at most {max_length} of its {n_nodes[i]} "
-                f"nodes. Got {len(rows)} instead."
+                f"nodes. Got {np.shape(rows)[0]} instead."
             )
 
 

@@ -147,7 +147,7 @@ class ArcShape(Shape):
         if not wrong.size:
             return read, None
         if self.non_projective == "error":
-            what = "tree is" if wrong.size == 1 else "trees are"
+            what = f"tree{'s' if len(crosses) > 1 else ''} {'is' if wrong.size == 1 else 'are'}"
             raise ValueError(
                 f"{wrong.size} of {len(crosses)} {what} not projective, the first is {name}[{wrong[0]}]: "
                 f"{reasons[wrong[0]]} For training, Dependency(non_projective='skip') leaves them out, and 'lift' "

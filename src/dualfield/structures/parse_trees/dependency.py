@@ -13,7 +13,7 @@ from dualfield.data.anchored_rows import AnchoredRows, arc_anchors
 from dualfield.data.anchored_texts import ARC as ANCHORS
 from dualfield.data.anchored_texts import AnchoredTexts, read_row_features
 from dualfield.data.arrays import Codes
-from dualfield.data.input_forms import opened, read_sentences
+from dualfield.data.input_forms import listed, opened, read_sentences
 from dualfield.data.parse_trees.dependency_scores import attached
 from dualfield.data.parse_trees.dependency_sentence import DependencySentence
 from dualfield.data.records import Fields, Record
@@ -22,6 +22,7 @@ from dualfield.structures.base import Structure
 from dualfield.structures.opened import Opened
 from dualfield.structures.parse_trees.arc_features import ARGUMENT, default_arc_texts, tag_column
 from dualfield.structures.parse_trees.arc_shape import ARC, EMPTY, NON_PROJECTIVE, ArcShape, n_words_of
+from dualfield.structures.scores import Scores
 
 __all__ = ["Dependency"]
 
@@ -160,7 +161,7 @@ class Dependency(Structure):
         """
         if lengths is not None or self.arc_features is None:
             return Opened(X, lengths, self._connect(None, None, None))
-        sentences = [opened(one) for one in X]
+        sentences = [opened(one) for one in listed(X)]
         if any(isinstance(one, np.ndarray) and one.dtype.kind in "fiub" for one in sentences):
             return Opened(sentences, None, self._connect(None, None, None))
         kept = sentences if sentences and all(isinstance(one, DependencySentence) for one in sentences) else None
@@ -220,6 +221,12 @@ class Dependency(Structure):
         if isinstance(shape, ArcShape):
             found._n_columns, found._tags = shape.n_columns, shape.tags
         return found
+
+    def why_impossible(self, scores: Scores | ArrayLike, *, n_jobs: int | None = None) -> dict[int, str]:
+        """Return which sentences have no tree: arcs that are known, or forbidden, leave none."""
+        roots = " with one word below the root" if self.root == "single" else ""
+        reason = f"no projective tree{roots} has the arcs that are known, or only arcs that are not forbidden."
+        return dict.fromkeys(super().why_impossible(scores, n_jobs=n_jobs), reason)
 
     def agreement(self, predicted: Any, y: Any) -> float | None:
         """Return the share of words with the right head, and the right label where trees have labels (UAS, LAS)."""

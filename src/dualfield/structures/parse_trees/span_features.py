@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from dualfield.data.anchored_rows import AnchoredRows, segment_anchors
 from dualfield.data.anchored_texts import SEGMENT, AnchoredTexts, read_row_features
-from dualfield.data.input_forms import read_sentences
+from dualfield.data.input_forms import listed, read_sentences, unwrapped
 from dualfield.data.word_shapes import word_shape
 
 __all__ = ["default_texts"]
@@ -110,9 +110,10 @@ def expanded_tokens(sentences: Sequence[Any], width: int) -> list[list[tuple[str
 
 def taken_apart(X: Any, lengths: ArrayLike | None) -> tuple[list[Any] | None, Any]:
     """Return the tokens of sentences, or rows of features of their spans, or both."""
+    X = unwrapped(X)  # sentences may be in an array of objects
     if lengths is not None or hasattr(X, "shape"):
         return None, X
-    sentences = list(X)
+    sentences = listed(X)
     if sentences and all(_is_matrix(one) for one in sentences):
         return None, sentences
     if sentences and all(isinstance(one, tuple) and len(one) == 2 and _is_matrix(one[1]) for one in sentences):
