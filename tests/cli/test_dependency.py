@@ -112,7 +112,9 @@ def test_columns_with_the_head_last(files):
 def test_hinge_tune_and_warm_start(files):
     files("train", "train.conllu", "--model", "m", "--structure", "dependency", "--loss", "hinge", "-q")
     assert isinstance(dualfield.load("m"), dualfield.StructuredSVM)
-    files("tune", "train.conllu", "--cv", "2", "--C", "1,3", "--structure", "dependency", "--model", "best")
+    tune = ("tune", "train.conllu", "--cv", "2", "--C", "1,3", "--structure", "dependency")
+    assert "mean LAS" in files(*tune, "--model", "best").stdout
+    assert "dependency trees are scored by UAS, or LAS where" in files(*tune, "--by", "f1", code=2).stderr
     assert isinstance(dualfield.load("best").structure_, Dependency)
     files("train", "train.conllu", "--model", "again", "--structure", "dependency", "--warm-start", "best", "-q")
 

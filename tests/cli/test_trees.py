@@ -111,7 +111,11 @@ def test_inspect_tune_and_warm_start(files):
     assert "for trees in brackets" in shown
     assert "S0:DT/NN" in shown
     assert "NP" in json.loads(files("inspect", "m", "--json").stdout)["labels"]
-    files("tune", "train.mrg", "--cv", "2", "--C", "0.1,1", "--model", "best", "--structure", "spans")
+    tune = ("tune", "train.mrg", "--cv", "2", "--C", "0.1,1", "--structure", "spans")
+    table = files(*tune, "--model", "best").stdout
+    assert "mean F1" in table
+    assert files(*tune, "--by", "f1").stdout == table
+    assert "trees in brackets are scored by F1 of labelled" in files(*tune, "--by", "log-loss", code=2).stderr
     assert isinstance(dualfield.load("best").structure_, Spans)
     files(
         "train",

@@ -281,3 +281,12 @@ def test_parameters_are_those_of_scikit_learn():
     assert again.get_params()["estimator__start_stop"] is True
     assert again.set_params(estimator__min_freq=2).estimator.min_freq == 2
     assert search.estimator.min_freq == 0
+
+
+@pytest.mark.parametrize(("structure", "y"), [("spans", ["(S (A a) (B b))"] * 4), ("dependency", [[2, 0]] * 4)])
+def test_scores_of_labels_are_refused_for_trees(structure, y):
+    X = [[("a", "A"), ("b", "B")]] * 4
+    for scoring in sorted({*SCORERS} - {"accuracy"}):
+        with pytest.raises(ValueError, match=f"scoring='{scoring}' compares labels of nodes, and y has trees"):
+            CRFCV(CRF(structure), Cs=[1.0], cv=2, scoring=scoring).fit(X, y)
+    assert CRFCV(CRF(structure), Cs=[1.0], cv=2).fit(X, y).best_score_ == 1.0

@@ -86,7 +86,8 @@ class _Search(StructuredPredictor, BaseEstimator):  # type: ignore[misc]
         grid = Grid.read(owner, self.Cs, self.order, self.min_freq)
         inputs = X if hasattr(X, "shape") else list(X)
         labels = y if hasattr(y, "shape") else list(y)
-        scoring = pick_scorer(owner, self.scoring, distinct_labels(labels), margins=hasattr(estimator, "rescaling"))
+        margins, trees = hasattr(estimator, "rescaling"), has_trees(estimator.structure)
+        scoring = pick_scorer(owner, self.scoring, distinct_labels(labels), margins=margins, trees=trees)
         with_setting(clone(estimator), grid.candidates()[0])  # refuses what does not fit together
         if (X_dev is None) != (y_dev is None):
             raise ValueError("X_dev and y_dev must both be given, or both be None.")

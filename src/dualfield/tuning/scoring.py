@@ -42,9 +42,12 @@ SCORERS: dict[str, Scorer] = {
     "neg_brier": neg_brier_scorer,
     "neg_calibration_error": neg_calibration_error_scorer,
 }
+_OF_TREES = ("accuracy", EVIDENCE)  # the others compare labels of nodes
 
 
-def pick_scorer(owner: str, scoring: Any, labels: set[Any], *, margins: bool = False) -> tuple[str, Scorer]:
+def pick_scorer(
+    owner: str, scoring: Any, labels: set[Any], *, margins: bool = False, trees: bool = False
+) -> tuple[str, Scorer]:
     """Return the name of a score and the function; higher is better.
 
     Parameters
@@ -58,6 +61,8 @@ def pick_scorer(owner: str, scoring: Any, labels: set[Any], *, margins: bool = F
         All labels of the training data.
     margins : bool, default=False
         Whether the model has margins, and no probabilities that could be scored.
+    trees : bool, default=False
+        Whether outputs are trees, and not labels of nodes.
 
     Returns
     -------
@@ -71,7 +76,7 @@ def pick_scorer(owner: str, scoring: Any, labels: set[Any], *, margins: bool = F
     ('span_f1', 'accuracy')
     """
     if scoring is None:
-        is_text = all(isinstance(label, str) for label in labels)
+        is_text = not trees and all(isinstance(label, str) for label in labels)
         scoring = "span_f1" if is_text and marks_spans(sorted(labels)) else "accuracy"
     if scoring == EVIDENCE and not margins:
         return EVIDENCE, _no_scorer
@@ -85,4 +90,9 @@ def pick_scorer(owner: str, scoring: Any, labels: set[Any], *, margins: bool = F
         )
     if margins and scoring in ("neg_log_loss", "neg_brier", "neg_calibration_error"):
         raise ValueError(f"scoring={scoring!r} needs probabilities; {owner} has margins. Use CRFCV, or another score.")
+    if trees and scoring not in _OF_TREES:
+        raise ValueError(
+            f"scoring={scoring!r} compares labels of nodes, and y has trees. Use scoring='accuracy', which is the F1 "
+            "of labelled brackets, or the share of words with the right head and label; or a function."
+        )
     return scoring, SCORERS[scoring]

@@ -25,6 +25,7 @@ class CandidateTable:
     min_freqs: list[int]
     n_folds: int
     scoring: str
+    name: str  # of the score, as it is shown
     scores: dict[tuple[Any, ...], dict[int, float]] = field(default_factory=dict)
 
     @property
@@ -83,7 +84,7 @@ class CandidateTable:
 
     def text(self, loss: str, search: Any) -> str:
         """Lay out the table; the winner has a star."""
-        best, name = self.best_key(loss, search), SCORE_NAMES[self.scoring]
+        best, name = self.best_key(loss, search), self.name
         columns = [("loss", len(self.losses) > 1), ("order", len(self.orders) > 1)]
         columns += [("min-freq", len(self.min_freqs) > 1), ("C", True)]
         wanted, wide = [at for at, (_, is_shown) in enumerate(columns) if is_shown], max(10, len(name) + 2)
@@ -162,7 +163,7 @@ class TuningProgress:
         table = self._table
         if self._live:
             top = max(table.scores, key=table.mean)
-            best = f"best so far {SCORE_NAMES[table.scoring]} {table.shown(table.mean(top))}, {table.named(top)}"
+            best = f"best so far {table.name} {table.shown(table.mean(top))}, {table.named(top)}"
             click.echo(f"\r\033[K  {self._n} of {table.n_fits} fits, {best}"[:120], err=True, nl=False)
         elif not self._quiet and len(table.scores[key]) == table.n_folds:
             tell(f"  {self._n} of {table.n_fits} fits, {table.named(key)}: {table.shown(table.mean(key))}")

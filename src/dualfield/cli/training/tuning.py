@@ -21,6 +21,7 @@ from dualfield.data.span_labels import marks_spans
 
 SCORING = {"f1": "span_f1", "accuracy": "accuracy", "log-loss": "neg_log_loss", "evidence": "evidence"}
 _FOLDS = 5
+_SCORES_OF_TREES = {"trees": "F1 of labelled brackets", "conllu": "UAS, or LAS where arcs have labels"}
 _OF_TRAIN = {"l1_ratio": 0.0, "solver": "auto", "max_iter": None, "order": 1, "min_freq": 0}  # options of `train` alone
 _FEW_CS, _FEW_FOLDS = [0.1, 1.0, 10.0, 100.0], 3  # of `train --C auto`
 
@@ -54,6 +55,11 @@ def run(given: Options, chosen: set[str], command: str | None) -> None:
     scoring = score_of(given["by"], data, dev)
     if scoring in ("neg_log_loss", "evidence") and "hinge" in losses:
         raise click.UsageError(f"--by {given['by']} needs probabilities, which --loss hinge does not have.")
+    if data.format in _SCORES_OF_TREES and scoring not in ("accuracy", "evidence"):
+        raise click.UsageError(
+            f"--by {given['by']} compares labels of tokens; {FORMATS[data.form]} are scored by "
+            f"{_SCORES_OF_TREES[data.format]}, --by accuracy."
+        )
     if scoring == "evidence" and (dev is not None or given["cv"] is not None):
         raise click.UsageError("--by evidence holds nothing out: it takes neither --dev nor --cv.")
     n_folds = 1 if dev is not None or scoring == "evidence" else given["cv"] or _FOLDS
@@ -64,6 +70,7 @@ def run(given: Options, chosen: set[str], command: str | None) -> None:
         min_freqs=given["min_freqs"],
         n_folds=n_folds,
         scoring=scoring,
+        name=score_name(scoring, data),
     )
     with TuningProgress(table, quiet=given["quiet"]) as progress:
         searches = {loss: searched(given, data, dev, loss, scoring, n_folds, progress.of(loss)) for loss in losses}
@@ -88,11 +95,20 @@ def run(given: Options, chosen: set[str], command: str | None) -> None:
 
 def score_of(by: str | None, data: LabelledData, dev: LabelledData | None) -> str:
     """Return the name of the score: the one asked for, or that which suits the labels."""
+    if by == "f1" and data.format == "trees":
+        return "accuracy"  # which is the F1 of brackets
     if by is not None:
         return SCORING[by]
     if data.format not in ("conll", "crfsuite"):
         return "accuracy"
     return "span_f1" if marks_spans([*data.labels, *(dev.labels if dev is not None else [])]) else "accuracy"
+
+
+def score_name(scoring: str, data: LabelledData) -> str:
+    """Return what a score is called: for trees what `score` measures of them."""
+    if scoring == "accuracy" and data.format in _SCORES_OF_TREES:
+        return "F1" if data.format == "trees" else "LAS" if data.labels else "UAS"
+    return SCORE_NAMES[scoring]
 
 
 def searched(
@@ -138,13 +154,14 @@ def choose_c(given: Options, data: LabelledData, dev: LabelledData | None, say: 
         min_freqs=[given["min_freq"]],
         n_folds=_FEW_FOLDS if dev is None else 1,
         scoring=scoring,
+        name=score_name(scoring, data),
     )
     lists = {"Cs": table.Cs, "orders": None, "min_freqs": None}
     with TuningProgress(table, quiet=True) as progress:
         found = searched(given | lists, data, dev, given["loss"], scoring, table.n_folds, progress.of(given["loss"]))
     scores = ", ".join(f"{table.shown(table.mean(key))} at {key[3]:g}" for key in table.keys())  # noqa: SIM118
     held_out = "dev" if dev is not None else f"{_FEW_FOLDS}-fold"
-    say(f"Chose C = {found.C_:g} by {held_out} {SCORE_NAMES[scoring]}: {scores}.")
+    say(f"Chose C = {found.C_:g} by {held_out} {table.name}: {scores}.")
     return float(found.C_)
 
 
@@ -197,7 +214,7 @@ def _write_report(
     document = tuning_page(
         table.cv_results(),
         title=title,
-        score_name=scoring,
+        score_name=table.name if scoring == "accuracy" else scoring,
         remarks=remarks,
         facts=[*facts, ("dualfield", __version__)],
         command=command,
