@@ -242,6 +242,12 @@ def test_refused_settings():
         CRF(SemiMarkov()).fit(items(X), Y).predict_proba(items(X), pairwise=True)
     with pytest.raises(ValueError, match="Sub-states need a chain"):
         dualfield.LatentStructuredSVM(StructuredSVM("semi_markov"), dualfield.LatentChain(2)).fit(items(X), Y)
+    with pytest.raises(ValueError, match=r"LatentMulticlass labels rows .* Got SemiMarkov\(max_length=None\)"):
+        dualfield.LatentCRF(CRF("semi_markov"), dualfield.LatentMulticlass(2)).fit(items(X), Y)
+    with pytest.raises(ValueError, match=r"'labels' .* must be a list of labels, .* is max_length\. Got 8 instead"):
+        SemiMarkov(8)
+    with pytest.raises(ValueError, match=r"rescaling='slack' needs a chain or single nodes\. Got SemiMarkov"):
+        StructuredSVM("semi_markov", rescaling="slack").fit(items(X), Y)
     assert CRF(SemiMarkov(), C=10.0, constraints="BIO").fit(items(X), Y).predict(items(X)) == Y
 
 

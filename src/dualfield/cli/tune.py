@@ -91,8 +91,8 @@ _EXAMPLES = [
     "--by",
     type=click.Choice(["f1", "accuracy", "log-loss", "evidence"]),
     default=None,
-    help="The score: f1 of spans or brackets, accuracy of tokens, log-loss of probabilities, or evidence of the training "
-    "data, with nothing held out.  [default: f1 for labels such as B-NP, else accuracy]",
+    help="The score: f1 of spans or brackets, accuracy of tokens, log-loss of probabilities, or evidence of the "
+    "training data, with nothing held out.  [default: f1 for labels such as B-NP, else accuracy]",
 )
 @click.option(
     "--model",

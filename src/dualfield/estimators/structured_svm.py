@@ -540,7 +540,8 @@ class StructuredSVM(StructuredPredictor, Estimator):
             start = np.concatenate([start, rest])
         if checkpoint is not None and works_on_planes(solver, objective):
             raise ValueError(
-                f"checkpoint needs a solver in native code: {type(solver).__name__} does not keep its state."
+                f"checkpoint needs a solver in native code: {type(solver).__name__} does not keep its state. "
+                "Use solver='path_blocks'."
             )
         solution = run(
             self,

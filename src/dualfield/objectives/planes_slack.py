@@ -36,7 +36,9 @@ class SlackArgmax:
         """Return the maximisation for a loss, or raise an error that says why there is none."""
         assert loss.cost is not None
         if not isinstance(structure, Chain):
-            raise ValueError("rescaling='slack' needs sequences or single nodes. Use rescaling='margin'.")
+            raise ValueError(
+                f"rescaling='slack' needs a chain or single nodes. Got {structure!r:.200}. Use rescaling='margin'."
+            )
         reason = cls.missing(loss.cost, int(examples.nodes.lengths.max(initial=0)))
         if reason is None and (examples.fixed is not None or examples.unscored is not None):
             reason = "rescaling='slack' needs all labels to compete, and to cost something: margins do not."

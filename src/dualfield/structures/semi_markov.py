@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -106,6 +106,11 @@ class SemiMarkov(Structure):
         outside: str = "O",
         segment_features: Any = None,
     ) -> None:
+        if labels is not None and (isinstance(labels, str) or not isinstance(labels, Iterable)):
+            raise ValueError(
+                "The 'labels' parameter of SemiMarkov must be a list of labels, or None; the longest segment is "
+                f"max_length. Got {labels!r:.100} instead."
+            )
         self.labels = None if labels is None else [str(label) for label in labels]
         self.max_length = None if max_length is None else check_int("SemiMarkov", "max_length", max_length, 1)
         self.outside, self.segment_features = str(outside), segment_features

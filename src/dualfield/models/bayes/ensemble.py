@@ -25,7 +25,7 @@ from dualfield.structures.checks import draw_seed
 
 NO_LIST = (
     "k_best of averaged probabilities has no exact answer: the best labellings of a mean are not among those of its "
-    "terms. Use sample, or predict_spans for the probabilities of parts."
+    "terms. Use sample, or predict_proba and predict_spans for the probabilities of parts."
 )
 
 

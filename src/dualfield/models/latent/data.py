@@ -18,6 +18,8 @@ from dualfield.objectives.latent_chain import StateProblem
 from dualfield.objectives.latent_states import LatentChain, LatentMulticlass, StateSpace
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.scores.stored import LinearWeights
+from dualfield.structures import Chain, Single
+from dualfield.structures.registry import structure_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +47,12 @@ class StateData:
         """Read and check everything with the reader of the base model, and lay out the states."""
         single, arrays = isinstance(latent, LatentMulticlass), isinstance(y, np.ndarray)
         if single:
+            structure = structure_of(type(base).__name__, base.structure)
+            if not isinstance(structure, Chain | Single):
+                raise ValueError(
+                    "LatentMulticlass labels rows of a matrix: the base model must have the structure 'chain' or "
+                    f"'single'. Got {structure!r:.200}."
+                )
             X, lengths = one_node_each(X, lengths)
             flat = unwrapped(y)
             y = [[label] for label in (flat.tolist() if isinstance(flat, np.ndarray) else flat)]
