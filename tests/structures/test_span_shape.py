@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from dualfield.data import Labels, ParseTree, PartialTree
-from dualfield.structures import SpanShape
+from dualfield.structures import Grammar, SpanShape
 from tests.data.test_trees import NltkTree, trees
 
 TEXT = "(S (NP (DT a) (NN dog)) (VP (VBZ barks)))"
@@ -17,6 +17,13 @@ SPANS = [(0, 3, "S"), (0, 2, "NP"), (2, 3, "VP")]
 
 def one(tokens=TOKENS, output=None):
     return SpanShape.of_words([len(tokens)], [tokens], output)
+
+
+def test_a_tag_alone_comes_back_as_it_was():
+    X, y = [[("yes", "UH")], [("no", "UH")]], ["(UH yes)", "(S (UH no))"]
+    for shape in (SpanShape.of_words([1, 1], X, "brackets"), Grammar(output="brackets").shape(X)):
+        read = shape.read_labels(y)
+        assert shape.decode(read.labels, read.codes) == y
 
 
 def test_rows_are_in_the_agreed_order():

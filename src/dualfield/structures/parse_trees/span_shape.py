@@ -291,11 +291,14 @@ class SpanShape(Shape):
             return [(start, stop, label) for chain, start, stop in brackets for label in chain.split(JOIN)]
         if not n:
             return None
-        if not any((start, stop) == (0, n) for _, start, stop in brackets):
-            brackets.append((EMPTY, 0, n))
         tokens = self.tokens[i]
-        tree = ParseTree.from_constituents(brackets, [word_of(one) for one in tokens], [_tag(one) for one in tokens])
-        tree = split_unaries(tree)
+        if n == 1 and not brackets:  # a tag is a tree
+            tree = ParseTree(_tag(tokens[0]), (), word_of(tokens[0]))
+        else:
+            if not any((start, stop) == (0, n) for _, start, stop in brackets):
+                brackets.append((EMPTY, 0, n))
+            words, tags = [word_of(one) for one in tokens], [_tag(one) for one in tokens]
+            tree = split_unaries(ParseTree.from_constituents(brackets, words, tags))
         return tree if form == "tree" else tree.to_brackets() if form == "brackets" else tree.to_nltk()
 
 
