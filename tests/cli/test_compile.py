@@ -48,6 +48,28 @@ def test_items_are_recognised(shell):
     assert "--template is for columns; items.txt is read as crfsuite" in refused
 
 
+def test_the_format_is_told_by_the_first_file_with_text(shell):
+    shell.path("a.gz").write_bytes(gzip.compress(b""))
+    shell.write("b.txt", "\n\n")
+    shell.write("items.txt", "L\tw=a\tx=b\nM\tw=b\n\nL\tw=a\n")
+    shell("compile", "a.gz", "b.txt", "items.txt", "out", "--parts", "1")
+    assert CompiledCorpus("out").form == "crfsuite"
+    refused = shell("compile", "a.gz", "b.txt", "new", code=1).stderr
+    assert "a.gz: is empty; expected CoNLL columns, CRFsuite items" in refused
+
+
+def test_files_of_another_encoding(shell):
+    shell.path("columns.txt").write_bytes("été N\nva V\n".encode("latin-1"))
+    shell.path("items.txt").write_bytes("N\tw=été\nV\tw=va\n".encode("latin-1"))
+    for name, form in (("columns", "conll"), ("items", "crfsuite")):
+        shell("compile", f"{name}.txt", name, "--encoding", "latin-1", "--parts", "1")
+        made = CompiledCorpus(name)
+        assert made.form == form
+        assert any("été" in attribute for attribute in made.vocabulary)
+    refused = shell("compile", "columns.txt", "new", code=1).stderr
+    assert "columns.txt:1: cannot be read as utf-8: byte 1 of the line is 0xe9. Name its encoding" in refused
+
+
 @pytest.mark.parametrize(
     ("text", "arguments", "message"),
     [

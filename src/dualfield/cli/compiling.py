@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import dropwhile, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from dualfield.cli.program import described
 from dualfield.cli.reading.columns import ColumnChoice
-from dualfield.cli.reading.data_files import DELIMITERS, guess_format
-from dualfield.cli.reading.sources import placed
+from dualfield.cli.reading.data_files import DELIMITERS, SAMPLE, check_no_model, guess_format
+from dualfield.cli.reading.sources import Kept, placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from dualfield.data import CompiledCorpus
     from dualfield.io import CompileProgress
     from dualfield.io.compiling.plan import Plan
+    from dualfield.io.text_lines import Source
 
 _STAGES = {"reading": "reading", "gathering": "gathering parts"}
 
@@ -84,7 +86,7 @@ def plan_of(
 
     separator = DELIMITERS[delimiter]
     if kind == "auto":
-        kind = _guessed(paths)
+        kind = _guessed(paths, encoding)
     if kind != "conll":
         for name, value in (("--template", template), ("--columns", choice.features), ("--label", choice.label)):
             if value is not None:
@@ -116,18 +118,29 @@ def plan_of(
     )
 
 
-def _guessed(paths: list[str]) -> str:
-    """Tell the format by the first file that is not empty."""
+def _guessed(paths: list[str], encoding: str) -> str:
+    """Tell the format by the first file that has text in it."""
     if Path(paths[0]).suffix == ".parquet":
         return "parquet"
-    path = next((path for path in paths if Path(path).stat().st_size), paths[0])
-    found = guess_format(path, path)
+    samples = ((path, sample) for path in paths if (sample := _sample(path, encoding)))
+    path, lines = next(samples, (paths[0], []))
+    found = guess_format(cast("Source", Kept("\n".join(lines).encode(), path)), path)
     if found not in ("conll", "crfsuite"):
         raise click.ClickException(
             f"{path}: looks like {found}; columns, CRFsuite's items and Parquet can be compiled. `dualfield convert` "
             "writes columns, and --format says which format it is."
         )
     return found
+
+
+def _sample(path: str, encoding: str) -> list[str]:
+    """Return the first lines of a file from its first text on."""
+    from dualfield.io.text_lines import numbered_lines
+
+    check_no_model(path, path)
+    with placed(path):
+        lines = (line for _, line in numbered_lines(path, encoding))
+        return list(islice(dropwhile(lambda line: not line.strip(), lines), SAMPLE))
 
 
 @contextmanager

@@ -57,7 +57,7 @@ LABEL_LAST = ColumnChoice()
 
 DOCUMENT = re.compile(r"[ \t]*-DOCSTART-(?:[ \t]|$)")  # a line that marks a document, and is no token
 
-_SAMPLE = 200  # lines that are looked at to tell the format
+SAMPLE = 200  # lines that are looked at to tell the format
 _EXAMPLE = re.compile(r"\S+(?:\s+\d+:[-+.\deE]+)*\s*")
 _LIKE_EXAMPLE = re.compile(r"\S+(?:\s+\d+:\S*)+\s*")
 _LABELS = re.compile(r"[^\s:,]+(?:,[^\s:,]+)+")
@@ -68,7 +68,7 @@ def guess_format(source: Source, name: str) -> str:
     """Tell the format by the first lines; raise an error if there are none, or if the file is a model."""
     check_no_model(source, name)
     with placed(name):
-        lines = [line for _, line in islice(numbered(source), _SAMPLE)]
+        lines = [line for _, line in islice(numbered(source), SAMPLE)]
     full = [line for line in lines if line.strip()]
     if not full:
         raise click.ClickException(f"{name}: is empty; expected CoNLL columns, CRFsuite items, svmlight or JSON.")
@@ -100,7 +100,7 @@ def begins_with_tree(source: Source, name: str) -> bool:
     """Tell by the first lines whether a source has trees in brackets; raise an error if it is a model."""
     check_no_model(source, name)
     with placed(name):
-        return is_trees("\n".join(line for _, line in islice(numbered(source), _SAMPLE)))
+        return is_trees("\n".join(line for _, line in islice(numbered(source), SAMPLE)))
 
 
 def check_no_model(source: Source, name: str) -> None:
