@@ -140,6 +140,15 @@ def test_an_address_is_enough(client: Any) -> None:
     engine.close()
 
 
+def test_a_closed_client_is_said(client: Any) -> None:
+    from distributed import Client
+
+    other = Client(client.scheduler.address, set_as_default=False)
+    other.close()
+    with pytest.raises(ConnectionError, match=r"client must be connected to a cluster\. Got one that is closed\."):
+        engine_of(other)
+
+
 def test_a_cluster_without_workers_is_said() -> None:
     from distributed import Client
 

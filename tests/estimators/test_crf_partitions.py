@@ -15,6 +15,7 @@ from sklearn.base import clone
 from dualfield import CRF, StructuredSVM, load
 from dualfield.data import Batch, CompiledCorpus, Partition
 from dualfield.estimators import Checkpoint
+from dualfield.features import Template
 from dualfield.io import compile_corpus
 from dualfield.persistence import checkpoint
 from dualfield.solvers import LBFGS
@@ -125,6 +126,22 @@ def test_a_compiled_corpus(tmp_path: Path) -> None:
     assert model.n_features_ == whole.n_features_
     assert abs(model.objective_ - whole.objective_) <= model.dual_gap_ + whole.dual_gap_
     assert model.predict(X) == whole.predict(X)
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "block_dual"])
+def test_a_compiled_corpus_takes_its_own_template_alone(tmp_path: Path, solver: str) -> None:
+    files = write_columns(tmp_path)
+    corpus = compile_corpus(files, tmp_path / "corpus", parts=2)
+    plain = CRF(tol=1e-2, solver=solver, random_state=0).fit(corpus).parameters_.tobytes()
+    for template in ("default", Template(*corpus.template)):
+        same = CRF(tol=1e-2, solver=solver, random_state=0, template=template).fit(corpus)
+        assert same.parameters_.tobytes() == plain
+    other = compile_corpus(files, tmp_path / "other", parts=2, template=PAIRS)
+    for template, found in ((PAIRS, corpus), ("default", other)):
+        with pytest.raises(
+            ValueError, match=r"'template' parameter must be None, or .* compiled with another template"
+        ):
+            CRF(solver=solver, template=template).fit(found)
 
 
 @pytest.mark.parametrize(

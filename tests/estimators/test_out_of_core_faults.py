@@ -169,6 +169,9 @@ REFUSED = {
     ),
     "slack": (StructuredSVM(rescaling="slack"), {}, "The 'rescaling' parameter of StructuredSVM must be 'margin'"),
     "template": (CRF(template="U:%x[0,0]"), {}, "was compiled with no template"),
+    "default": (CRF(template="default"), {}, "was compiled with no template"),
+    "gradients": (CRF(template="default", solver="lbfgs"), {}, "was compiled with no template"),
+    "client": (StructuredSVM(), {"client": "tcp://h:1"}, "'client' argument of StructuredSVM.fit must be None for a"),
     "labels": (CRF(class_weight={"none": 1.0}), {}, "has labels that y does not have"),
     "forbidden": (CRF(constraints=~np.eye(3, dtype=bool)), {}, r"In block \d+ of the corpus: The labels of example"),
 }

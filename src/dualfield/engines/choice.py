@@ -43,7 +43,7 @@ def engine_of(client: Any, memory: float = 1e9, patience: float = _PATIENCE) -> 
     ImportError
         If Dask is needed and not installed.
     ConnectionError
-        If nobody answers at the address.
+        If nobody answers at the address, or a client is closed.
     ValueError
         If `client` is an address without a port.
     TypeError
@@ -64,6 +64,8 @@ def engine_of(client: Any, memory: float = 1e9, patience: float = _PATIENCE) -> 
             "client needs Dask's distributed scheduler, which is not installed: pip install 'dask[distributed]'."
         ) from None
     if isinstance(client, Client):
+        if client.status != "running":
+            raise ConnectionError(f"client must be connected to a cluster. Got one that is {client.status}.")
         return _with_workers(client)
     if not isinstance(client, str):
         raise TypeError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dualfield.data import CompiledCorpus
 from dualfield.data.arrays import Floats
 from dualfield.data.point_parts import PointPart, client_of_parts, point_parts
 from dualfield.engines import engine_of
@@ -38,8 +39,13 @@ def refuse_weights(owner: str, **given: Any) -> None:
             raise ValueError(f"The {name!r} argument of {owner}.fit must be None for partitions.")
 
 
-def refuse_partitions(owner: str, X: Any, y: Any) -> None:
+def refuse_partitions(owner: str, X: Any, y: Any, client: Any) -> None:
     """Raise if the data are partitions, which only models with landmarks are trained on by cutting planes."""
+    if isinstance(X, CompiledCorpus) and client is not None:
+        raise ValueError(
+            f"The 'client' argument of {owner}.fit must be None for a CompiledCorpus, which {owner} is trained on out "
+            f"of core, on one machine. Got {type(client).__name__} instead."
+        )
     if is_partitioned(X, y):
         raise ValueError(
             f"X must be sentences with labels y, or without a client a CompiledCorpus: {owner} takes other partitions "

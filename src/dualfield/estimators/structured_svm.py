@@ -327,7 +327,7 @@ class StructuredSVM(StructuredPredictor, Estimator):
             warn_unless_converged(solution, float(self.tol))
             return self
         if not self._is_custom:
-            refuse_partitions(type(self).__name__, X, y)
+            refuse_partitions(type(self).__name__, X, y, client)
         refuse_client(type(self).__name__, client)
         if self._is_custom:
             solution = self._fit_custom(X, y, sample_weight, old, monitor, checkpoint)

@@ -15,7 +15,7 @@ from dualfield.data.shapes import Shape
 from dualfield.data.weights import label_factors
 from dualfield.features import Template
 from dualfield.losses import Loss
-from dualfield.models.training_data import TrainingData, structured_cost, template_of
+from dualfield.models.training_data import TrainingData, corpus_template, structured_cost
 from dualfield.objectives import CorpusWeights, StreamedObjective, StreamedStorage
 from dualfield.regularisers import Regulariser
 from dualfield.scores import FeatureTable, LinearScores
@@ -84,7 +84,7 @@ def read_corpus(settings: Any, corpus: CompiledCorpus, *, hinge: bool, **others:
         score_map=score_map,
         weights=np.zeros(0),
         cost=structured_cost(settings, corpus.labels, hinge=hinge),
-        template=_template(settings, corpus, owner),
+        template=corpus_template(corpus, settings.template),
         corpus=corpus,
         corpus_weights=CorpusWeights(float(settings.C), factors),
     )
@@ -110,21 +110,6 @@ def storage_of(owner: str, memory: Any, path: str | None) -> StreamedStorage:
         memory = DEFAULT_MEMORY
     check_number(owner, "memory", memory, 0.0, open_low=True)
     return StreamedStorage(float(memory), None, path)
-
-
-def _template(settings: Any, corpus: CompiledCorpus, owner: str) -> Template | None:
-    """Return the template of the corpus, which must be that of the parameters where these have one."""
-    own = None if corpus.template is None else Template(*corpus.template)
-    if settings.template is None or settings.template == "default":
-        return own
-    wanted = template_of(settings.template)
-    if own is None or wanted is None or (own.text, own.syntax) != (wanted.text, wanted.syntax):
-        made = "no template" if own is None else "another template"
-        raise ValueError(
-            f"The 'template' parameter of {owner} must be None, or the template that the corpus was compiled with: "
-            f"{corpus.path} was compiled with {made}."
-        )
-    return own
 
 
 def _structure(settings: Any, corpus: CompiledCorpus, owner: str) -> Chain:

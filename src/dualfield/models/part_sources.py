@@ -14,6 +14,7 @@ from dualfield.data import Batch, CompiledCorpus, Labels, Partition
 from dualfield.data.arrays import Codes
 from dualfield.engines import Engine
 from dualfield.features import Template
+from dualfield.models.training_data import corpus_template
 
 
 class LocalRows(NamedTuple):
@@ -184,10 +185,8 @@ def part_source(X: Any, template: Template | str | None, engine: Engine) -> Part
     if isinstance(X, PartSource):
         return X
     if isinstance(X, CompiledCorpus):
-        if template is not None:
-            raise ValueError("template must be None for a compiled corpus, whose attributes are made already.")
         names = [f"part {at} of {X.path}" for at in range(X.n_parts)]
-        made = None if X.template is None else Template(*X.template)
+        made = corpus_template(X, template)
         items = [(X, at) for at in range(X.n_parts)]
         return PartSource(items=items, read=_read_part, names=names, template=made, corpus=X)
     is_bag = hasattr(X, "to_delayed")

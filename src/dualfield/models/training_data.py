@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dualfield.data import Batch, Labels
+from dualfield.data import Batch, CompiledCorpus, Labels
 from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_column_names
 from dualfield.data.costs import cost_table
@@ -141,6 +141,22 @@ def template_of(template: Any, X: Any = None) -> Template | None:
         token = next((token for sentence in X for token in sentence), ("",)) if X is not None else ("",)
         return Template.default(1 if isinstance(token, str) else len(token))
     return Template.parse(str(template))
+
+
+def corpus_template(corpus: CompiledCorpus, template: Any) -> Template | None:
+    """Return the template that a corpus was compiled with, which must be that of the parameter if this is given."""
+    own = None if corpus.template is None else Template(*corpus.template)
+    if template is None:
+        return own
+    is_default = isinstance(template, str) and template == "default"
+    wanted = Template.default(own.n_columns) if is_default and own is not None else template_of(template)
+    if own is None or wanted is None or (own.text, own.syntax) != (wanted.text, wanted.syntax):
+        made = "no template" if own is None else "another template"
+        raise ValueError(
+            "The 'template' parameter must be None, or the template that the corpus was compiled with: "
+            f"{corpus.path} was compiled with {made}."
+        )
+    return own
 
 
 def structured_cost(settings: Any, labels: Labels, *, hinge: bool) -> Floats | None:
