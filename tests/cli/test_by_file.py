@@ -43,6 +43,16 @@ def test_counts_are_summed(trained, parts):
     assert parts("evaluate", "--model", model, "all.txt").stdout.startswith(as_text.rstrip("\n"))
 
 
+def test_empty_files_count_nothing(trained, parts):
+    model = trained.path("chunks")
+    found = parts("evaluate", "--model", model, "part*.gz").stdout
+    parts.path("part3.gz").write_bytes(gzip.compress(b""))
+    parts.write("part4.gz", "\n\n")
+    parts.write("part5.gz", "-DOCSTART- -X- O\n\n")
+    assert parts("evaluate", "--model", model, "part*.gz").stdout == found
+    assert "is empty; expected sentences" in parts("evaluate", "--model", model, "part[345].gz", code=1).stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

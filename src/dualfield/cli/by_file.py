@@ -61,10 +61,13 @@ def tag_files(
 def evaluate_files(
     files: Sequence[str], cluster: str | None, model: Path, reading: dict[str, Any], raw: bool, threads: int
 ) -> Evaluation:
-    """Evaluate a model on files, and add the counts up."""
+    """Evaluate a model on files, and add the counts up; files without sentences count nothing."""
     from dualfield.cli.evaluation import Evaluation
 
-    return Evaluation.sum_of(list(each_file(_evaluated, files, cluster, str(model.resolve()), reading, raw, threads)))
+    found = list(each_file(_evaluated, files, cluster, str(model.resolve()), reading, raw, threads))
+    if not any(one.n_sentences for one in found):
+        raise click.ClickException(f"{files[0]}: is empty; expected sentences.")
+    return Evaluation.sum_of(found)
 
 
 def _loaded(model: str, mmap: bool, threads: int) -> LoadedModel:
@@ -88,8 +91,10 @@ def _tagged(path: str, model: str, style: Style, mmap: bool, threads: int) -> li
 
 def _evaluated(path: str, model: str, reading: dict[str, Any], raw: bool, threads: int) -> Evaluation:
     from dualfield.cli.evaluation import Evaluation
-    from dualfield.cli.reading.data_files import read_labelled
+    from dualfield.cli.reading.data_files import first_lines, read_labelled
 
+    if not first_lines(path, reading["encoding"], 1):
+        return Evaluation.of([], [], raw=raw)
     loaded = _loaded(model, False, threads)
     choice = loaded.choice(reading["columns"], reading["label"])
     data = read_labelled([path], loaded.kind, reading["delimiter"], choice, encoding=reading["encoding"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import dropwhile, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,7 +12,7 @@ import click
 
 from dualfield.cli.program import described
 from dualfield.cli.reading.columns import ColumnChoice
-from dualfield.cli.reading.data_files import DELIMITERS, SAMPLE, check_no_model, guess_format
+from dualfield.cli.reading.data_files import DELIMITERS, first_lines, guess_format
 from dualfield.cli.reading.sources import Kept, placed
 
 if TYPE_CHECKING:
@@ -122,7 +121,7 @@ def _guessed(paths: list[str], encoding: str) -> str:
     """Tell the format by the first file that has text in it."""
     if Path(paths[0]).suffix == ".parquet":
         return "parquet"
-    samples = ((path, sample) for path in paths if (sample := _sample(path, encoding)))
+    samples = ((path, sample) for path in paths if (sample := first_lines(path, encoding)))
     path, lines = next(samples, (paths[0], []))
     found = guess_format(cast("Source", Kept("\n".join(lines).encode(), path)), path)
     if found not in ("conll", "crfsuite"):
@@ -131,16 +130,6 @@ def _guessed(paths: list[str], encoding: str) -> str:
             "writes columns, and --format says which format it is."
         )
     return found
-
-
-def _sample(path: str, encoding: str) -> list[str]:
-    """Return the first lines of a file from its first text on."""
-    from dualfield.io.text_lines import numbered_lines
-
-    check_no_model(path, path)
-    with placed(path):
-        lines = (line for _, line in numbered_lines(path, encoding))
-        return list(islice(dropwhile(lambda line: not line.strip(), lines), SAMPLE))
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from itertools import islice
+from itertools import dropwhile, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +57,7 @@ LABEL_LAST = ColumnChoice()
 
 DOCUMENT = re.compile(r"[ \t]*-DOCSTART-(?:[ \t]|$)")  # a line that marks a document, and is no token
 
-SAMPLE = 200  # lines that are looked at to tell the format
+_SAMPLE = 200  # lines that are looked at to tell the format
 _EXAMPLE = re.compile(r"\S+(?:\s+\d+:[-+.\deE]+)*\s*")
 _LIKE_EXAMPLE = re.compile(r"\S+(?:\s+\d+:\S*)+\s*")
 _LABELS = re.compile(r"[^\s:,]+(?:,[^\s:,]+)+")
@@ -68,7 +68,7 @@ def guess_format(source: Source, name: str) -> str:
     """Tell the format by the first lines; raise an error if there are none, or if the file is a model."""
     check_no_model(source, name)
     with placed(name):
-        lines = [line for _, line in islice(numbered(source), SAMPLE)]
+        lines = [line for _, line in islice(numbered(source), _SAMPLE)]
     full = [line for line in lines if line.strip()]
     if not full:
         raise click.ClickException(f"{name}: is empty; expected CoNLL columns, CRFsuite items, svmlight or JSON.")
@@ -96,11 +96,21 @@ def guess_format(source: Source, name: str) -> str:
     return "conll"
 
 
+def first_lines(path: str, encoding: str, n: int = _SAMPLE) -> list[str]:
+    """Return lines of a file from its first sentence on; none if it has no sentence."""
+    from dualfield.io.text_lines import numbered_lines
+
+    check_no_model(path, path)
+    with placed(path):
+        lines = (line for _, line in numbered_lines(path, encoding))
+        return list(islice(dropwhile(lambda line: not line.strip() or DOCUMENT.match(line), lines), n))
+
+
 def begins_with_tree(source: Source, name: str) -> bool:
     """Tell by the first lines whether a source has trees in brackets; raise an error if it is a model."""
     check_no_model(source, name)
     with placed(name):
-        return is_trees("\n".join(line for _, line in islice(numbered(source), SAMPLE)))
+        return is_trees("\n".join(line for _, line in islice(numbered(source), _SAMPLE)))
 
 
 def check_no_model(source: Source, name: str) -> None:
