@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from dualfield import CRF, KernelLogisticRegression, StructuredSVM
+from dualfield.engines import LostClusterError
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,22 @@ def test_a_lost_worker_changes_nothing(client: Any, tmp_path: Path) -> None:
     there = fitted([Drawn(seed, tmp_path) for seed in range(5)], client)
     assert len((tmp_path / "reads").read_text().splitlines()) > 4
     assert_same(there, here)
+
+
+def test_files_are_those_of_the_driver(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers run in another folder."""
+    monkeypatch.chdir(tmp_path)
+    for seed in range(3):
+        X, y = Drawn(seed)()
+        np.savez(f"part{seed}.npz", X=X, y=y)
+    assert_same(fitted("part*.npz", client), fitted([Drawn(seed) for seed in range(3)]))
+
+
+def test_a_future_that_is_lost_is_not_taken_for_the_scheduler(client: Any) -> None:
+    parts = [client.submit(Drawn(seed), pure=False) for seed in range(3)]
+    parts[1].cancel()
+    with pytest.raises(LostClusterError, match=r"not on the Dask cluster any more: a future was cancelled"):
+        fitted(parts)
 
 
 def test_futures_are_all_or_none(client: Any) -> None:

@@ -194,6 +194,13 @@ class DaskEngine(Engine):
                 "not fit into their memory. Make smaller partitions, or give workers more memory (memory_limit)."
             ) from None
         except CancelledError as error:
+            if getattr(error, "reason", None) == "lost dependencies":
+                raise LostClusterError(
+                    "What a partition is made from is not on the Dask cluster any more: a future was cancelled, or "
+                    "scattered to a worker that is lost; or its function cannot be imported there; or the scheduler "
+                    "was started again. Paths and delayed values can be read again: fit with them, and with the same "
+                    "checkpoint if there is one."
+                ) from error
             raise LostClusterError(
                 "The connection to the Dask scheduler was lost, and with it what the workers held. Start the cluster "
                 "again, and fit again with the same checkpoint to go on from there."

@@ -23,7 +23,7 @@ class PointFile:
     path : str
         A file ``.npz`` with arrays ``X``, ``y`` and perhaps ``sample_weight``, where a sparse X is ``data``,
         ``indices``, ``indptr`` and ``shape``, as :func:`scipy.sparse.save_npz` names them; any other is SVMlight's
-        text, gzipped or not.
+        text, gzipped or not. Kept from the root: workers may run in another folder.
 
     Examples
     --------
@@ -39,6 +39,10 @@ class PointFile:
     """
 
     path: str
+
+    def __post_init__(self) -> None:
+        # Not resolved: links stay as they are.
+        object.__setattr__(self, "path", os.path.abspath(self.path))  # noqa: PTH100
 
     @property
     def is_slow(self) -> bool:
