@@ -156,6 +156,10 @@ def test_there_is_no_such_block(corpus, which):
     for at in (-1, size):
         with pytest.raises(IndexError, match=rf"'{which}' must be an int in \[0, {size}\)"):
             getattr(corpus, which)(at)
+    for wrong in (True, 1.0, "0"):
+        with pytest.raises(TypeError, match=rf"'{which}' must be an int in \[0, {size}\)\. Got {wrong!r} instead"):
+            getattr(corpus, which)(wrong)
+    assert getattr(corpus, which)(np.int64(0)).nodes.n_examples > 0
 
 
 def test_too_little_disk_space_is_said_before(tmp_path, monkeypatch):

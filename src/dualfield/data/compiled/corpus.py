@@ -32,6 +32,7 @@ from the beginning of its part.
 
 from __future__ import annotations
 
+import numbers
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -421,6 +422,8 @@ class CompiledCorpus:
         return type(self), (os.fspath(self.path.resolve()),)
 
     def _check(self, what: str, value: int, stop: int) -> None:
+        if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+            raise TypeError(f"'{what}' must be an int in [0, {stop}). Got {value!r:.50} instead.")
         if not 0 <= value < stop:
             raise IndexError(f"'{what}' must be an int in [0, {stop}). Got {value!r} instead.")
 
