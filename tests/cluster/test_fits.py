@@ -17,6 +17,7 @@ from dualfield import CRF
 from dualfield.engines import LostClusterError
 from dualfield.estimators import Checkpoint
 from dualfield.io import compile_corpus
+from dualfield.io.partition_files import partition_files, read_file
 from dualfield.solvers import LBFGS
 from tests.cluster.conftest import new_cluster
 from tests.cluster.corpus import write_corpus
@@ -122,6 +123,22 @@ def test_other_forms_of_partitions(client: Any, paths: list[Path], tmp_path: Pat
 
 def paired(value: Any) -> list[tuple[Any, Any]]:
     return list(zip(*value, strict=True))
+
+
+def test_scattered_partitions_that_are_lost_are_told(paths: list[Path]) -> None:
+    from distributed import Client
+
+    with new_cluster(1) as small, Client(small, set_as_default=False) as client:
+        parts = client.scatter([read_file(item) for item in partition_files(paths, template=None).items()])
+        (victim,) = client.run(os.getpid).values()
+
+        def kill(moment: Any, _: Any) -> bool:
+            if moment.passes == 4:
+                os.kill(victim, signal.SIGKILL)
+            return False
+
+        with pytest.raises(LostClusterError, match="scattered to a worker that is lost"):
+            crf().fit(parts, client=client, monitor=kill)
 
 
 def test_a_damaged_file_is_named_and_workers_are_left_clean(

@@ -19,6 +19,8 @@ from dualfield.engines.serial import names_of, owned
 
 __all__ = ["DaskEngine"]
 
+# Why a scheduler that is there cancels: a task needs a value that nobody can compute again.
+_FORGOTTEN = ("lost dependencies", "already forgotten")
 _PLACE = re.compile(r"-part(\d+)(?:to(\d+))?-")
 
 
@@ -194,7 +196,7 @@ class DaskEngine(Engine):
                 "not fit into their memory. Make smaller partitions, or give workers more memory (memory_limit)."
             ) from None
         except CancelledError as error:
-            if getattr(error, "reason", None) == "lost dependencies":
+            if getattr(error, "reason", None) in _FORGOTTEN:
                 raise LostClusterError(
                     "What a partition is made from is not on the Dask cluster any more: a future was cancelled, or "
                     "scattered to a worker that is lost; or its function cannot be imported there; or the scheduler "
