@@ -94,6 +94,8 @@ def test_what_cannot_be_reported_is_refused_before_anything_is_written(tmp_path)
     model = CRF().fit(X, Y)
     with pytest.raises(ValueError, match=r"report needs both X and y, or neither\. Got X without y\."):
         model.report(tmp_path / "r.html", X_DEV)
+    with pytest.raises(TypeError, match="path must be a str or path-like, where the page is written"):
+        model.report(X_DEV, Y_DEV)
     with pytest.raises(FileNotFoundError, match="does not exist"):
         model.report(tmp_path / "none" / "r.html", X_DEV, Y_DEV)
     with pytest.raises(NotFittedError):

@@ -280,7 +280,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         TypeError
-            If the model does not predict labels.
+            If the model does not predict labels, or `path` is no path.
 
         See Also
         --------
@@ -304,6 +304,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if not hasattr(self, "predict") or not hasattr(self, "classes_"):
             raise TypeError(f"A report is about predicted labels, which {owner} does not have.")
+        if not isinstance(path, str | os.PathLike):
+            raise TypeError(f"path must be a str or path-like, where the page is written. Got {type(path).__name__}.")
         if (X is None) != (y is None):
             given, missing = ("y", "X") if X is None else ("X", "y")
             raise ValueError(f"report needs both X and y, or neither. Got {given} without {missing}.")

@@ -240,7 +240,7 @@ class Objective:
         .. math::
             \sum_i c_i A_i^\top \mathrm{Cov}_i A_i v / T,
 
-        where Cov_i is the covariance of the parts of example i. It takes about two gradients.
+        where Cov_i is the covariance of the parts of example i. It takes about three gradients.
 
         Parameters
         ----------

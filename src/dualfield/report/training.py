@@ -32,7 +32,7 @@ h3 { font-size: 1.05rem; margin: 1.4rem 0 0; }
 .kinds .data th:last-child, .kinds .data td:last-child { text-align: left; }
 .columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 430px), 1fr)); gap: 0 2.5rem; }
 .columns > div { min-width: 0; }
-.columns .charts { margin-top: .6rem; }
+.columns .charts { margin-top: .6rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 300px), 1fr)); }
 """
 _MOST_TYPES = 4  # tables of edges that are shown
 _NO_DEV = (
