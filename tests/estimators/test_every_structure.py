@@ -192,6 +192,13 @@ def test_structured_svm(name, solver):
     assert len(model.predict(X)) == len(y)
 
 
+@pytest.mark.parametrize("name", [name for name, table in TABLES.items() if not table.structure.n_ends])
+def test_start_stop_where_there_are_no_ends(name):
+    table, nodes, codes = drawn(name)
+    with pytest.raises(ValueError, match=r"'start_stop' parameter of CRF must be False: a \w+ has no first and last"):
+        CRF(named(table), start_stop=True).fit(*users_input(table, nodes, codes))
+
+
 @pytest.mark.parametrize("name", WITH_EDGES)
 def test_pair_features(name):
     table, nodes, codes = drawn(name)

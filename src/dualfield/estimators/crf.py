@@ -87,7 +87,8 @@ class CRF(StructuredPredictor, Estimator):
         Attributes that also score pairs of labels, the one before and their own: all of them, those that begin with one
         of these strings, or these columns of numeric input.
     start_stop : bool, default=False
-        Whether the first and the last label have weights of their own.
+        Whether the first and the last label of chains and of sequences of segments have weights of their own, and the
+        labels of roots of "tree".
     template : Template or str, default=None
         Makes attributes of raw columns; items of X are then rows of strings. A template, its text, or a built-in one:
         "default", which suits most tables whose first column are words, or "chunking". See

@@ -203,9 +203,13 @@ def read_training_data(
     if allowed is not None:
         need_labellings(structure, nodes.shape, allowed, "y")
     chosen = pair_columns(settings.pair_features, nodes, owner)
-    if chosen is not None and not structure.has_edges:
-        name = type(structure).__name__
-        raise ValueError(f"The 'pair_features' parameter of {owner} must be False: a {name} has no edges.")
+    for name, what, wanted, has in (
+        ("pair_features", "edges", chosen is not None, structure.has_edges),
+        ("start_stop", "first and last label", bool(settings.start_stop), structure.n_ends > 0),
+    ):
+        if wanted and not has:
+            kind = type(structure).__name__
+            raise ValueError(f"The {name!r} parameter of {owner} must be False: a {kind} has no {what}.")
     kernel_on = None if settings.kernel is None else settings.kernel_on
     if kernel_on is not None:
         _check_kernel(owner, kernel_on, structure, nodes, pairs)
