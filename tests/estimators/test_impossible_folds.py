@@ -27,7 +27,7 @@ def test_temperatures_are_chosen_by_the_folds_without_them(model):
     kept = [6, 0, 1]
     assert model.calibration_.n_nodes == sum(len(X[i]) * (len(X[i]) + 1) // 2 for i in kept)
     alone = [([0, 1, 2, 4, 5, 6], [3])]
-    none = pytest.raises(ValueError, match="X must have at least one node")
+    none = pytest.raises(ValueError, match="The folds of calibrate must have examples")
     with pytest.warns(ImpossibleWarning, match=REASON), none:
         model.calibrate(X, y, cv=alone)
 
