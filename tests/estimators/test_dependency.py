@@ -191,6 +191,30 @@ def test_crossing_trees():
         CRF(Dependency(non_projective="skip")).fit(X[-1:], heads[-1:])
 
 
+@pytest.mark.parametrize("estimator", [CRF, StructuredSVM])
+@pytest.mark.parametrize(("mode", "as_if"), [("skip", []), ("lift", [[3, 3, 0, 3]])])
+def test_crossing_trees_are_calibrated_on_as_they_are_trained_on(mode, as_if, estimator, tmp_path):
+    X, y = treebank(29)
+    X, heads = [*X, [("n1", "N"), ("v1", "V")]], [*heads_of(y), [0, 1]]  # the last one is got wrong
+    words, crossing = [("n1", "N"), ("d1", "D"), ("v1", "V"), ("n2", "N")], [3, 4, 0, 3]
+    X_dev, y_dev = X[20:], heads[20:]
+    structure = Dependency(non_projective=mode)
+    model = estimator(structure).fit(X[:20], heads[:20])
+    found = model.calibrate([words, *X_dev], [crossing, *y_dev]).calibration_
+    assert found == model.calibrate([words] * len(as_if) + X_dev, as_if + y_dev).calibration_
+    model.save(tmp_path / "model")
+    assert dualfield.load(tmp_path / "model").calibrate([words, *X_dev], [crossing, *y_dev]).calibration_ == found
+    folds = [(range(20), range(20, 31)), (range(20, 31), range(20))]
+    by_folds = model.calibrate([*X, words], [*heads, crossing], cv=folds).calibration_
+    n_rows = sum(len(words) ** 2 for words in X) + 16 * len(as_if)
+    assert by_folds.n_nodes == n_rows
+    if mode == "skip":
+        with pytest.raises(ValueError, match=r"y must have an example that the structure, Dep.*, does not leave out"):
+            model.calibrate([words], [crossing])
+    with pytest.raises(ValueError, match="1 of 1 tree is not projective"):
+        CRF("dependency").fit(X, heads).calibrate([words], [crossing])
+
+
 def test_several_roots():
     X = [["a", "b"], ["a"]]
     with pytest.raises(ValueError, match=r"y\[0\] is no tree: word 1 and word 2 .* Use Dependency\(root='any'\)"):

@@ -216,12 +216,14 @@ def test_crossing_trees_are_counted_skipped_or_lifted():
     shape = shape_of(4, 4, 4)
     with pytest.raises(ValueError, match=r"2 of 3 trees are not projective, the first is y\[1\]: the arcs 3 to 1 and"):
         shape.read_labels([good, bad, bad])
-    skipping = ArcShape(shape.offsets, non_projective="skip").read_labels([good, bad, good])
+    skipping = ArcShape(shape.offsets, non_projective="skip").read_training([good, bad, good])
     assert skipping.left_out.tolist() == [False, True, False]
     lifting = ArcShape(shape.offsets, non_projective="lift")
-    read = lifting.read_labels([good, bad, good])
+    read = lifting.read_training([good, bad, good])
     assert read.left_out is None
     assert lifting.decode(read.labels, read.codes)[1] == [3, 3, 0, 3]
+    with pytest.raises(ValueError, match="1 of 3 trees is not projective"):
+        lifting.read_labels([good, bad, good])  # of which the score is asked, say
 
 
 @settings(max_examples=300)

@@ -150,6 +150,29 @@ class Shape:
         """
         return read_labels(self.flat_labels(y, name), self.offsets, known, name=name)
 
+    def read_training(self, y: Any, known: Labels | None = None, name: str = "y") -> PartialLabels:
+        """Read labels to train or to calibrate on: derived classes may change what is no labelling, or leave it out.
+
+        Parameters
+        ----------
+        y, known, name
+            As in :meth:`read_labels`.
+
+        Returns
+        -------
+        PartialLabels
+            As of :meth:`read_labels`, and which examples are left out.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dualfield.structures import ArcShape
+        >>> shape, crossing = ArcShape(np.array([0, 16]), non_projective="skip"), [[3, 4, 0, 3]]
+        >>> shape.read_training(crossing).left_out
+        array([ True])
+        """
+        return self.read_labels(y, known, name)
+
     def read_known(self, known: Any, labels: Labels, name: str = "known") -> NDArray[np.bool_]:
         """Read what is known of labels before a prediction.
 

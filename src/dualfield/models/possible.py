@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dualfield.data import Batch
-from dualfield.data.impossible import impossible_message
+from dualfield.data.impossible import impossible_message, warn_impossible
 from dualfield.data.shapes import Shape
 from dualfield.structures import Scores, Structure
 
@@ -26,6 +26,12 @@ def need_labellings(structure: Structure, shape: Shape, allowed: NDArray[np.bool
     reasons = structure.why_impossible(Scores(np.where(allowed, 0.0, -np.inf), shape=shape))
     if reasons:
         raise ValueError(impossible_message(reasons, shape.n_examples, {i: f"{name}[{i}]" for i in reasons}))
+
+
+def need_examples(structure: Structure, left_out: NDArray[np.bool_]) -> None:
+    """Raise an error where training leaves out every example."""
+    if left_out.all():
+        raise ValueError(f"y must have an example that the structure, {structure!r}, does not leave out. Got none.")
 
 
 def chosen_examples(X: Any, kept: list[int]) -> Any:
@@ -45,3 +51,37 @@ def predicted_where_possible(
     kept = [i for i in range(n_examples) if i not in reasons]
     found = dict(zip(kept, predict(chosen_examples(X, kept), kept) if kept else [], strict=True))
     return [found.get(i) for i in range(n_examples)]
+
+
+def possible_examples(
+    model: Any, X: Any, y: Any, lengths: ArrayLike | None, n_threads: int
+) -> tuple[Any, Any, ArrayLike | None]:
+    """Return the examples that training would not leave out and that have a labelling, with their lengths.
+
+    A warning says which have no labelling, where some may have none. The model is a :class:`StructuredModel`.
+    """
+    structure: Structure = model.structure
+    if structure.leaves_out:
+        nodes, y = model.read(X, lengths, n_threads)[0], list(y)
+        X, y, lengths = *_not_left_out(structure, nodes, y), None
+    if not structure.counts_impossible or lengths is not None:
+        return X, y, lengths
+    X = X if isinstance(X, Batch) else list(X)
+    scores = model.scores(X, None, n_threads)
+    reasons = structure.why_impossible(scores, n_jobs=n_threads)
+    if not reasons:
+        return X, y, None
+    if len(reasons) == scores.n_examples:
+        raise ValueError(impossible_message(reasons, scores.n_examples))
+    warn_impossible(reasons, scores.n_examples)
+    kept = [i for i in range(scores.n_examples) if i not in reasons]
+    return chosen_examples(X, kept), [y[i] for i in kept], None
+
+
+def _not_left_out(structure: Structure, nodes: Batch, y: list[Any]) -> tuple[Batch, list[Any]]:
+    left_out = nodes.shape.read_training(y).left_out
+    if left_out is None:
+        return nodes, y
+    need_examples(structure, left_out)
+    kept = np.flatnonzero(~left_out).tolist()
+    return chosen_examples(nodes, kept), [y[i] for i in kept]

@@ -15,7 +15,6 @@ from dualfield import _native
 from dualfield.data import Batch, Labels, Vocabulary
 from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_column_names
-from dualfield.data.impossible import impossible_message, warn_impossible
 from dualfield.data.mapped_vocabulary import read_vocabulary
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
@@ -25,7 +24,7 @@ from dualfield.features import Template
 from dualfield.features.reading import read_examples
 from dualfield.models.labelling_order import LabellingOrder, labelling_order
 from dualfield.models.listings import RankedLabellings
-from dualfield.models.possible import chosen_examples, need_labellings, predicted_where_possible
+from dualfield.models.possible import need_labellings, possible_examples, predicted_where_possible
 from dualfield.models.spans import predict_spans
 from dualfield.models.temperature_scaling import Calibration, HeldOut
 from dualfield.scores import Expansion, LinearScores
@@ -308,10 +307,10 @@ class StructuredModel:
             return self.labels.decode(codes, None)
         return shape.decode(self.labels, codes)
 
-    def encoded(self, y: Any, shape: Shape) -> NDArray[np.int32]:
-        """Return the codes of labels that users pass."""
+    def encoded(self, y: Any, shape: Shape, *, as_trained: bool = False) -> NDArray[np.int32]:
+        """Return the codes of labels that users pass; `as_trained`: of what training makes of them."""
         if not self.structure.is_flat:
-            read = shape.read_labels(y, self.labels)
+            read = (shape.read_training if as_trained else shape.read_labels)(y, self.labels)
             if read.allowed is not None:
                 raise ValueError("y must have the label of every node: the probability is that of one labelling.")
             return read.codes
@@ -468,27 +467,10 @@ class StructuredModel:
 
         Sentences that a grammar cannot parse are left out, and a warning says which they are.
         """
-        X, y = self.possible_examples(X, y, lengths, n_threads)
+        X, y, lengths = possible_examples(self, X, y, lengths, n_threads)
         scores = self.scores(X, lengths, n_threads)
         self.need_exact("calibrate", scores)
-        return HeldOut(self.structure, scores, self.encoded(y, scores.shape))
-
-    def possible_examples(
-        self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1
-    ) -> tuple[Any, Any]:
-        """Return the examples that have a labelling, with a warning of the others, where some may have none."""
-        if not self.structure.counts_impossible or lengths is not None:
-            return X, y
-        X = X if isinstance(X, Batch) else list(X)
-        scores = self._all_scores(X, None, n_threads)
-        reasons = self.structure.why_impossible(scores, n_jobs=n_threads)
-        if not reasons:
-            return X, y
-        if len(reasons) == scores.n_examples:
-            raise ValueError(impossible_message(reasons, scores.n_examples))
-        warn_impossible(reasons, scores.n_examples)
-        kept = [i for i in range(scores.n_examples) if i not in reasons]
-        return chosen_examples(X, kept), [y[i] for i in kept]
+        return HeldOut(self.structure, scores, self.encoded(y, scores.shape, as_trained=True))
 
     def k_best(
         self, X: Any, k: int, lengths: ArrayLike | None = None, n_threads: int = 1, *, known: Any = None

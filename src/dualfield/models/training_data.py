@@ -19,7 +19,7 @@ from dualfield.data.shapes import Shape
 from dualfield.data.weights import example_weights
 from dualfield.features import Template
 from dualfield.features.reading import read_examples
-from dualfield.models.possible import need_labellings
+from dualfield.models.possible import need_examples, need_labellings
 from dualfield.models.structured import StructuredModel
 from dualfield.objectives import Examples
 from dualfield.scores import LinearScores
@@ -234,8 +234,7 @@ def read_training_data(
     )
     weights = float(settings.C) * example_weights(nodes, labels, codes, sample_weight, settings.class_weight, owner)
     if left_out is not None:
-        if left_out.all():
-            raise ValueError(f"y must have an example that the structure, {prototype!r}, does not leave out. Got none.")
+        need_examples(prototype, left_out)
         weights = np.where(left_out, 0.0, weights)
     if not weights.any():
         raise ValueError("sample_weight and class_weight must leave an example with a weight above zero.")
@@ -283,7 +282,7 @@ class TrueLabels:
     def of(self, shape: Shape) -> PartialLabels:
         """Return them for examples of a shape."""
         if self._read is None:
-            self._read = shape.read_labels(self._y, self._known)
+            self._read = shape.read_training(self._y, self._known)
         return self._read
 
     def growing(self, structure: Structure, features: str) -> Callable[[Shape], NDArray[np.bool_]] | None:

@@ -54,6 +54,11 @@ class Structure(Parts):
         return True
 
     @property
+    def leaves_out(self) -> bool:
+        """Whether some examples with labels are left out of what models are trained and calibrated on."""
+        return False
+
+    @property
     def no_sums(self) -> str | None:
         """Why there are no sums over labellings, which log-losses and probabilities need; None if there are."""
         return None

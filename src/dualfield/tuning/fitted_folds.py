@@ -18,8 +18,9 @@ def fitted_folds(estimator: Any, X: Any, y: Any, cv: Any) -> Iterator[tuple[Any,
     """Yield for each fold a model that was trained on the others, and the examples of the fold with their labels.
 
     Examples are sequences, trees, or rows of a matrix; they are read once. Those with a label that the others do not
-    have are left out, and with a warning sentences that the grammar of the others cannot parse. Of a precomputed kernel
-    matrix, columns are those of the examples that the model was trained on.
+    have are left out, as are those that training leaves out, and with a warning sentences that the grammar of the
+    others cannot parse. Of a precomputed kernel matrix, columns are those of the examples that the model was trained
+    on.
 
     Parameters
     ----------
@@ -63,7 +64,7 @@ def fitted_folds(estimator: Any, X: Any, y: Any, cv: Any) -> Iterator[tuple[Any,
         rest, known = data.take(test), set(model.classes_)
         each, impossible = _labels_of_trees(model, rest.read, rest.y) or ([_labels(one) for one in rest.y], {})
         warn_impossible({int(test[i]): reason for i, reason in impossible.items()}, len(test))
-        fits = [known.issuperset(own) and i not in impossible for i, own in enumerate(each)]
+        fits = [own is not None and known.issuperset(own) and i not in impossible for i, own in enumerate(each)]
         at = test[fits].tolist()
         if at:
             kept = data.take(np.array(at, dtype=np.intp))
@@ -80,15 +81,20 @@ def _has_one_label_each(estimator: Any) -> bool:
 
 
 def _labels_of_trees(model: Any, X: Any, y: Any) -> tuple[list[Any], dict[int, str]] | None:
-    """Return the labels of the candidates of each example, and why some have no tree; None where y labels nodes."""
+    """Return the labels of the candidates of each example, and why some have no tree; None where y labels nodes.
+
+    Examples that training leaves out have None for their labels.
+    """
     structure: Any = getattr(model, "structure_", None)
     if getattr(structure, "empty_label", None) is None:
         return None
     scores = model.decision_scores(X)
-    read = scores.shape.read_labels(y)
+    read = scores.shape.read_training(y)
     names, rows = read.labels.classes, np.split(read.codes, scores.shape.offsets[1:-1])
+    left_out = np.zeros(len(rows), dtype=bool) if read.left_out is None else read.left_out
     reasons = structure.why_impossible(scores, n_jobs=model.n_jobs) if structure.counts_impossible else {}
-    return [names[np.unique(own[own >= 0])].tolist() for own in rows], reasons
+    each = (names[np.unique(own[own >= 0])].tolist() for own in rows)
+    return [None if out else own for own, out in zip(each, left_out, strict=True)], reasons
 
 
 def _labels(one: Any) -> Any:

@@ -16,6 +16,7 @@ from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
 from dualfield.models.labelling_order import LabellingOrder, labelling_order
 from dualfield.models.listings import SpanList
+from dualfield.models.possible import possible_examples
 from dualfield.models.spans import PredictedSpan, SpanInterval, marked_spans, span_probabilities
 from dualfield.models.structured import NO_SPREAD, StructuredModel, split_rows
 from dualfield.models.temperature_scaling import HeldOut
@@ -265,10 +266,10 @@ class EnsembleModel(StructuredModel):
 
         Sentences that a grammar cannot parse are left out, as by one model.
         """
-        X, y = self.possible_examples(X, y, lengths, n_threads)
+        X, y, lengths = possible_examples(self, X, y, lengths, n_threads)
         each = tuple(self.each_scores(X, lengths, n_threads))
         self.need_exact("calibrate", each[0])
-        return HeldOutDraws(self.structure, each[0], self.encoded(y, each[0].shape), others=each)
+        return HeldOutDraws(self.structure, each[0], self.encoded(y, each[0].shape, as_trained=True), others=each)
 
     # Records
 

@@ -17,7 +17,7 @@ from dualfield.data.input_forms import unwrapped
 from dualfield.data.mapped_vocabulary import read_vocabulary
 from dualfield.data.records import Fields, Record
 from dualfield.data.shapes import Shape
-from dualfield.models.possible import predicted_where_possible
+from dualfield.models.possible import possible_examples, predicted_where_possible
 from dualfield.models.structured import StructuredModel
 from dualfield.models.temperature_scaling import Calibration, HeldOut
 from dualfield.objectives.latent_bags import BagScores, best_in_bags
@@ -91,10 +91,12 @@ class SubstateModel:
         states = self.states.structure.argmax(scores.only(allowed[:, self.space.label]), n_jobs=n_threads)
         return self._hidden(states, scores.shape)
 
-    def _truth(self, y: Any, shape: Shape) -> tuple[NDArray[np.int32], NDArray[np.bool_] | None]:
+    def _truth(
+        self, y: Any, shape: Shape, *, as_trained: bool = False
+    ) -> tuple[NDArray[np.int32], NDArray[np.bool_] | None]:
         """Return the codes of labels, and what nodes may have where these are not all known."""
         if not self.is_flat:
-            read = shape.read_labels(y, self.labels)
+            read = (shape.read_training if as_trained else shape.read_labels)(y, self.labels)
             return read.codes, read.allowed
         codes = self.labels.encode(shape.flat_labels(y), None)
         if len(codes) != shape.n_nodes:
@@ -135,9 +137,9 @@ class SubstateModel:
 
     def held_out(self, X: Any, y: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> HeldOut:
         """Return the scores of examples that it was not trained on, and their labels."""
-        X, y = self.states.possible_examples(X, y, lengths, n_threads)
+        X, y, lengths = possible_examples(self.states, X, y, lengths, n_threads)
         scores = self.scores(X, lengths, n_threads)
-        codes, allowed = self._truth(y, scores.shape)
+        codes, allowed = self._truth(y, scores.shape, as_trained=True)
         if allowed is not None:
             raise ValueError("y must have the label of every node: the log-loss is that of true labels.")
         return HeldOut(self.states.structure, scores, codes, self.space.first)

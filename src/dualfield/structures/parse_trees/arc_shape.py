@@ -51,7 +51,7 @@ class ArcShape(Shape):
     is_single : bool, default=True
         Whether the root has one child.
     non_projective : {"error", "skip", "lift"}, default="error"
-        What becomes of trees whose arcs cross.
+        What becomes of trees to train on whose arcs cross.
     is_labelled : bool, default=None
         Whether trees are given back with labels; None: not known yet.
     sentences : list of DependencySentence, default=None
@@ -124,7 +124,11 @@ class ArcShape(Shape):
         return found
 
     def read_labels(self, y: Any, known: Labels | None = None, name: str = "y") -> PartialLabels:
-        """Read heads, with labels or without: as lists of either, or as sentences of CoNLL-U."""
+        """Read heads, with labels or without: as lists of either, or as sentences of CoNLL-U; arcs must not cross."""
+        return replace(self, non_projective="error").read_training(y, known, name)
+
+    def read_training(self, y: Any, known: Labels | None = None, name: str = "y") -> PartialLabels:
+        """Read heads as :meth:`read_labels` does; trees whose arcs cross are refused, left out or made projective."""
         read = read_heads(y, self.n_words.tolist(), name)
         read, left_out = self._projective(read, name)
         labels = self._labels_of(read, name) if known is None else known
@@ -150,8 +154,8 @@ class ArcShape(Shape):
             what = f"tree{'s' if len(crosses) > 1 else ''} {'is' if wrong.size == 1 else 'are'}"
             raise ValueError(
                 f"{wrong.size} of {len(crosses)} {what} not projective, the first is {name}[{wrong[0]}]: "
-                f"{reasons[wrong[0]]} For training, Dependency(non_projective='skip') leaves them out, and 'lift' "
-                "makes them projective."
+                f"{reasons[wrong[0]]} Dependency(non_projective='skip') leaves them out of training and calibration, "
+                "and 'lift' makes them projective there."
             )
         heads = read.heads.copy()
         for i in wrong.tolist():

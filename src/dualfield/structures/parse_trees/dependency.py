@@ -57,8 +57,9 @@ class Dependency(Structure):
     root : {"single", "any"}, default="single"
         Whether the root has exactly one child, or any number of them.
     non_projective : {"error", "skip", "lift"}, default="error"
-        What becomes of training trees whose arcs cross: they are refused, left out, or made projective by moving arcs
-        up to the head of their head until none cross, which is pseudo-projective parsing without a way back.
+        What becomes of trees to train or to calibrate on whose arcs cross: they are refused, left out, or made
+        projective by moving arcs up to the head of their head until none cross, which is pseudo-projective parsing
+        without a way back.
     arc_features : "default", list of str, callable or None, default="default"
         What features of arcs are made of. Texts with macros for tokens that are str or tuples of str:
         ``"%x[head,1]/%x[child,1]"`` for column 1 of both words, ``"%x[head-1]"`` for the word before the head, ``"%d"``
@@ -122,6 +123,11 @@ class Dependency(Structure):
     def is_free(self) -> bool:
         """Whether every labelling is allowed: only trees are."""
         return False
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether trees whose arcs cross are left out."""
+        return self.non_projective == "skip"
 
     @property
     def is_labelled(self) -> bool | None:
@@ -216,8 +222,7 @@ class Dependency(Structure):
             raise ValueError(f"The 'constraints' parameter of {owner} must be None: trees have none but to be trees.")
         if self.labels is not None and self.labels != labels:
             raise ValueError(f"structure has the labels {self.labels!r:.200}; y has {labels!r:.200}.")
-        # Trees that are asked about later are not changed.
-        found = Dependency(labels, self.root, arc_features=self.arc_features)
+        found = Dependency(labels, self.root, non_projective=self.non_projective, arc_features=self.arc_features)
         if isinstance(shape, ArcShape):
             found._n_columns, found._tags = shape.n_columns, shape.tags
         return found
