@@ -50,6 +50,18 @@ def test_other_models_leave_them_out_too(model):
         assert 0.0 < model.score(X[:4], y[:4]) < share
 
 
+@pytest.mark.parametrize("model", [CRF("grammar"), StructuredSVM("grammar"), DiscriminativePCFG(eta=0.0), *MODELS])
+def test_warnings_point_at_the_line_that_asked(model):
+    model.fit(X[:3], y[:3])
+    calls = [lambda: model.score(X[:4], y[:4]), lambda: model.calibrate(X[:4], y[:4])]
+    if not isinstance(model, LatentCRF):
+        calls.append(lambda: model.predict(X[:4], impossible="none"))
+    for call in calls:
+        with pytest.warns(ImpossibleWarning, match=REASON) as caught:
+            call()
+        assert [one.filename for one in caught] == [__file__]
+
+
 @pytest.mark.filterwarnings("ignore::dualfield.estimators.ImpossibleWarning")
 def test_latent_models_are_cross_validated():
     assert np.isfinite(cross_val_score(LatentCRF(CRF("grammar"), LatentChain(1)), X, y, cv=FOLDS)).all()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
+
+from dualfield.data.user_warnings import warn_user
 
 __all__ = ["ImpossibleWarning", "impossible_message", "warn_impossible"]
 
@@ -54,7 +55,7 @@ def impossible_message(reasons: Mapping[int, str], n_examples: int, names: Mappi
 
 
 def warn_impossible(reasons: Mapping[int, str], n_examples: int) -> None:
-    """Warn of examples that have no labelling, if there are any.
+    """Warn of examples that have no labelling, if there are any, at the line outside this package that asked for them.
 
     Parameters
     ----------
@@ -67,4 +68,4 @@ def warn_impossible(reasons: Mapping[int, str], n_examples: int) -> None:
     >>> warn_impossible({}, 9)
     """
     if reasons:
-        warnings.warn(impossible_message(reasons, n_examples), ImpossibleWarning, stacklevel=4)
+        warn_user(impossible_message(reasons, n_examples), ImpossibleWarning)

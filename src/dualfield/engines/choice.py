@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-import warnings
 from typing import Any
 
+from dualfield.data.user_warnings import warn_user
 from dualfield.engines.dask_engine import DaskEngine
 from dualfield.engines.engine import Engine
 from dualfield.engines.serial import Serial
@@ -96,9 +96,8 @@ def _with_workers(client: Any, owns_client: bool = False) -> DaskEngine:
     """Return an engine; say so if there is nobody to do the work yet, as Dask waits without a word."""
     if not client.scheduler_info()["workers"]:
         address = client.scheduler.address
-        warnings.warn(
+        warn_user(
             f"client: the Dask cluster at {address} has no workers yet. The work waits for them; "
-            f"'dask worker {address}' starts one.",
-            stacklevel=3,
+            f"'dask worker {address}' starts one."
         )
     return DaskEngine(client, owns_client=owns_client)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from numpy.typing import ArrayLike
 
+from dualfield.data.user_warnings import warn_user
 from dualfield.models.structured import StructuredModel
 from dualfield.models.temperature_scaling import Calibration, HeldOut, choose_temperature
 from dualfield.structures.checks import n_threads
@@ -19,16 +19,13 @@ def calibrated(estimator: Any, X: Any, y: Any, lengths: ArrayLike | None, cv: An
     model = estimator._ask()
     if not isinstance(model, StructuredModel):
         raise ValueError("Only labels of sequences and of single nodes have marginals, and can be calibrated.")
-    return model.calibrated(chosen(estimator, X, y, lengths, cv, held_out, depth=4))
+    return model.calibrated(chosen(estimator, X, y, lengths, cv, held_out))
 
 
-def chosen(
-    estimator: Any, X: Any, y: Any, lengths: ArrayLike | None, cv: Any, read: Callable[..., Any], depth: int = 3
-) -> Calibration:
+def chosen(estimator: Any, X: Any, y: Any, lengths: ArrayLike | None, cv: Any, read: Callable[..., Any]) -> Calibration:
     """Return the temperature that examples choose, or the folds of a cross-validation.
 
-    read(model, X, y, lengths) returns a :class:`HeldOut` or what answers the same questions. A warning about them is
-    that of the caller so many calls above.
+    read(model, X, y, lengths) returns a :class:`HeldOut` or what answers the same questions.
     """
     if cv is not None and lengths is not None:
         raise ValueError("The 'cv' parameter of calibrate takes lists of sequences, or rows. Got lengths, too.")
@@ -43,7 +40,7 @@ def chosen(
         )
     found = choose_temperature(parts, estimator.n_jobs)
     if found.doubt is not None:
-        warnings.warn(found.doubt, UserWarning, stacklevel=depth)
+        warn_user(found.doubt)
     return found
 
 

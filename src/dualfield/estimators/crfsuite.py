@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar, Self
@@ -12,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 import dualfield.estimators.crf as linear
 from dualfield.data.checks import check_choice, check_integer, check_number
+from dualfield.data.user_warnings import warn_user
 from dualfield.estimators.base import Estimator, fitted, fitting
 from dualfield.estimators.crfsuite_tagger import Tagger
 from dualfield.estimators.prediction import StructuredPredictor
@@ -238,7 +238,7 @@ class CRF(StructuredPredictor, Estimator):
         if (X_dev is None) != (y_dev is None):
             raise ValueError("X_dev and y_dev must be given together.")
         if self.keep_tempfiles:
-            warnings.warn("keep_tempfiles has no effect: this CRF has no temporary files.", UserWarning, stacklevel=3)
+            warn_user("keep_tempfiles has no effect: this CRF has no temporary files.")
         c1, c2 = self._check_parameters()
         solver, strength = self._solver(), c1 + 2.0 * c2
         trainer = linear.CRF(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Mapping
 from typing import Any, Literal, Self
 
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.metaestimators import available_if
 
 from dualfield.data.shapes import Shape
+from dualfield.data.user_warnings import warn_user
 from dualfield.estimators.base import fitted
 from dualfield.estimators.calibrating import chosen
 from dualfield.estimators.graphical_data import read_input
@@ -128,11 +128,9 @@ class GraphicalPredictor:
         assert answer.probabilities is not None
         odd = int(np.sum(answer.is_without | answer.is_unknown))
         if odd:
-            warnings.warn(
+            warn_user(
                 f"{odd} of {len(answer.is_without)} examples have a type of clique that training did not have, or no "
-                f"labelling of seen tuples. Their probabilities say little.",
-                UserWarning,
-                stacklevel=2,
+                f"labelling of seen tuples. Their probabilities say little."
             )
         if shape is None:
             assert model.n_nodes is not None

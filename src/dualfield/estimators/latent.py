@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
@@ -13,6 +12,7 @@ from sklearn.utils import check_random_state
 from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_choice, check_flag, check_integer, check_number
 from dualfield.data.records import Fields, Record
+from dualfield.data.user_warnings import warn_user
 from dualfield.engines.blas_threads import one_blas_thread
 from dualfield.engines.shared_tasks import call_all, runs_here
 from dualfield.estimators.base import Estimator, fitting
@@ -311,25 +311,19 @@ class LatentStructuredSVM(LatentPredictor, Estimator):
                 "could be. Increase max_iter of the base model, or its tol, or lower C."
             )
         if not best.parameters.any():
-            warnings.warn(
+            warn_user(
                 "All weights are zero: no run found latent variables that are worth their weights. "
-                "Give init a better start: latent variables, or weights.",
-                UserWarning,
-                stacklevel=4,
+                "Give init a better start: latent variables, or weights."
             )
         if isinstance(self.init, np.ndarray) and self.init.dtype.kind == "f" and not self.init.any():
-            warnings.warn(
+            warn_user(
                 "init has weights of zero: all latent variables tie, and the run learns little about them. "
-                "Use init='random' or 'em'.",
-                UserWarning,
-                stacklevel=4,
+                "Use init='random' or 'em'."
             )
         if plain is not None and best.objective >= _NO_BETTER * plain:
-            warnings.warn(
+            warn_user(
                 f"The latent variables do not improve the objective ({best.objective:.4g} with, {plain:.4g} without). "
-                "Use more restarts, init='em', anneal=True or a larger C, or the model without latent variables.",
-                UserWarning,
-                stacklevel=4,
+                "Use more restarts, init='em', anneal=True or a larger C, or the model without latent variables."
             )
 
     def _model_record(self) -> Fields:

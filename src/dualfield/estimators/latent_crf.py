@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
@@ -12,6 +11,7 @@ from sklearn.utils import check_random_state
 
 from dualfield.data.arrays import Floats
 from dualfield.data.checks import check_choice, check_integer, check_number
+from dualfield.data.user_warnings import warn_user
 from dualfield.engines.blas_threads import one_blas_thread
 from dualfield.engines.shared_tasks import call_all, runs_here
 from dualfield.estimators.base import Estimator, fitted, fitting
@@ -326,11 +326,9 @@ class LatentCRF(LatentPredictor, Estimator):
             warn_of_convergence(f"{best.status.sentence} {best.status.remedy}")
         plain = self.plain_objective_
         if plain is not None and best.objective >= _NO_BETTER * plain:
-            warnings.warn(
+            warn_user(
                 f"The latent variables do not improve the objective ({best.objective:.4g} with, {plain:.4g} without). "
-                "Use more restarts, init='em' or a larger C, or the model without latent variables.",
-                UserWarning,
-                stacklevel=4,
+                "Use more restarts, init='em' or a larger C, or the model without latent variables."
             )
 
     def _check_restored(self) -> None:

@@ -7,7 +7,6 @@ import hashlib
 import numbers
 import os
 import time
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from dualfield._native import StateError
 from dualfield.data.checks import check_flag, check_number
 from dualfield.data.on_disk import joined
+from dualfield.data.user_warnings import warn_user
 from dualfield.features import Template
 from dualfield.models.partitioned_data import PartitionedData
 from dualfield.persistence.file import ModelFileError, open_model, write_model
@@ -206,11 +206,10 @@ class CheckpointFile:
         except OSError as error:
             if not self._is_failing:
                 self._is_failing = True
-                warnings.warn(
+                warn_user(
                     f"{self._path}: the checkpoint cannot be written: {error.strerror or error}. The fit goes on, and "
                     "tries again.",
                     CheckpointWarning,
-                    stacklevel=2,
                 )
         self._last = time.monotonic()
 

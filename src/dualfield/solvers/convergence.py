@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
-from pathlib import Path
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
+from dualfield.data.user_warnings import warn_user
 from dualfield.solvers.base import Solution, Status
 
 __all__ = ["warn_of_convergence", "warn_unless_converged"]
-
-_PACKAGE = str(Path(__file__).parents[1])
 
 
 def warn_unless_converged(solution: Solution[Any], tol: float, passes: str = "passes") -> None:
@@ -58,7 +54,4 @@ def warn_of_convergence(text: str) -> None:
     >>> caught[0].category.__name__
     'ConvergenceWarning'
     """
-    level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(text, ConvergenceWarning, stacklevel=level)
+    warn_user(text, ConvergenceWarning)

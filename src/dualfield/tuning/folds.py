@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
+from dualfield.data.user_warnings import warn_user
 from dualfield.tuning.grid import Splits
 
 __all__ = ["check_labels", "distinct_labels"]
@@ -78,7 +78,7 @@ def check_labels(y: Any, splits: Splits, y_dev: Any, scoring: str) -> None:
         remedy = "Use fewer or shuffled folds, or other held-out data."
         if scoring in _OF_PROBABILITIES:
             raise ValueError(f"{said} There is no probability of it, so {scoring} cannot be computed. {remedy}")
-        warnings.warn(f"{said} Predictions there count as wrong. {remedy}", UserWarning, stacklevel=3)
+        warn_user(f"{said} Predictions there count as wrong. {remedy}")
 
 
 def _parts(y: Any) -> list[list[Any]]:

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing
 
 from dualfield.data import Batch
+from dualfield.data.user_warnings import warn_user
 from dualfield.engines.shared_tasks import call_all, runs_here
 from dualfield.features.reading import read_examples
 from dualfield.models.training_data import TrueLabels, template_of
@@ -254,9 +255,8 @@ def _tell(progress: Any, C: float, setting: dict[str, int], fold: int, score: fl
 def _warn_of_unfinished(ended: NDArray[np.float64], tol: float) -> None:
     left = int(ended.size - ended.sum())
     if left:
-        warnings.warn(
+        warn_user(
             f"{left} of {ended.size} fits did not reach the tolerance {tol:g}. Increase max_iter or tol, or leave out "
             "the largest values of C.",
             ConvergenceWarning,
-            stacklevel=4,
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dualfield.data.arrays import Floats
+from dualfield.data.user_warnings import warn_user
 from dualfield.engines.blas_threads import one_blas_thread
 from dualfield.objectives import PlaneProblem, Planes
 from dualfield.regularisers import PlaneRegulariser
@@ -240,10 +240,9 @@ class _Run:
     def warn(self, status: Status) -> None:
         """Say that the limit on vertices may be the reason why the tolerance was not reached."""
         if self._crowded and status in (Status.ITERATION_LIMIT, Status.STALLED):
-            warnings.warn(
+            warn_user(
                 f"Blocks had more than max_columns={self._settings.max_columns} vertices with a share, and lost some. "
-                f"Increase max_columns or n_blocks.",
-                stacklevel=4,
+                f"Increase max_columns or n_blocks."
             )
 
     @property
