@@ -62,6 +62,20 @@ def test_warnings_point_at_the_line_that_asked(model):
         assert [one.filename for one in caught] == [__file__]
 
 
+@pytest.mark.parametrize("by", ["entropy", "least_confidence"])
+@pytest.mark.parametrize("model", [CRF("grammar"), *MODELS])
+def test_they_are_the_last_to_label(model, by):
+    model.fit(X[:3], y[:3])
+    expected = model.rank_for_labelling(X[:3], by)
+    with pytest.warns(ImpossibleWarning, match="2 of 5 examples have .* Example 0: " + REASON) as caught:
+        found = model.rank_for_labelling([X[3], *X[:2], X[3], X[2]], by)
+    assert caught[0].filename == __file__
+    np.testing.assert_array_equal(found.values, [np.nan, *expected.values[:2], np.nan, expected.values[2]])
+    assert found.order.tolist() == [*np.array([1, 2, 4])[expected.order].tolist(), 0, 3]
+    with pytest.warns(ImpossibleWarning, match="1 of 1 examples has"):
+        assert model.rank_for_labelling(X[3:4], by).order.tolist() == [0]
+
+
 @pytest.mark.filterwarnings("ignore::dualfield.estimators.ImpossibleWarning")
 def test_latent_models_are_cross_validated():
     assert np.isfinite(cross_val_score(LatentCRF(CRF("grammar"), LatentChain(1)), X, y, cv=FOLDS)).all()

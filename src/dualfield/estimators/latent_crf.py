@@ -21,6 +21,7 @@ from dualfield.estimators.latent_prediction import LatentPredictor
 from dualfield.models.labelling_order import LabellingOrder, labelling_order
 from dualfield.models.latent.data import StateData
 from dualfield.models.latent.start import given_states, hard_em
+from dualfield.models.possible import ranked_where_possible
 from dualfield.models.temperature_scaling import Calibration
 from dualfield.objectives.latent import Completion
 from dualfield.objectives.latent_chain import StateProblem
@@ -287,9 +288,14 @@ class LatentCRF(LatentPredictor, Estimator):
         LabellingOrder
             ``order``, the places of the examples, and ``values``, how uncertain each is.
         """
-        shape, rows = self.model_.marginals(X, lengths, n_threads(self.n_jobs))
-        cut = rows[:, None, :] if self.model_.is_flat else np.split(rows, shape.offsets[1:-1])
-        return labelling_order(type(self).__name__, by, per, cut, n_tokens=shape.n_tokens)
+        model, threads = self.model_, n_threads(self.n_jobs)
+
+        def rank(some: Any) -> LabellingOrder:
+            shape, rows = model.marginals(some, lengths, threads)
+            cut = rows[:, None, :] if model.is_flat else np.split(rows, shape.offsets[1:-1])
+            return labelling_order(type(self).__name__, by, per, cut, n_tokens=shape.n_tokens)
+
+        return ranked_where_possible(model.states, X, lengths, threads, rank)
 
     def predict(self, X: Any, *, lengths: ArrayLike | None = None) -> Any:
         """Return the most probable label of each node, summed over sub-states, or the tree with most right labels.

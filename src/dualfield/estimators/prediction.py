@@ -20,6 +20,7 @@ from dualfield.metrics.accuracy import share_right
 from dualfield.models.explanation import Explanation, explain
 from dualfield.models.inspection import TopFeatures, state_features, top_features, transition_features
 from dualfield.models.labelling_order import LabellingOrder
+from dualfield.models.possible import ranked_where_possible
 from dualfield.models.spans import PredictedSpan
 from dualfield.models.structured import StructuredModel
 from dualfield.models.temperature_scaling import Calibration
@@ -481,7 +482,8 @@ class StructuredPredictor:
     ) -> LabellingOrder:
         """Say which examples to label next: those that the model knows least about, first.
 
-        Tokens are what labelling costs; per sentence, long ones come first.
+        Tokens are what labelling costs; per sentence, long ones come first. Sentences that a grammar cannot parse come
+        last, with a value of nan, and a warning says which they are and why.
 
         Parameters
         ----------
@@ -506,8 +508,12 @@ class StructuredPredictor:
         >>> model.rank_for_labelling([[["a"], ["b"]], [["new"], ["words"]]]).order
         array([1, 0])
         """
-        model, owner = self._ask(), type(self).__name__
-        return model.labelling_order(owner, self._input(X), by, per, lengths, n_threads(self.n_jobs))
+        model, owner, threads = self._ask(), type(self).__name__, n_threads(self.n_jobs)
+
+        def rank(some: Any) -> LabellingOrder:
+            return model.labelling_order(owner, some, by, per, lengths, threads)
+
+        return ranked_where_possible(model, self._input(X), lengths, threads, rank)
 
     def score(self, X: Any, y: Any, *, lengths: ArrayLike | None = None) -> float:
         """Return the share of nodes whose label is predicted right; for trees what their structure says of agreement.

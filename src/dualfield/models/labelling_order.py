@@ -27,9 +27,10 @@ class LabellingOrder(NamedTuple):
     Attributes
     ----------
     order : int array of shape (n_examples,)
-        Places of the examples, the one that it knows least about first; of equal ones the first.
+        Places of the examples, the one that it knows least about first; of equal ones the first. Those without any
+        labelling, such as sentences that a grammar cannot parse, are last.
     values : array of shape (n_examples,)
-        By which they are ordered, in the order of the input; larger is less certain.
+        By which they are ordered, in the order of the input; larger is less certain. NaN: it has no labelling.
 
     Examples
     --------

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from dualfield.data import Batch
 from dualfield.data.impossible import impossible_message, warn_impossible
 from dualfield.data.shapes import Shape
+from dualfield.models.labelling_order import LabellingOrder
 from dualfield.structures import Scores, Structure
 
 
@@ -51,6 +52,25 @@ def predicted_where_possible(
     kept = [i for i in range(n_examples) if i not in reasons]
     found = dict(zip(kept, predict(chosen_examples(X, kept), kept) if kept else [], strict=True))
     return [found.get(i) for i in range(n_examples)]
+
+
+def ranked_where_possible(
+    model: Any, X: Any, lengths: ArrayLike | None, n_threads: int, rank: Callable[[Any], LabellingOrder]
+) -> LabellingOrder:
+    """Order examples by `rank`; behind them, with values of nan and a warning, those that have no labelling.
+
+    The model is a :class:`StructuredModel`.
+    """
+    structure: Structure = model.structure
+    if not structure.counts_impossible or lengths is not None:
+        return rank(X)
+    X = X if isinstance(X, Batch) else list(X)
+    scores = model.scores(X, None, n_threads)
+    reasons = structure.why_impossible(scores, n_jobs=n_threads)
+    warn_impossible(reasons, scores.n_examples)
+    found = predicted_where_possible(X, scores.n_examples, reasons, lambda some, _: rank(some).values)
+    values = np.array(found, dtype=np.float64)  # nan for None
+    return LabellingOrder(np.argsort(-values, kind="stable"), values)
 
 
 def possible_examples(
