@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dualfield import CRF
+from dualfield.structures import Dependency, SemiMarkov, Spans
 
 WORDS, TREES, HEADS = [("a", "A"), ("b", "B")], ["(S (A a) (B b))"], [[2, 0]]
 PARSERS = [("dependency", HEADS), ("spans", TREES), ("grammar", TREES)]
@@ -73,3 +74,29 @@ def test_arcs_that_no_tree_has(known):
     )
     with pytest.raises(ValueError, match=re.escape(reason)):
         model.predict([[*WORDS, ("c", "C")]], known=[known])
+
+
+MADE = {
+    "The 'arc_features' parameter of Dependency": (lambda made: Dependency(arc_features=made), [[2, 0]]),
+    "The 'span_features' parameter of Spans": (lambda made: Spans(span_features=made), [[(0, 2, "x")]]),
+    "The 'segment_features' parameter of SemiMarkov": (
+        lambda made: SemiMarkov(max_length=2, segment_features=made),
+        [[(0, 2, "x")]],
+    ),
+}
+WRONG = [
+    (lambda *_: 3, " must return a dict, .* Got 3 for the places -?[01] and [01] of "),
+    (lambda *_: None, " must return a dict, .* Got None for the places"),
+    (lambda *_: "far", " must return a dict, .* Got 'far' for the places"),
+    (lambda *_: [("far", 1.0)], r" returns for \w+\[0\]\[0\] has an attribute of type tuple; expected str"),
+]
+
+
+@pytest.mark.parametrize(("function", "message"), WRONG)
+@pytest.mark.parametrize("argument", list(MADE))
+def test_what_functions_return_is_refused_in_the_name_of_their_argument(argument, function, message):
+    structure, y = MADE[argument]
+    X = [[["a"], ["b"]]] if "Semi" in argument else [["a", "b"]]
+    named = "(What t|T)" + re.escape(argument[1:])
+    with pytest.raises(TypeError, match=named + message):
+        CRF(structure(function)).fit(X, y)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dualfield import _native
-from dualfield.data.anchored_texts import SEGMENT, AnchoredTexts, read_row_features
+from dualfield.data.anchored_texts import SEGMENT, AnchoredTexts, RowFunction, read_row_features
 from dualfield.data.attributes import Vocabulary
 from dualfield.data.batch import Batch
 from dualfield.data.input_forms import opened_tokens
@@ -137,7 +137,7 @@ class AnchoredRows:
         self,
         sentences: Sequence[Any],
         anchors: Any,
-        features: AnchoredTexts | Sequence[str] | Callable[[Any, int, int], Any],
+        features: AnchoredTexts | RowFunction | Sequence[str] | Callable[[Any, int, int], Any],
         *,
         offsets: NDArray[np.int64] | None = None,
         names: tuple[str, str] = SEGMENT,
@@ -171,14 +171,14 @@ class AnchoredRows:
                 name=name,
             )
         else:
-            self._made = self._called(sentences, found)
+            self._function, self._made = found, self._called(sentences, found)
 
     @property
     def n_rows(self) -> int:
         """Number of rows of all sentences together."""
         return int(self.offsets[-1])
 
-    def _called(self, sentences: Sequence[Any], function: Callable[[Any, int, int], Any]) -> list[list[Any]]:
+    def _called(self, sentences: Sequence[Any], function: RowFunction) -> list[list[Any]]:
         behind = 1 if self._names == SEGMENT else 0
         places = self.anchors.tolist()
         return [
@@ -254,7 +254,7 @@ class AnchoredRows:
         name: str,
     ) -> Batch:
         """Lay out what a function has returned."""
-        made = self._made
+        made, name = self._made, self._function.returned_for(name)
         assert made is not None
         if mask is not None:
             rows = itertools.chain.from_iterable(made)

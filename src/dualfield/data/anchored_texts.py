@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -141,9 +141,48 @@ class AnchoredTexts:
         )
 
 
+@dataclass(frozen=True)
+class RowFunction:
+    """A user's function that makes features of rows with two anchors; what is wrong with them names the argument.
+
+    Parameters
+    ----------
+    function : callable
+        Of a sequence and two places.
+    argument : str
+        What errors call it.
+
+    Examples
+    --------
+    >>> from dualfield.data.anchored_texts import RowFunction
+    >>> RowFunction(lambda sentence, start, stop: stop - start, "features")(["New", "York"], 0, 2)
+    Traceback (most recent call last):
+    ...
+    TypeError: features must return a dict, or a list, tuple or set of attribute strings, or a row of numbers. Got 2 \
+for the places 0 and 2 of ['New', 'York'].
+    """
+
+    function: Callable[[Any, int, int], Any]
+    argument: str
+
+    def __call__(self, sequence: Any, one: int, two: int) -> Any:
+        """Return the features of the row between two places."""
+        found = self.function(sequence, one, two)
+        if isinstance(found, (str, bytes)) or not isinstance(found, Collection):
+            raise TypeError(
+                f"{self.argument} must return a dict, or a list, tuple or set of attribute strings, or a row of "
+                f"numbers. Got {found!r:.50} for the places {one} and {two} of {sequence!r:.100}."
+            )
+        return found
+
+    def returned_for(self, name: str) -> str:
+        """Return what errors call the features of rows of sequences that they call `name`."""
+        return f"What {self.argument[:1].lower() + self.argument[1:]} returns for {name}"
+
+
 def read_row_features(
     features: Any, names: tuple[str, str] = SEGMENT, argument: str = "features"
-) -> AnchoredTexts | Callable[[Any, int, int], Any] | None:
+) -> AnchoredTexts | RowFunction | None:
     """Read what makes features of rows with two anchors.
 
     Parameters
@@ -157,8 +196,8 @@ def read_row_features(
 
     Returns
     -------
-    AnchoredTexts, callable or None
-        Texts that have been checked; a function and None as they are.
+    AnchoredTexts, RowFunction or None
+        Texts that have been checked, a function whose features are, or None as it is.
 
     Examples
     --------
@@ -166,8 +205,10 @@ def read_row_features(
     >>> read_row_features("%x[head]/%x[child]", ("head", "child")).texts
     ('%x[head]/%x[child]',)
     """
-    if features is None or callable(features) or isinstance(features, AnchoredTexts):
-        return features  # type: ignore[no-any-return]
+    if features is None or isinstance(features, (AnchoredTexts, RowFunction)):
+        return features
+    if callable(features):
+        return RowFunction(features, argument)
     texts = [features] if isinstance(features, str) else features
     if not isinstance(texts, (list, tuple)) or not texts:
         what = "head, child" if names == ARC else "start, stop"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from dualfield.data.anchored_rows import AnchoredRows, segment_anchors
-from dualfield.data.anchored_texts import SEGMENT, AnchoredTexts, read_row_features
+from dualfield.data.anchored_texts import SEGMENT, AnchoredTexts, RowFunction, read_row_features
 from dualfield.data.input_forms import listed, read_sentences, unwrapped
 from dualfield.data.word_shapes import word_shape
 
@@ -70,7 +70,7 @@ def default_texts(n_columns: int) -> list[str]:
     return [*_ENDS, *(_SUFFIXES if n_columns == 1 else ())]
 
 
-def read_features(owner: str, features: Any) -> AnchoredTexts | Callable[[Any, int, int], Any] | None:
+def read_features(owner: str, features: Any) -> AnchoredTexts | RowFunction | None:
     """Return what users pass as texts or as a function; None stands for the default."""
     if isinstance(features, str) and features == DEFAULT:
         return None
