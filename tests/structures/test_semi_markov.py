@@ -213,6 +213,18 @@ def test_what_is_no_segment(structure, y, message):
         CRF(structure).fit(items(X), y)
 
 
+def test_predicted_spans_are_spans_to_train_on():
+    model = CRF(SemiMarkov(max_length=3), C=10.0).fit(items(X), Y)
+    found = model.predict_spans(items(X))
+    assert any(found)
+    again = CRF(SemiMarkov(max_length=3), C=10.0).fit(items(X), found)
+    alike = CRF(SemiMarkov(max_length=3), C=10.0).fit(items(X), model.predict(items(X)))
+    np.testing.assert_array_equal(again.parameters_, alike.parameters_)
+    assert model.score(items(X), found) == 1.0
+    with pytest.raises(ValueError, match=r"y\[0\]\[0\] must be a span, .* Got \('LOC', 0, 2, 'sure'\) instead"):
+        CRF("semi_markov").fit(items(X), [[("LOC", 0, 2, "sure")], *SPANS[1:]])
+
+
 def test_features_of_segments_may_be_sparse():
     rng = np.random.default_rng(0)
     rows = [rng.normal(size=(n, 2)) for n in (5, 3)]

@@ -149,7 +149,10 @@ class SegmentShape(Shape):
         return type(self)(offsets, self.scheme, self.outside)
 
     def flat_labels(self, y: Any, name: str = "y", *, partly: bool = False) -> Any:
-        """Return spans, (start, stop, type) or (type, start, stop), as labels, and label sequences as they are."""
+        """Return spans as labels, and label sequences as they are.
+
+        Spans are (start, stop, type), (type, start, stop), or as ``predict_spans`` returns them, with probabilities.
+        """
         if len(y) != self.n_examples:
             return y
         found = list(y)
@@ -163,12 +166,12 @@ class SegmentShape(Shape):
     def _marked(self, place: str, spans: Sequence[Any], n: int) -> list[str]:
         named = []
         for at, span in enumerate(spans):
-            if not isinstance(span, (tuple, list)) or len(span) != 3:
-                raise ValueError(f"{place}[{at}] must be a span (start, stop, type). Got {span!r} instead.")
-            kind, start, stop = span if isinstance(span[0], str) else (span[2], span[0], span[1])
-            if not isinstance(kind, str) or not all(isinstance(one, (int, np.integer)) for one in (start, stop)):
-                raise ValueError(f"{place}[{at}] must be a span (start, stop, type). Got {span!r} instead.")
-            named.append((kind, int(start), int(stop)))
+            read = _span_of(span)
+            if read is None:
+                raise ValueError(
+                    f"{place}[{at}] must be a span, (start, stop, type) or (type, start, stop). Got {span!r} instead."
+                )
+            named.append(read)
         try:
             labels = span_labels(named, n, self.scheme)
         except ValueError as error:
@@ -179,6 +182,16 @@ class SegmentShape(Shape):
 def _looks_like_a_span(entry: Any) -> bool:
     """Tell a span from a label, and from several labels that a node may have."""
     return isinstance(entry, (tuple, list)) and any(isinstance(one, (int, np.integer)) for one in entry)
+
+
+def _span_of(entry: Any) -> tuple[str, int, int] | None:
+    """Return type, start and stop of a span; None for what is none."""
+    if not isinstance(entry, (tuple, list)) or len(entry) < 3:
+        return None
+    kind, start, stop, *more = entry if isinstance(entry[0], str) else (entry[2], *entry[:2], *entry[3:])
+    are_places = all(isinstance(one, (int, np.integer)) for one in (start, stop))
+    are_probabilities = all(isinstance(one, (float, np.floating)) for one in more)
+    return (kind, int(start), int(stop)) if isinstance(kind, str) and are_places and are_probabilities else None
 
 
 def read_pairs(X: Any) -> tuple[list[Any], list[Any]] | None:

@@ -57,8 +57,9 @@ class SemiMarkov(Structure):
     of the lowest kind, then the shortest, and so on from the end.
 
     In estimators X is as for sequences, or a list of tuples ``(nodes, segments)`` with a row of numbers for each
-    segment; y is label sequences, or for each sequence a list of spans ``(start, stop, type)``, which are read as BIO.
-    Predictions are label sequences; ``predict_spans`` gives spans with their exact probabilities.
+    segment; y is label sequences, or for each sequence a list of spans ``(start, stop, type)``, or of those that
+    ``predict_spans`` returns; they are read as BIO. Predictions are label sequences; ``predict_spans`` gives spans with
+    their exact probabilities.
 
     Parameters
     ----------
