@@ -47,7 +47,8 @@ class Dependency(Structure):
     :class:`~dualfield.data.DependencySentence`, as read from CoNLL-U; or arrays with a row of numbers for each arc. y
     is for each sentence a list of heads, counted from 1, 0 for the root; of pairs ``(head, label)``; or a sentence
     from CoNLL-U. A head or a label that is not known is None, or a set of heads. Predictions have the form of y, and
-    are sentences where X is.
+    are sentences where X is. Arcs without labels have the label ``"arc"`` in ``classes_``; so trees in which all have
+    this one label come back without it.
 
     Parameters
     ----------
