@@ -76,6 +76,7 @@ def test_places_that_cannot_be(trained, parts, arguments, message):
     [
         (["--loss", "hinge"], "--loss hinge is not for --cluster"),
         (["--C", "auto"], "--C auto is not for --cluster"),
+        (["--C", "evidence"], "--C evidence is not for --cluster"),
         (["--solver", "block_dual"], "--solver block_dual is not for --cluster"),
         (["--dev", "part0.txt.gz"], "--dev is not for --cluster"),
         (["--order", "2"], "--order is not for --cluster"),

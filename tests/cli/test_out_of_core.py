@@ -52,7 +52,7 @@ REFUSED = {
     "--template was settled when the corpus was compiled": ("out", "--template", "default"),
     "--format was settled when the corpus was compiled": ("out", "--format", "conll"),
     "--structure is not for compiled corpora": ("out", "--structure", "semi-markov"),
-    "--C auto and --calibrate cv are for data in memory": ("out", "--C", "auto"),
+    "--C auto, --C evidence and --calibrate cv are for data in memory": ("out", "--C", "evidence"),
     "a compiled corpus must be the only DATA": ("out", "{folder}/train.txt"),
 }
 

@@ -141,6 +141,27 @@ def test_train_chooses_C(files):  # noqa: N802
     assert re.search(r"^Chose C = \S+ by 3-fold F1: ", by_folds.stderr, re.M)
 
 
+def test_train_chooses_C_by_evidence(files):  # noqa: N802
+    result = files("train", "train.txt", "--model", "m", "--C", "evidence")
+    (chosen,) = re.findall(
+        r"^Chose C = (\S+) by log-evidence: -\S+ at 0.1, -.* -\S+ at 100, -\S+ at 1000\.$", result.stderr, re.M
+    )
+    files("train", "train.txt", "--model", "by-number", "--C", chosen)
+    by_evidence, by_number = dualfield.load(files.path("m")), dualfield.load(files.path("by-number"))
+    assert by_evidence.C == "evidence"
+    assert np.allclose(by_evidence.parameters_, by_number.parameters_, atol=0.05)
+
+
+def test_train_refuses_evidence_where_there_is_none(files):
+    files.write("rows.txt", "1 1:2\n-1 1:1\n")
+    for data, options, code, reason in (
+        ("train.txt", ["--loss", "hinge"], 2, "--C evidence needs probabilities, which --loss hinge does not have."),
+        ("rows.txt", [], 2, "--C evidence needs sequences, graphs or trees."),
+        ("train.txt", ["--l1-ratio", "0.5"], 1, "The evidence of CRF needs l1_ratio=0.0"),
+    ):
+        assert reason in files("train", data, "--model", "m", "--C", "evidence", *options, code=code).stderr
+
+
 def test_train_says_which_pass_was_best(files):
     result = files("train", "train.txt", "--model", "m", "--dev", "dev.txt")
     scores = re.findall(r"^ +(\d+\.\d) +\S+ +\S+ +(\d+\.\d\d) +\d+\.\d$", result.stderr, re.M)

@@ -50,10 +50,10 @@ _EXAMPLES = [
 ]
 
 
-def _number_or_auto(ctx: click.Context, param: click.Parameter, value: str) -> str | float:
-    """Take a number above 0, or auto."""
+def _number_or_rule(ctx: click.Context, param: click.Parameter, value: str) -> str | float:
+    """Take a number above 0, or what chooses one."""
     number: Any = value
-    return value if value == "auto" else options.POSITIVE.convert(number, param, ctx)
+    return value if value in ("auto", "evidence") else options.POSITIVE.convert(number, param, ctx)
 
 
 def _checkpoint_file(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
@@ -83,12 +83,13 @@ def _checkpoint_file(ctx: click.Context, param: click.Parameter, value: Path | N
 @click.option(
     "--C",
     "C",
-    metavar="NUMBER|auto",
-    callback=_number_or_auto,
+    metavar="NUMBER|auto|evidence",
+    callback=_number_or_rule,
     default="1.0",
     show_default=True,
     help="Weight of the loss; smaller values regularise more. auto: the best of 0.1, 1, 10 and 100, by --dev or else "
-    "by three folds; see `dualfield tune`.",
+    "by three folds; see `dualfield tune`. evidence: for log, the one under which the labels of DATA are most "
+    "probable.",
 )
 @click.option(
     "--l1-ratio",

@@ -32,6 +32,9 @@ def check_choice(kind: str, given: Options, chosen: set[str]) -> None:
         raise click.UsageError(f"--{'patience' if 'patience' in chosen else 'keep'} needs --dev.")
     if is_kernel_machine(kind, loss) and (given["C"] == "auto" or chosen & {"patience", "keep"}):
         raise click.UsageError("--C auto, --patience and --keep are for sequences, graphs and --loss hinge.")
+    if given["C"] == "evidence" and (loss == "hinge" or kind == "svmlight"):
+        needs = "probabilities, which --loss hinge does not have" if loss == "hinge" else "sequences, graphs or trees"
+        raise click.UsageError(f"--C evidence needs {needs}.")
     check_kind(kind, given, chosen)
     for name in _OF_LOG_LOSS:
         if loss == "hinge" and name in chosen:

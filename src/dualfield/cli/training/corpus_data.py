@@ -91,8 +91,10 @@ def open_corpus(given: Options, chosen: set[str]) -> CorpusData:
         for name in names:
             if name in chosen:
                 raise click.UsageError(f"--{'format' if name == 'kind' else name.replace('_', '-')} {reason}.")
-    if given["C"] == "auto" or given["calibrate"] == "cv":
-        raise click.UsageError("--C auto and --calibrate cv are for data in memory: folds of them are trained on.")
+    if isinstance(given["C"], str) or given["calibrate"] == "cv":
+        raise click.UsageError(
+            "--C auto, --C evidence and --calibrate cv are for data in memory: they train on them several times."
+        )
     try:
         return CorpusData(CompiledCorpus(given["data"][0]))
     except CorpusFileError as error:

@@ -41,6 +41,7 @@ from dualfield.data.span_labels import marks_spans
 if TYPE_CHECKING:
     from dualfield.estimators import EarlyStopping
     from dualfield.io.text_lines import Source
+    from dualfield.models.bayes.evidence import EvidenceTable
 
 
 def run(given: Options, chosen: set[str]) -> str:
@@ -300,9 +301,17 @@ def _fit_in_passes(
         with naming, contextlib.redirect_stdout(sys.stderr):
             model.fit(data.X, data.y, monitor=watched, checkpoint=kept, **limits)
         model.verbose = 0
+    if given["C"] == "evidence":
+        say(_by_evidence(model.evidence_))
     if stopping is not None and given["keep"] == "best":
         model = _of_best_pass(model, stopping)
     return model.set_params(warm_start=False), table.history, stopping
+
+
+def _by_evidence(table: EvidenceTable) -> str:
+    """Say which C the evidence has chosen, and from what."""
+    found = ", ".join(f"{row.log_evidence:.2f} at {row.C:.4g}" for row in table.rows)
+    return f"Chose C = {table.best.C:g} by log-evidence: {found}."
 
 
 def _of_best_pass(model: Any, stopping: EarlyStopping) -> Any:

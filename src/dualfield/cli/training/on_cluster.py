@@ -134,8 +134,10 @@ def _check(given: Options, chosen: set[str]) -> None:
             "--loss hinge is not for --cluster, where gradients are summed: train out of core on one machine, see "
             "`dualfield compile`."
         )
-    if given["C"] == "auto":
-        raise click.UsageError("--C auto is not for --cluster: choose C on a part of the data by `dualfield tune`.")
+    if isinstance(given["C"], str):
+        raise click.UsageError(
+            f"--C {given['C']} is not for --cluster: choose C on a part of the data by `dualfield tune`."
+        )
     if given["solver"] not in ("auto", "lbfgs"):
         raise click.UsageError(f"--solver {given['solver']} is not for --cluster, which takes auto, lbfgs.")
     if "-" in given["data"]:
