@@ -19,16 +19,16 @@ def show_corpus(path: Path, as_json: bool) -> None:
 
     corpus = CompiledCorpus(path)
     if as_json:
-        click.echo(json.dumps(_record(corpus), ensure_ascii=False, indent=1))
+        click.echo(json.dumps(_record(corpus, path), ensure_ascii=False, indent=1))
         return
-    for name, value in _facts(corpus):
+    for name, value in _facts(corpus, path):
         click.echo(f"{name:<13}{value}")
 
 
-def _record(corpus: CompiledCorpus) -> dict[str, Any]:
+def _record(corpus: CompiledCorpus, path: Path) -> dict[str, Any]:
     sizes = ("n_examples", "n_nodes", "n_entries", "n_columns", "n_pair_columns", "n_parts", "n_blocks")
     return {
-        "corpus": str(corpus.path),
+        "corpus": str(path),
         **{name: getattr(corpus, name) for name in sizes},
         "labels": corpus.labels.classes.tolist(),
         "template": None if corpus.template is None else corpus.template.text,
@@ -44,11 +44,11 @@ def _nbytes(corpus: CompiledCorpus) -> int:
     return sum(file.stat().st_size for file in corpus.path.iterdir())
 
 
-def _facts(corpus: CompiledCorpus) -> Iterator[tuple[str, str]]:
+def _facts(corpus: CompiledCorpus, path: Path) -> Iterator[tuple[str, str]]:
     from dualfield.features import Template
     from dualfield.io import FileColumns
 
-    yield "folder", f"{corpus.path}, {_nbytes(corpus):,} bytes, a compiled corpus"
+    yield "folder", f"{path}, {_nbytes(corpus):,} bytes, a compiled corpus"
     yield "sentences", f"{corpus.n_examples:,} of {corpus.n_nodes:,} tokens with {corpus.n_entries:,} attributes"
     yield "labels", f"{len(corpus.labels)}: {' '.join(map(str, corpus.labels.classes.tolist()))}"
     pairs = "" if corpus.n_pair_columns is None else f", {corpus.n_pair_columns:,} of pairs"

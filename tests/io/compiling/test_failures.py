@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gzip
 import json
+import pickle
 import shutil
 
 import numpy as np
@@ -148,6 +149,15 @@ def test_headers_are_checked(corpus):
     shutil.rmtree(corpus.path)
     with pytest.raises(CorpusFileError, match=r"is not a compiled corpus.*There is no such folder"):
         CompiledCorpus(corpus.path)
+
+
+def test_the_working_directory_may_change(tmp_path, corpus, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    relative = CompiledCorpus("out")
+    monkeypatch.chdir("/")
+    relative.verify()
+    assert relative.part(1).nodes.n_examples > 0
+    assert pickle.loads(pickle.dumps(relative)).path == corpus.path
 
 
 @pytest.mark.parametrize("which", ["block", "part"])

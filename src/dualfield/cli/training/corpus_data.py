@@ -29,22 +29,19 @@ class CorpusData:
     ----------
     X : CompiledCorpus
         The sentences, with their labels.
+    name : str
+        What messages call it: the folder as it was given.
     """
 
     y: Any = None
     graphs: Any = None
     label_graph: Any = None
 
-    def __init__(self, corpus: CompiledCorpus) -> None:
-        self.X = corpus
+    def __init__(self, corpus: CompiledCorpus, name: str) -> None:
+        self.X, self.name = corpus, name
         # Rows of columns, or attributes: whatever the input was, dev data have the same.
         self.format = self.form = "crfsuite" if corpus.columns is None else "conll"
-        self.sources = ((str(corpus.path), None),)
-
-    @property
-    def name(self) -> str:
-        """What messages call it."""
-        return str(self.X.path)
+        self.sources = ((name, None),)
 
     @property
     def labels(self) -> list[str]:
@@ -96,7 +93,7 @@ def open_corpus(given: Options, chosen: set[str]) -> CorpusData:
             "--C auto, --C evidence and --calibrate cv are for data in memory: they train on them several times."
         )
     try:
-        return CorpusData(CompiledCorpus(given["data"][0]))
+        return CorpusData(CompiledCorpus(given["data"][0]), given["data"][0])
     except CorpusFileError as error:
         raise click.ClickException(str(error)) from None
 

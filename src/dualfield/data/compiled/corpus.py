@@ -130,7 +130,7 @@ class CompiledCorpus:
     Attributes
     ----------
     path : Path
-        The folder.
+        The folder, absolute: the working directory may change.
     labels : Labels
         All labels.
     vocabulary : Vocabulary
@@ -184,7 +184,7 @@ class CompiledCorpus:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+        self.path = Path(path).resolve()
         header = read_header(self.path)
         for name in ("n_examples", "n_nodes", "n_entries", "n_columns", "n_parts", "n_blocks", "seed"):
             setattr(self, name, header.integer(name, 0))
@@ -419,7 +419,7 @@ class CompiledCorpus:
         return f"<CompiledCorpus of {sizes}, {self.n_parts} parts, {self.n_blocks} blocks>"
 
     def __reduce__(self) -> tuple[type[CompiledCorpus], tuple[str]]:
-        return type(self), (os.fspath(self.path.resolve()),)
+        return type(self), (os.fspath(self.path),)
 
     def _check(self, what: str, value: int, stop: int) -> None:
         if isinstance(value, bool) or not isinstance(value, numbers.Integral):
