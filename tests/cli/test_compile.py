@@ -89,6 +89,11 @@ def test_errors_are_one_line(shell, text, arguments, message):
     assert not shell.path("out").exists()
 
 
+def test_standard_input_is_refused(shell):
+    refused = shell("compile", "-", "out", stdin=corpus(5, 0), code=2).stderr
+    assert "Standard input is not for compile, which reads its files again to go on after a break." in refused
+
+
 def test_targets_are_not_lost(shell):
     shell.write("data.txt", corpus(5, 0))
     shell("compile", "data.txt", "out", "--parts", "2")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import re
 import subprocess
 import sys
@@ -291,6 +293,24 @@ def test_damaged_gzip_and_bytes(shell):
     assert "Error: cut.gz:" in shell("train", "cut.gz", "--model", "m", code=1).stderr
     shell.path("latin").write_bytes("a B\ncaf\xe9 B\n".encode("latin-1"))
     assert "Error: latin:2: cannot be read as utf-8" in shell("train", "latin", "--model", "m", code=1).stderr
+
+
+@pytest.mark.parametrize(("pack", "name"), [(bz2.compress, "bzip2"), (lzma.compress, "xz")])
+def test_other_compressions_are_named(trained, shell, pack, name):
+    packed = pack(corpus(10, 0).encode())
+    shell.path("packed").write_bytes(packed)
+    said = f"is compressed with {name}; expected plain text, or gzip."
+    model = trained.path("chunks")
+    for arguments in (
+        ["train", "packed", "--model", "m"],
+        ["train", "packed", "--model", "m", "--encoding", "latin-1"],
+        ["compile", "packed", "out"],
+        ["compile", "packed", "out", "--format", "crfsuite", "--encoding", "latin-1"],
+        ["tag", "packed", "--model", model],
+        ["evaluate", "packed", "--model", model],
+    ):
+        assert shell(*arguments, code=1).stderr == f"Error: packed: {said}\n"
+    assert shell("tag", "--model", model, stdin=packed, code=1).stderr == f"Error: <stdin>: {said}\n"
 
 
 def test_files_of_different_width(files):

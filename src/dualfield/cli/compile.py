@@ -62,10 +62,10 @@ _EXAMPLES = [
 def compile(data: tuple[str, ...], target: Path, quiet: bool, **given: Any) -> None:
     """Compile labelled text into a corpus on disk, for training on data that do not fit into memory.
 
-    DATA are files, also compressed ones, or patterns such as 'corpus/*.gz': columns with a token in each line, its
-    label last and a blank line between sentences; CRFsuite's items; or Parquet. OUT is the folder to make. Sentences
-    are shuffled into partitions, which are read from disk when they are needed. After a kill or a full disk, the same
-    command goes on where it was.
+    DATA are files, also compressed with gzip, or patterns such as 'corpus/*.gz': columns with a token in each line,
+    its label last and a blank line between sentences; CRFsuite's items; or Parquet. OUT is the folder to make.
+    Sentences are shuffled into partitions, which are read from disk when they are needed. After a kill or a full disk,
+    the same command goes on where it was.
     """
     from dualfield.cli.compiling import run
 

@@ -48,6 +48,8 @@ def run(
     from dualfield.io.compiling.running import Runner
     from dualfield.io.compiling.working_folder import check_target
 
+    if "-" in data:
+        raise click.UsageError("Standard input is not for compile, which reads its files again to go on after a break.")
     try:
         check_target(target, overwrite)
     except FileExistsError as error:

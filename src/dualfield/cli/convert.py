@@ -101,7 +101,7 @@ def convert(source: str, target: str, from_: str, to: str | None, **given: Any) 
     Columns become CRFsuite's items by a template, and items become svmlight's examples, one for each token. Columns and
     JSON become each other: spans is the form of Prodigy, doccano that of Doccano, tokens that of Hugging Face. A model
     of CRFsuite becomes one of dualfield, and every model JSON. Graphs and examples with several labels are checked, and
-    written one in a line. Files that end in .gz are compressed.
+    written one in a line. Files that end in .gz are compressed with gzip.
     """
     template, encoding = given["template"], given["encoding"]
     target = "-" if is_standard_output(target) else target

@@ -209,14 +209,14 @@ def _checkpoint_file(ctx: click.Context, param: click.Parameter, value: Path | N
 def train(ctx: click.Context, /, **given: Any) -> None:
     """Train a model on labelled data and write it to a file.
 
-    DATA are one or more files, also compressed ones, or - for standard input: columns with a token in each line, its
-    label last and a blank line between sentences; CRFsuite's items; svmlight; JSON of Prodigy, Doccano, Label Studio
-    and Hugging Face; graphs, one in each line: {"nodes": [["a"], ["b"]], "edges": [[0, 1]], "labels": ["x", "y"]}; or
-    trees in brackets: (S (NP (DT a) (NN dog)) (VP (VBZ barks))). With --structure dependency they are trees of heads,
-    in CoNLL-U or in columns. Sequences, graphs, trees and examples with several labels are trained with a conditional
-    random field, svmlight with kernel logistic regression; with --loss hinge all with a structural SVM. With
-    --cluster, files are partitions, which workers read and train on: columns, CRFsuite's items and Parquet. So are
-    those of a compiled corpus, the folder that `dualfield compile` has made.
+    DATA are one or more files, also compressed with gzip, or - for standard input: columns with a token in each line,
+    its label last and a blank line between sentences; CRFsuite's items; svmlight; JSON of Prodigy, Doccano, Label
+    Studio and Hugging Face; graphs, one in each line: {"nodes": [["a"], ["b"]], "edges": [[0, 1]], "labels": ["x",
+    "y"]}; or trees in brackets: (S (NP (DT a) (NN dog)) (VP (VBZ barks))). With --structure dependency they are trees
+    of heads, in CoNLL-U or in columns. Sequences, graphs, trees and examples with several labels are trained with a
+    conditional random field, svmlight with kernel logistic regression; with --loss hinge all with a structural SVM.
+    With --cluster, files are partitions, which workers read and train on: columns, CRFsuite's items and Parquet. So
+    are those of a compiled corpus, the folder that `dualfield compile` has made.
     """
     from dualfield.cli.training.fit import run
     from dualfield.cli.training.on_cluster import run_on_cluster

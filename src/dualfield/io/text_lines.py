@@ -15,6 +15,13 @@ Source = str | os.PathLike[str] | IO[str] | IO[bytes] | Iterable[str]
 Target = str | os.PathLike[str] | IO[str]
 
 _GZIP_MARK = b"\x1f\x8b"
+_OTHER_MARKS = {
+    b"\xfd7zXZ\0": "xz",
+    b"\x28\xb5\x2f\xfd": "Zstandard",
+    b"PK\x03\x04": "zip",
+    **{b"BZh%d1AY&SY" % level: "bzip2" for level in range(1, 10)},
+}
+LONGEST_MARK = max(map(len, _OTHER_MARKS))
 _BYTE_ORDER_MARK = "\ufeff"
 
 
@@ -24,6 +31,14 @@ def source_name(source: object) -> str:
         return os.fspath(source)
     name = getattr(source, "name", None)
     return name if isinstance(name, str) else "lines"
+
+
+def is_gzip(begin: bytes, name: str) -> bool:
+    """Tell by its first `LONGEST_MARK` bytes whether a file is compressed by gzip; refuse other compressions."""
+    for mark, kind in _OTHER_MARKS.items():
+        if begin.startswith(mark):
+            raise ValueError(f"{name}: is compressed with {kind}; expected plain text, or gzip.")
+    return begin.startswith(_GZIP_MARK)
 
 
 def numbered_lines(source: Source, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
@@ -71,7 +86,7 @@ def _opened(source: Source) -> Iterator[str | bytes]:
             yield line
         return
     with Path(source).open("rb") as file:
-        if file.peek(2)[:2] == _GZIP_MARK:
+        if is_gzip(file.peek(LONGEST_MARK), os.fspath(source)):
             with gzip.open(file) as lines:
                 yield from lines
         else:

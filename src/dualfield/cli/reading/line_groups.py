@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from dualfield.cli.reading.sources import decoded, standard_input
+from dualfield.cli.reading.sources import decoded, shown, standard_input
 
 Numbered = list[tuple[int, str]]
 
@@ -21,11 +21,14 @@ _BLOCK = 1 << 16  # bytes: what a pipe holds, some hundred sentences
 @contextmanager
 def opened_as_it_comes(path: str) -> Iterator[Any]:
     """Open a file, or standard input, compressed or not, so that ``read1`` gives what is there."""
+    from dualfield.io.text_lines import LONGEST_MARK, is_gzip
+
     with contextlib.ExitStack() as stack:
         file: Any = standard_input() if path == "-" else stack.enter_context(Path(path).open("rb"))
         if not hasattr(file, "peek"):  # standard input that is no file
             file = io.BufferedReader(file)
-        yield stack.enter_context(gzip.open(file)) if file.peek(2)[:2] == b"\x1f\x8b" else file
+        packed = is_gzip(file.peek(LONGEST_MARK), shown(path))
+        yield stack.enter_context(gzip.open(file)) if packed else file
 
 
 def line_groups(file: Any, name: str, *, by_sentence: bool, encoding: str = "utf-8") -> Iterator[Numbered]:

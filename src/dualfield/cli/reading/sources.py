@@ -35,8 +35,10 @@ def opened(path: str, encoding: str = "utf-8") -> Source:
     if encoding == "utf-8" and is_regular(path):
         return path
     content = standard_input().read() if path == "-" else Path(path).read_bytes()
+    from dualfield.io.text_lines import is_gzip
+
     with placed(shown(path)):
-        plain = gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
+        plain = gzip.decompress(content) if is_gzip(content, shown(path)) else content
         if encoding != "utf-8":
             lines = enumerate(plain.split(b"\n"), start=1)
             plain = "\n".join(decoded(line, number, shown(path), encoding) for number, line in lines).encode()

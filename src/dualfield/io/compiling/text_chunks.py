@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from dualfield.io.text_lines import undecodable
+from dualfield.io.text_lines import LONGEST_MARK, is_gzip, undecodable
 
 CHUNK = 1 << 24  # bytes of text that are worked on at a time
 
@@ -47,8 +47,8 @@ def text_chunks(file: int, path: str, encoding: str = "utf-8", size: int = CHUNK
     """
     number, line, rest = 0, 1, b""
     with Path(path).open("rb") as raw:
-        is_gzip = raw.peek(2)[:2] == b"\x1f\x8b"
-        source: IO[bytes] = gzip.open(raw) if is_gzip else raw  # type: ignore[assignment]  # noqa: SIM115
+        packed = is_gzip(raw.peek(LONGEST_MARK), path)
+        source: IO[bytes] = gzip.open(raw) if packed else raw  # type: ignore[assignment]  # noqa: SIM115
         while True:
             try:
                 block = source.read(size)
