@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 
 import pytest
@@ -56,6 +57,17 @@ def test_the_format_is_told_by_the_first_file_with_text(shell):
     assert CompiledCorpus("out").form == "crfsuite"
     refused = shell("compile", "a.gz", "b.txt", "new", code=1).stderr
     assert "a.gz: is empty; expected CoNLL columns, CRFsuite items" in refused
+
+
+def test_files_of_several_formats_are_refused(shell):
+    shell.write("columns.txt", corpus(5, 0))
+    shell.write("items.txt", "L\tw=a\tx=b\nM\tw=b\n\nL\tw=a\n")
+    shell.write("empty.txt", "")
+    for (first, form), (other, its) in itertools.permutations([("columns", "conll"), ("items", "crfsuite")]):
+        refused = shell("compile", f"{first}.txt", "empty.txt", f"{other}.txt", "out", code=1).stderr
+        assert f"{other}.txt: looks like {its}, and {first}.txt like {form}" in refused
+    shell("compile", "items.txt", "columns.txt", "out", "--format", "crfsuite", "--quiet")
+    assert CompiledCorpus("out").form == "crfsuite"
 
 
 def test_files_of_another_encoding(shell):

@@ -34,7 +34,7 @@ _EXAMPLES = [
     default="auto",
     show_default=True,
     help="Format of the data: columns with the label last, CRFsuite's items, or tables with a row for each token and "
-    "columns sentence_id, label and attributes. auto detects it.",
+    "columns sentence_id, label and attributes. auto detects it, and all files must have the same.",
 )
 @options.delimiter
 @options.encoding

@@ -120,13 +120,27 @@ def plan_of(
 
 
 def _guessed(paths: list[str], encoding: str) -> str:
-    """Tell the format by the first file that has text in it."""
-    if Path(paths[0]).suffix == ".parquet":
+    """Tell the one format of all files by their first lines; those without text may have any."""
+    told = [(path, found) for path in paths if (found := _format_of(path, encoding))]
+    if not told:
+        raise click.ClickException(f"{paths[0]}: is empty; expected CoNLL columns, CRFsuite items or Parquet.")
+    first, form = told[0]
+    for path, found in told:
+        if found != form:
+            raise click.ClickException(
+                f"{path}: looks like {found}, and {first} like {form}: files of one format are compiled together. "
+                "--format says which it is."
+            )
+    return form
+
+
+def _format_of(path: str, encoding: str) -> str:
+    """Tell the format of a file by its first lines; "" if it has no text."""
+    if Path(path).suffix == ".parquet":
         return "parquet"
-    samples = ((path, sample) for path in paths if (sample := first_lines(path, encoding)))
-    path, lines = next(samples, (paths[0], []))
-    found = guess_format(cast("Source", Kept("\n".join(lines).encode(), path)), path)
-    if found not in ("conll", "crfsuite"):
+    lines = first_lines(path, encoding)
+    found = guess_format(cast("Source", Kept("\n".join(lines).encode(), path)), path) if lines else ""
+    if found not in ("", "conll", "crfsuite"):
         raise click.ClickException(
             f"{path}: looks like {found}; columns, CRFsuite's items and Parquet can be compiled. `dualfield convert` "
             "writes columns, and --format says which format it is."
