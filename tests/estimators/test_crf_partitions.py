@@ -246,6 +246,27 @@ def test_values_that_are_no_partitions_are_named() -> None:
         CRF().fit(bag.from_sequence(["he PRP L0\n"]))
 
 
+def test_labels_beside_those_of_partitions_are_refused(tmp_path: Path) -> None:
+    X, y = rows()
+    paths = write_columns(tmp_path)
+    corpus = compile_corpus(paths, tmp_path / "corpus", parts=2)
+    message = r"y must be None where X are partitions, such as files: their labels are in them\. Got list, and "
+    for parts in (paths, [str(path) for path in paths], str(tmp_path / "*"), [Partition.build(items(X), y)]):
+        with pytest.raises(TypeError, match=message):
+            CRF(template=TEMPLATE).fit(parts, y)
+    with pytest.raises(TypeError, match=message):
+        CRF(solver="lbfgs").fit(corpus, y)
+    with pytest.raises(TypeError, match="Got str instead: is a level of lists missing"):
+        CRF().fit(["a sentence", "and another"], y)
+
+
+@pytest.mark.parametrize("kind", [CRF, StructuredSVM])
+def test_pairs_are_no_partitions(kind: type[Any]) -> None:
+    X, y = rows()
+    with pytest.raises(TypeError, match=r"if they are pairs \(X, y\), pass one X and one y, or make .*Partition"):
+        kind().fit([(items(X), y), (items(X), y)])
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

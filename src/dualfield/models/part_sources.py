@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -83,7 +84,8 @@ def is_partitioned(X: Any, y: Any) -> bool:
     Raises
     ------
     TypeError
-        If a list begins with a partition, and something in it is none.
+        If a list begins with a partition, and something in it is none; if there are labels besides those inside of
+        partitions; or if a list has pairs where partitions are meant.
 
     Examples
     --------
@@ -92,16 +94,33 @@ def is_partitioned(X: Any, y: Any) -> bool:
     (True, False)
     """
     if y is not None:
+        _refuse_other_labels(X, y)
         return False
     if isinstance(X, CompiledCorpus | PartSource) or hasattr(X, "to_delayed") or files_of(X):
         return True
     if not isinstance(X, list | tuple) or not X:
         return False
+    if all(isinstance(one, tuple) and len(one) == 2 for one in X):
+        raise TypeError(
+            "y must be the labels of X, unless X are partitions. Got None, and tuples of length 2 in X: if they are "
+            "pairs (X, y), pass one X and one y, or make each a dualfield.data.Partition.build(X, y)."
+        )
     kinds = [_kind(one) for one in X]
     for at, kind in enumerate(kinds):
         if kinds[0] is not None and kind != kinds[0]:
             raise TypeError(f"X[{at}] must be {kinds[0]}, as X[0] is. Got {type(X[at]).__name__} instead.")
     return kinds[0] is not None
+
+
+def _refuse_other_labels(X: Any, y: Any) -> None:
+    """Raise if what has labels inside is given others; strings that no file has as its name may be text."""
+    first = X[0] if isinstance(X, list | tuple) and X else X
+    may_be_text = isinstance(first, str) and not glob.glob(first)  # noqa: PTH207
+    if isinstance(first, CompiledCorpus) or (_kind(first) is not None and not may_be_text):
+        raise TypeError(
+            "y must be None where X are partitions, such as files: their labels are in them. Got "
+            f"{type(y).__name__}, and {first!r:.50} in X."
+        )
 
 
 def _kind(value: Any) -> str | None:
