@@ -106,7 +106,7 @@ VALUES = {
         lambda: Expansion(Kernel("linear"), np.eye(2), np.ones((2, 3))),
         lambda record: Expansion.from_record(record, 3, 2),
     ),
-    "calibration": (lambda: Calibration(0.5, 0.1, 0.2, 100), Calibration.from_record),
+    "calibration": (lambda: Calibration(0.5, 0.1, 0.2, 100, "small"), Calibration.from_record),
     "classifier": (
         lambda: FITTED["KernelLogisticRegression"]().model_,
         KernelClassifier.from_record,

@@ -21,6 +21,7 @@ from dualfield import (
     StructuredSVM,
 )
 from dualfield.estimators import crfsuite
+from dualfield.models.bayes.ensemble import HeldOutDraws
 from dualfield.models.temperature_scaling import HeldOut, choose_temperature
 from dualfield.structures import Scores, Single
 from tests.estimators.tagging import sentences
@@ -133,6 +134,30 @@ def test_labels_that_are_all_right_do_not_tell_a_temperature():
         model = CRF().fit(X, y).calibrate(X, y)
     assert all_[0].filename == __file__
     assert model.calibration_.doubt == str(all_[0].message)
+
+
+def test_labels_that_are_wrong_do_not_tell_a_temperature():
+    node = np.array([[3.0, 0.0], [0.0, 2.0], [1.0, 0.0]])
+    for codes in ([1, 0, 1], [0, 0, 1]):  # all wrong, and as often as by chance
+        found = choose_temperature([HeldOut(Single(2), Scores(node, np.arange(4)), np.array(codes, dtype=np.int32))])
+        assert found.temperature > 1000.0
+        assert found.log_loss == pytest.approx(np.log(2.0), abs=1e-3)
+        assert found.doubt.startswith("The 3 labels that calibrate was given are no more probable under the model than")
+    found = choose_temperature([HeldOut(Single(2), Scores(node, np.arange(4)), np.array([0, 1, 1], dtype=np.int32))])
+    assert found.doubt is None
+    X, y = [[["a"], ["b"]]] * 4, [["x", "y"]] * 4
+    with pytest.warns(UserWarning, match="than by chance, and do not say how large T may be"):
+        CRF().fit(X, y).calibrate(X, [labels[::-1] for labels in y])
+
+
+def test_models_that_vote_do_not_tell_a_temperature():
+    """The mean of three models, of which two are right about each label, is best where each is certain."""
+    right, wrong = Scores(np.array([[1.0, 0.0]] * 3), np.arange(4)), Scores(np.array([[0.0, 1.0]] * 3), np.arange(4))
+    codes = np.zeros(3, dtype=np.int32)
+    found = choose_temperature([HeldOutDraws(Single(2), right, codes, others=(right, right, wrong))])
+    assert found.log_loss > 0.1
+    assert found.open_end == "small"
+    assert found.doubt.startswith("The 3 labels that calibrate was given do not say how small T may be: at T = ")
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])

@@ -129,6 +129,7 @@ def treebank(n, seed):
     return [ParseTree.from_brackets(tree).tokens() for tree in trees], trees
 
 
+@pytest.mark.filterwarnings("ignore:The 774 labels .* no more probable under the model than by chance:UserWarning")
 @pytest.mark.parametrize("model", [DiscriminativePCFG(eta=0.0), DiscriminativePCFG(eta=1.0), CRF("grammar", C=1e4)])
 def test_grammars(model, tmp_path):
     X, y = treebank(60, 1)

@@ -164,7 +164,7 @@ class GraphicalPredictor:
         >>> from dualfield import ConditionalGraphicalModel
         >>> X, y = [np.array([[0.0], [1.0]]), np.array([[1.0], [0.0]])], [["a", "b"], ["b", "a"]]
         >>> model = ConditionalGraphicalModel(1, loss="log").fit(X, y)
-        >>> model.calibrate([np.array([[0.0], [0.2]])], [["a", "b"]]).calibration_.temperature > 1.0
+        >>> model.calibrate([np.array([[0.0], [1.0], [0.0]])], [["a", "b", "b"]]).calibration_.temperature > 1.0
         True
         """
         found = chosen(self, X, y, lengths, cv, _held_out)

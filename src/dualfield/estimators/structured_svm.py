@@ -388,7 +388,7 @@ class StructuredSVM(StructuredPredictor, Estimator):
         --------
         >>> from dualfield import StructuredSVM
         >>> X, y = [[["a"], ["b"]], [["b"], ["a"]]], [["x", "y"], ["y", "x"]]
-        >>> model = StructuredSVM().fit(X, y).calibrate([[["a"], ["a"]]], [["x", "y"]])
+        >>> model = StructuredSVM().fit(X, y).calibrate([[["a"], ["a"], ["b"]]], [["x", "y", "y"]])
         >>> model.predict_proba([[["a"]]])[0].sum()
         np.float64(1.0)
         """

@@ -18,7 +18,7 @@ from dualfield.structures.registry import structure_of
 __all__ = ["Calibration", "choose_temperature", "held_out_rows"]
 
 _GRID = np.linspace(-9.0, 9.0, 7)  # of log T, beside the spread of the scores
-_SURE = 1e-6  # nats for each label, where the log-loss is smallest at T = 0
+_SAME = 1e-6  # nats for each label: log-losses that differ by less are as good
 _ENOUGH = 1e-5  # of log T: the log-loss is flat there, and differs by its square
 
 
@@ -36,6 +36,8 @@ class Calibration:
         The same at T = 1, which takes margins for log-odds.
     n_nodes : int
         Nodes that it was chosen on.
+    open_end : {"", "small", "large"}
+        Whether the log-loss is as small at the smallest T of the search, or at the largest.
 
     Examples
     --------
@@ -48,16 +50,24 @@ class Calibration:
     log_loss: float
     log_loss_at_one: float
     n_nodes: int
+    open_end: str = ""
 
     @property
     def doubt(self) -> str | None:
-        """What is to be said where the labels do not tell how small T may be; None: they do."""
-        if self.log_loss > _SURE or self.temperature >= 1.0:
+        """What is to be said where the labels do not tell how small, or how large, T may be; None: they do."""
+        if not self.open_end:
             return None
+        given, at = f"{self.n_nodes:,} labels that calibrate was given", f"at T = {self.temperature:.2g}"
+        if self.open_end == "large":
+            return (
+                f"The {given} are no more probable under the model than by chance, and do not say how large T may be: "
+                f"{at} all labellings are about as probable. See whether they are the labels of these examples."
+            )
+        is_right = self.log_loss <= _SAME
+        found = f"All {given} are predicted right. That does not say" if is_right else f"The {given} do not say"
         return (
-            f"All {self.n_nodes:,} labels that calibrate was given are predicted right. That does not say how small T "
-            f"may be: at T = {self.temperature:.2g} all probabilities are close to 0 or 1. Use more examples, on which "
-            "the model was not trained."
+            f"{found} how small T may be: {at} all probabilities are as close to 0 or 1 as they come. Use more "
+            "examples, on which the model was not trained."
         )
 
     def record(self) -> Fields:
@@ -68,7 +78,8 @@ class Calibration:
     def from_record(cls, record: Record) -> Calibration:
         """Make a calibration of its record, which is checked."""
         log_loss, at_one = record.number("log_loss"), record.number("log_loss_at_one")
-        return cls(record.number("temperature", above=0.0), log_loss, at_one, record.integer("n_nodes"))
+        temperature, n_nodes = record.number("temperature", above=0.0), record.integer("n_nodes")
+        return cls(temperature, log_loss, at_one, n_nodes, record.text("open_end", ("", "small", "large")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,4 +219,6 @@ def choose_temperature(parts: Sequence[Any], n_jobs: int | None = None) -> Calib
     found = scipy.optimize.minimize_scalar(log_loss, bounds=(low, high), method="bounded", options={"xatol": _ENOUGH})
     tried = [(at_one, 0.0), (losses[best], float(grid[best])), (float(found.fun), float(found.x))]
     least, at = min(tried, key=lambda one: (one[0], abs(one[1])))
-    return Calibration(float(np.exp(at)), least, at_one, n_nodes)
+    is_small, is_large = losses[0] <= least + _SAME and at < 0.0, losses[-1] <= least + _SAME and at > 0.0
+    open_end = "small" if is_small else "large" if is_large else ""
+    return Calibration(float(np.exp(at)), least, at_one, n_nodes, open_end)

@@ -94,7 +94,7 @@ class CalibrationChangeDisplay(Display):
         >>> from dualfield import StructuredSVM
         >>> from dualfield.plotting import CalibrationChangeDisplay
         >>> X, y = [[["a"], ["b"]], [["b"], ["a"]]], [["x", "y"], ["y", "x"]]
-        >>> model = StructuredSVM(random_state=0).fit(X, y).calibrate([[["a"], ["a"]]], [["x", "y"]])
+        >>> model = StructuredSVM(random_state=0).fit(X, y).calibrate([[["a"], ["a"], ["b"]]], [["x", "y", "y"]])
         >>> display = CalibrationChangeDisplay.from_estimator(model, X, y)
         >>> display.temperature == model.temperature
         True
