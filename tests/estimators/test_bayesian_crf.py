@@ -223,6 +223,15 @@ def test_labels_must_be_known():
         BayesianCRF(C=1.0).fit(X, [[None, *labels[1:]] for labels in y])
 
 
+def test_relaxations_have_no_posterior():
+    """What is recommended in its place must not be another mean of probabilities: these need exact answers."""
+    X, y = [([["a"], ["b"]], [(0, 1)])] * 3, [["x", "y"]] * 3
+    with pytest.raises(ValueError, match=r"covariances of parts, which Graph.* does not have\. Use a CRF instead\.$"):
+        BayesianCRF(Graph(inference="trw"), C=1.0).fit(X, y)
+    with pytest.raises(ValueError, match="predict needs exact answers"):
+        BaggedTagger(CRF(Graph(inference="trw")), 2).fit(X, y).predict(X)
+
+
 def test_many_weights_have_no_matrix(monkeypatch):
     monkeypatch.setattr("dualfield.solvers.bayes.posterior.FEW_WEIGHTS", 10)
     for options in ({"covariance": "full"}, {"inference": "hmc"}, {"inference": "power_ep"}, {"prediction": "ep"}):

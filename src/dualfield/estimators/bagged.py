@@ -36,7 +36,7 @@ class BaggedTagger(StructuredPredictor, Estimator):
     ----------
     estimator : CRF, default=None
         What is trained on each draw; None: ``CRF()``. Its scores must be linear, and its C a number or "evidence",
-        which is then chosen once, on all data.
+        which is then chosen once, on all data. Predictions need exact answers of its structure.
     n_estimators : int, default=10
         How many models.
     n_jobs : int, default=None

@@ -211,7 +211,7 @@ class BayesianCRF(StructuredPredictor, Estimator):
         base = self._base()
         solver = base._check_parameters()
         data = base._read(X, y, sample_weight, lengths)
-        check_evidence(base, data, "posterior of BayesianCRF", "Use a CRF or a BaggedTagger")
+        check_evidence(base, data, "posterior of BayesianCRF", "Use a CRF")
         uses_ep = self.inference == "power_ep" or self.prediction == "ep"
         if uses_ep and (data.pairs is not None or self.start_stop or not _is_plain(data.structure)):
             what = "inference='power_ep'" if self.inference == "power_ep" else "prediction='ep'"
