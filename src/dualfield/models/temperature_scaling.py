@@ -79,7 +79,9 @@ class Calibration:
         """Make a calibration of its record, which is checked."""
         log_loss, at_one = record.number("log_loss"), record.number("log_loss_at_one")
         temperature, n_nodes = record.number("temperature", above=0.0), record.integer("n_nodes")
-        return cls(temperature, log_loss, at_one, n_nodes, record.text("open_end", ("", "small", "large")))
+        has_end = "open_end" in record.names()  # older files do not have it
+        open_end = record.text("open_end", ("", "small", "large")) if has_end else ""
+        return cls(temperature, log_loss, at_one, n_nodes, open_end)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +98,8 @@ class HeldOut:
         The true labels.
     first_states : int array of shape (n_classes,), default=None
         Where labels have several states: the first of each, and its probability is that of all of them.
+    least : float, default=0
+        The smallest temperature that the search may go to.
 
     Examples
     --------
@@ -111,6 +115,7 @@ class HeldOut:
     scores: Scores
     codes: NDArray[np.int32]
     first_states: NDArray[np.int64] | None = None
+    least: float = 0.0
 
     @property
     def values(self) -> Floats:
@@ -178,8 +183,8 @@ def choose_temperature(parts: Sequence[Any], n_jobs: int | None = None) -> Calib
     Parameters
     ----------
     parts : sequence of HeldOut
-        Held-out examples, or others with ``codes``, ``values`` and ``losses``; several parts are those of the folds of
-        a cross-validation, each with a model of its own.
+        Held-out examples, or others with ``codes``, ``values``, ``losses`` and ``least``; several parts are those of
+        the folds of a cross-validation, each with a model of its own.
     n_jobs : int, default=None
         Number of threads.
 
@@ -212,7 +217,8 @@ def choose_temperature(parts: Sequence[Any], n_jobs: int | None = None) -> Calib
     at_one = log_loss(0.0)
     if not spread > 0.0:  # the model says nothing: every temperature is as good
         return Calibration(1.0, at_one, at_one, n_nodes)
-    grid = np.log(spread) + _GRID
+    with np.errstate(divide="ignore"):
+        grid = np.maximum(np.log(spread) + _GRID, np.log(max(part.least for part in parts)))
     losses = [log_loss(at) for at in grid]
     best = min(range(len(grid)), key=lambda place: (losses[place], abs(grid[place])))  # of equal ones, that near T = 1
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]

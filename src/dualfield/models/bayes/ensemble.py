@@ -28,6 +28,9 @@ NO_LIST = (
     "k_best of averaged probabilities has no exact answer: the best labellings of a mean are not among those of its "
     "terms. Use sample, or predict_proba and predict_spans for the probabilities of parts."
 )
+# Of the temperature of the training. Below it the models only vote: on labels that some model votes for nothing changes
+# any more, and others, of which few held-out examples tell, cost more and more.
+_LEAST = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,7 +272,8 @@ class EnsembleModel(StructuredModel):
         X, y, lengths = possible_examples(self, X, y, lengths, n_threads)
         each = tuple(self.each_scores(X, lengths, n_threads))
         self.need_exact("calibrate", each[0])
-        return HeldOutDraws(self.structure, each[0], self.encoded(y, each[0].shape, as_trained=True), others=each)
+        codes, least = self.encoded(y, each[0].shape, as_trained=True), _LEAST * (self.temperature or 1.0)
+        return HeldOutDraws(self.structure, each[0], codes, least=least, others=each)
 
     # Records
 

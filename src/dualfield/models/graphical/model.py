@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,7 @@ class HeldOutCliques:
 
     answer: Answer
     codes: NDArray[np.int32]
+    least: ClassVar[float] = 0.0
 
     @property
     def values(self) -> Floats:
