@@ -18,6 +18,9 @@ HEADER = (
     *("CPU s", "note"),
 )
 
+# In one figure, beside the diagonal: a chart has six lines at most. Of more methods each figure has fewer.
+_MOST_METHODS, _MANY_METHODS = 5, 4
+
 
 def present(title: str, name: str, rows: Sequence[LossRows]) -> Findings:
     """Lay out means and standard errors over the draws.
@@ -60,7 +63,7 @@ def present(title: str, name: str, rows: Sequence[LossRows]) -> Findings:
                 ),
             ),
         ),
-        figures=tuple(_reliability(flat, name, smallest, factor) for factor in best),
+        figures=tuple(figure for factor in best for figure in _reliability(flat, name, smallest, factor)),
         differences=("The paper has other data: questions in frequently asked questions, and sketches.",),
     )
 
@@ -80,13 +83,33 @@ def _cells(some: Sequence[LossRow]) -> tuple[tuple[Cell, ...], float | None]:
     return (*shown, seconds, note), float(means[0])
 
 
-def _reliability(rows: Sequence[LossRow], name: str, n: int, factor: float) -> Figure:
-    """Return how often the most probable label is right, by its probability, all draws together."""
-    lines = [Line("perfect", (0.0, 1.0), (0.0, 1.0))]
+def _reliability(rows: Sequence[LossRow], name: str, n: int, factor: float) -> list[Figure]:
+    """Return how often the most probable label is right, by its probability, all draws together.
+
+    More methods than one figure has room for have several.
+    """
     chosen = [row for row in rows if row.n == n and row.factor == factor]
-    for method in dict.fromkeys(row.method for row in chosen):
+    methods = list(dict.fromkeys(row.method for row in chosen))
+    size = len(methods) if len(methods) <= _MOST_METHODS else _MANY_METHODS
+    parts = [methods[at : at + size] for at in range(0, len(methods), size)]
+    return [
+        Figure(
+            f"reliability_{name}_{factor:g}" + (f"_{at}" if len(parts) > 1 else ""),
+            f"Reliability with {n} training sequences, C times {factor:g}"
+            + (f", {at} of {len(parts)}" if len(parts) > 1 else ""),
+            _curves(chosen, some),
+            "probability of the most probable label",
+            "share that is right",
+        )
+        for at, some in enumerate(parts, 1)
+    ]
+
+
+def _curves(rows: Sequence[LossRow], methods: Sequence[str]) -> tuple[Line, ...]:
+    lines = [Line("perfect", (0.0, 1.0), (0.0, 1.0))]
+    for method in methods:
         bins: dict[int, list[tuple[float, float, int]]] = {}
-        for row in chosen:
+        for row in rows:
             for one in row.bins if row.method == method else ():
                 bins.setdefault(min(int(10 * one[0]), 9), []).append(one)
         points = []
@@ -96,10 +119,4 @@ def _reliability(rows: Sequence[LossRow], name: str, n: int, factor: float) -> F
                 points.append((np.average(confidence, weights=count), np.average(accuracy, weights=count)))
         if points:
             lines.append(Line(method, tuple(float(x) for x, _ in points), tuple(float(y) for _, y in points)))
-    return Figure(
-        f"reliability_{name}_{factor:g}",
-        f"Reliability with {n} training sequences, C times {factor:g}",
-        tuple(lines),
-        "probability of the most probable label",
-        "share that is right",
-    )
+    return tuple(lines)

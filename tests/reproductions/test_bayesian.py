@@ -1,5 +1,6 @@
 """The pieces of ``python -m reproductions bayesian-crf``."""
 
+import dataclasses
 import gzip
 import random
 from functools import partial
@@ -8,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dualfield.plotting.line_chart import line_chart
 from reproductions import bayesian_intervals, bayesian_labelling, bayesian_losses
 from reproductions.bayesian_data import FILES, LEAST, coarse, draw, frequent
 from reproductions.bayesian_words import pooled
@@ -67,6 +69,13 @@ def test_losses_are_those_of_the_models(settings):
     findings = bayesian_losses.LOSSES.present([bayesian_losses.LossRows(rows)])
     assert len(findings.tables[0].rows) == 2
     assert [figure.name for figure in findings.figures] == ["reliability_text_10"]
+    one = rows[0]
+    every = bayesian_losses.LossRows(tuple(dataclasses.replace(one, method=name) for name in bayesian_losses.ALL))
+    figures = bayesian_losses.LOSSES.present([every]).figures
+    assert [figure.name for figure in figures] == ["reliability_text_10_1", "reliability_text_10_2"]
+    assert {line.name for figure in figures for line in figure.lines} == {"perfect", *bayesian_losses.ALL}
+    for figure in figures:  # none has more lines than a chart can show
+        assert line_chart(figure.lines, title=figure.title, x_axis=figure.x_axis, y_axis=figure.y_axis)
 
 
 def test_pixels_are_joined_four_by_four():
