@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import KW_ONLY, asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -114,6 +114,7 @@ class HeldOut:
     structure: Structure
     scores: Scores
     codes: NDArray[np.int32]
+    _: KW_ONLY
     first_states: NDArray[np.int64] | None = None
     least: float = 0.0
 

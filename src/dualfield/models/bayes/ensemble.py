@@ -33,7 +33,7 @@ NO_LIST = (
 _LEAST = 0.1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class HeldOutDraws(HeldOut):
     """Scores of several models: labels have the means of their probabilities."""
 

@@ -18,7 +18,6 @@ from dualfield.objectives.latent_chain import StateProblem
 from dualfield.objectives.latent_states import LatentChain, LatentMulticlass, StateSpace
 from dualfield.scores import FeatureTable, LinearScores
 from dualfield.scores.stored import LinearWeights
-from dualfield.structures import Chain, Single
 from dualfield.structures.registry import structure_of
 
 
@@ -48,7 +47,7 @@ class StateData:
         single, arrays = isinstance(latent, LatentMulticlass), isinstance(y, np.ndarray)
         if single:
             structure = structure_of(type(base).__name__, base.structure)
-            if not isinstance(structure, Chain | Single):
+            if structure.name not in ("chain", "single"):
                 raise ValueError(
                     "LatentMulticlass labels rows of a matrix: the base model must have the structure 'chain' or "
                     f"'single'. Got {structure!r:.200}."

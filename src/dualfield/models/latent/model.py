@@ -142,7 +142,7 @@ class SubstateModel:
         codes, allowed = self._truth(y, scores.shape, as_trained=True)
         if allowed is not None:
             raise ValueError("y must have the label of every node: the log-loss is that of true labels.")
-        return HeldOut(self.states.structure, scores, codes, self.space.first)
+        return HeldOut(self.states.structure, scores, codes, first_states=self.space.first)
 
     def decision(self, X: Any, lengths: ArrayLike | None = None, n_threads: int = 1) -> Floats:
         """Return the score of each label of single nodes: the maximum over its sub-states."""
