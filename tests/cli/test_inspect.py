@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import dualfield
+from dualfield.cli.inspect import _posterior
 from dualfield.io import write_svmlight
 
 
@@ -143,3 +145,8 @@ def test_how_a_posterior_was_found(shell):
     assert f"posterior    laplace, converged; log-evidence {evidence:.6g}\n" in shell("inspect", "m").stdout
     record = json.loads(shell("inspect", "m", "--json").stdout)
     assert record["posterior"] == {"inference": "laplace", "converged": True, "log_evidence": evidence}
+
+
+def test_a_posterior_without_an_evidence_can_be_looked_at():
+    model = SimpleNamespace(model_=SimpleNamespace(inference="power_ep"), converged_=False, log_evidence_=float("nan"))
+    assert _posterior(model) == "power_ep, did not converge; log-evidence unknown"

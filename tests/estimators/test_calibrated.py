@@ -285,3 +285,17 @@ def test_refused(estimator):
     with pytest.raises(ValueError, match="'cv' parameter of calibrate"):
         model.calibrate(*HELD_OUT, cv=2, lengths=[1])
     assert not hasattr(model, "calibration_")
+
+
+def test_the_smallest_temperature_bounds_the_search_and_not_what_is_found_above_it():
+    """Scores of many sure labels put points of the grid below the bound; the optimum is between it and the next."""
+    node = np.array([[0.22, 0.0]] * 4 + [[3.0, 0.0]] * 16)
+    codes = np.array([0, 0, 0, 1] + [0] * 16, dtype=np.int32)
+    free, bounded, tight = (
+        choose_temperature([HeldOut(Single(2), Scores(node, np.arange(21)), codes, least=least)])
+        for least in (0.0, 0.1, 0.5)
+    )
+    assert 0.15 < bounded.temperature < 0.25
+    assert bounded.temperature == pytest.approx(free.temperature, rel=1e-3)
+    assert (bounded.open_end, tight.open_end) == ("", "small")
+    assert tight.temperature == pytest.approx(0.5)

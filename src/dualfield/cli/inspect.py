@@ -138,7 +138,8 @@ def _posterior(model: Any) -> str:
 
     found = posterior_record(model)
     end = "converged" if found["converged"] else "did not converge"
-    return f"{found['inference']}, {end}; log-evidence {found['log_evidence']:.6g}"
+    evidence = found["log_evidence"]
+    return f"{found['inference']}, {end}; log-evidence {'unknown' if evidence is None else f'{evidence:.6g}'}"
 
 
 def _training(model: Any) -> str:

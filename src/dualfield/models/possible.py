@@ -64,11 +64,9 @@ def ranked_where_possible(
     structure: Structure = model.structure
     if not structure.counts_impossible or lengths is not None:
         return rank(X)
-    X = X if isinstance(X, Batch) else list(X)
-    scores = model.scores(X, None, n_threads)
-    reasons = structure.why_impossible(scores, n_jobs=n_threads)
-    warn_impossible(reasons, scores.n_examples)
-    found = predicted_where_possible(X, scores.n_examples, reasons, lambda some, _: rank(some).values)
+    X, n_examples, reasons = _impossible_among(model, X, n_threads)
+    warn_impossible(reasons, n_examples)
+    found = predicted_where_possible(X, n_examples, reasons, lambda some, _: rank(some).values)
     values = np.array(found, dtype=np.float64)  # nan for None
     return LabellingOrder(np.argsort(-values, kind="stable"), values)
 
@@ -86,16 +84,21 @@ def possible_examples(
         X, y, lengths = *_not_left_out(structure, nodes, y), None
     if not structure.counts_impossible or lengths is not None:
         return X, y, lengths
-    X = X if isinstance(X, Batch) else list(X)
-    scores = model.scores(X, None, n_threads)
-    reasons = structure.why_impossible(scores, n_jobs=n_threads)
+    X, n_examples, reasons = _impossible_among(model, X, n_threads)
     if not reasons:
         return X, y, None
-    if len(reasons) == scores.n_examples:
-        raise ValueError(impossible_message(reasons, scores.n_examples))
-    warn_impossible(reasons, scores.n_examples)
-    kept = [i for i in range(scores.n_examples) if i not in reasons]
+    if len(reasons) == n_examples:
+        raise ValueError(impossible_message(reasons, n_examples))
+    warn_impossible(reasons, n_examples)
+    kept = [i for i in range(n_examples) if i not in reasons]
     return chosen_examples(X, kept), [y[i] for i in kept], None
+
+
+def _impossible_among(model: Any, X: Any, n_threads: int) -> tuple[Any, int, dict[int, str]]:
+    """Return the examples as what can be asked again, their number, and why some of them have no labelling."""
+    X = X if isinstance(X, Batch) else list(X)
+    scores = model.scores(X, None, n_threads)
+    return X, scores.n_examples, model.structure.why_impossible(scores, n_jobs=n_threads)
 
 
 def _not_left_out(structure: Structure, nodes: Batch, y: list[Any]) -> tuple[Batch, list[Any]]:

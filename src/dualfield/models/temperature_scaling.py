@@ -219,7 +219,7 @@ def choose_temperature(parts: Sequence[Any], n_jobs: int | None = None) -> Calib
     if not spread > 0.0:  # the model says nothing: every temperature is as good
         return Calibration(1.0, at_one, at_one, n_nodes)
     with np.errstate(divide="ignore"):
-        grid = np.maximum(np.log(spread) + _GRID, np.log(max(part.least for part in parts)))
+        grid = np.unique(np.maximum(np.log(spread) + _GRID, np.log(max(part.least for part in parts))))
     losses = [log_loss(at) for at in grid]
     best = min(range(len(grid)), key=lambda place: (losses[place], abs(grid[place])))  # of equal ones, that near T = 1
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, len(grid) - 1)]
